@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ancsd costs, in one table (docs/performance.md has what the figures mean): instructions, allocations and
+"""What ancsd costs, in one table (docs/performance.md explains the figures): instructions, allocations and
 system calls a notification beside a consumer in plain C that prints the same lines; what runs, waits and takes
 memory when nothing happens; the start, a client, and captures beside btmon and tshark. Times are taken too, beside
 consumers in C and Python in the same run.
@@ -32,7 +32,7 @@ from Bench.runs import Consumer, Run, Unavailable  # noqa: E402
 from Harness import procfs  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-#: Of a Python consumer's CPU time, ancsd is to take no more than this.
+#: The goal: at most this share of a Python consumer's CPU time.
 PYTHON_GOAL = 0.1
 
 
@@ -42,13 +42,13 @@ class Bench:
 
     ancsd: Consumer
     binary: Path
-    #: Nil where nothing is compared with it.
+    #: None if there is nothing to compare with.
     c: Consumer | None
     work: Path
     idle: float
-    #: What plays the processor, if it is another one's program.
+    #: The emulator, if the program is for another processor.
     emulator: emulator.Emulator | None = None
-    #: Runs that several rows read, by what they are of.
+    #: Runs that several rows share, by name.
     cache: dict[str, object] = field(default_factory=dict)
 
     def once(self, name: str, measure: Callable[[], object]) -> object:
@@ -65,11 +65,11 @@ class Bench:
         return [*played, str(self.binary), *words, "--socket", str(self.ancsd.control)]
 
     def tool(self, tool: runs.Tool) -> runs.Tool:
-        """What counts here what the tool counts."""
+        """The tool that counts the same on this processor."""
         return self.emulator.tools[tool] if self.emulator else tool
 
     def alone(self) -> None:
-        """Nothing is measured of a process in which an emulator is, too."""
+        """A process that contains an emulator is not measured."""
         if self.emulator:
             raise Unavailable("qemu-user plays the processor")
 
@@ -79,7 +79,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Figure:
-    """A value, and C's where C does the same."""
+    """A value, and that of the C consumer, if it does the same."""
 
     value: float
     c: float | None = None
@@ -87,15 +87,15 @@ class Figure:
 
 @dataclass(frozen=True)
 class Row:
-    """A figure of the table. It is worse when it is greater, unless it is a rate."""
+    """A figure of the table. Greater is worse, except for rates."""
 
     name: str
     goal: float | None
     measure: Callable[[Bench], Figure]
     is_rate: bool = False
-    #: Whether it takes more than some seconds, and is left out of a quick run.
+    #: Whether it takes long, and so is left out of a quick run.
     is_slow: bool = False
-    #: Whether it is counted, so that it is the same on any machine, and can be kept.
+    #: Whether it is counted, not timed, and so the same on any machine, and can be recorded.
     is_counted: bool = False
 
     def meets_goal(self, value: float) -> bool:
@@ -122,7 +122,7 @@ def allocations(bench: Bench) -> Figure:
 
 
 def subscribed(bench: Bench, clients: int) -> float:
-    """Instructions a notification with so many clients."""
+    """Instructions per notification with this number of clients."""
     return cost(bench, bench.ancsd, runs.INSTRUCTIONS, clients=clients).count
 
 
@@ -136,7 +136,7 @@ def further_client(bench: Bench) -> Figure:
 
 @dataclass
 class Quiet:
-    """A daemon with nothing to do, and the client of one that has much to tell."""
+    """An idle daemon, and a client of a busy one."""
 
     wake_ups: int = 0
     threads: int = 0
@@ -157,7 +157,7 @@ def quiet(bench: Bench) -> Quiet:
             quiet.wake_ups = procfs.wake_ups(pid) - before
             quiet.threads = procfs.status(pid)["Threads"]
 
-        # The phone has no AMS, for which the daemon would look again and again.
+        # The phone has no AMS, and the daemon would keep searching for it.
         runs.run(bench.ancsd.with_options("--quirk", "search=off"), bench.work, 200, during=watch)
         with runs.ready(bench.ancsd, bench.work) as pid:
             quiet.anonymous, quiet.resident = runs.memory(pid)
@@ -188,7 +188,7 @@ def listing(count: int) -> Callable[[Bench], Figure]:
             command = bench.client("list", "--format", "json")
             shown = subprocess.run(command, capture_output=True)
             listed = shown.stdout.count(b'"uid":')
-            # So many with such texts are a little more than the 16 MiB that are kept of a phone (docs/security.md).
+            # With such texts these are slightly more than the 16 MiB that are kept per phone (docs/security.md).
             if shown.returncode or listed < 0.99 * count:
                 said = shown.stderr.decode().strip()
                 raise Unavailable(f"{listed} of {count} were listed, status {shown.returncode}: {said}")
@@ -202,7 +202,7 @@ def listing(count: int) -> Callable[[Bench], Figure]:
 
 def stripped(bench: Bench) -> Figure:
     copy = bench.work / "stripped"
-    # Swift's knows every processor.
+    # Swift's compiler supports every processor.
     objcopy = "llvm-objcopy" if bench.emulator else "objcopy"
     if shutil.which(objcopy) is None:
         raise Unavailable(f"{objcopy} is not installed")
@@ -211,7 +211,7 @@ def stripped(bench: Bench) -> Figure:
 
 
 def needed(bench: Bench) -> Figure:
-    """Libraries that have to be on the board beside the C library's own."""
+    """Libraries that the board needs in addition to the C library."""
     told = subprocess.run(["objdump", "-p", bench.binary], capture_output=True, text=True, check=True).stdout
     libraries = [line.split()[1] for line in told.splitlines() if line.split()[:1] == ["NEEDED"]]
     return Figure(len(libraries))
@@ -219,12 +219,12 @@ def needed(bench: Bench) -> Figure:
 
 # MARK: Captures
 
-#: Notifications in the capture that is decoded.
+#: Notifications in the decoded capture.
 CAPTURED = 5_000
 
 
 def capture(bench: Bench) -> tuple[Path, int]:
-    """A capture that the daemon has made of its link, and how many records are in it."""
+    """A capture by the daemon of its own link, and its number of records."""
 
     def measure() -> tuple[Path, int]:
         path = bench.work / "capture.btsnoop"
@@ -240,7 +240,7 @@ def capture(bench: Bench) -> tuple[Path, int]:
 
 
 def decode(*command: str) -> Callable[[Bench], Figure]:
-    """Records a second of CPU; `BINARY` and `FILE` stand for the program and the capture."""
+    """Records per second of CPU time; `BINARY` and `FILE` stand for the program and the capture."""
 
     def measure(bench: Bench) -> Figure:
         program = str(bench.binary) if command[0] == "BINARY" else command[0]
@@ -254,7 +254,7 @@ def decode(*command: str) -> Callable[[Bench], Figure]:
     return measure
 
 
-#: The table: issue by issue what the program is to be good at.
+#: The table, by goal.
 ROWS = (
     Row("instructions a notification, MTU 185", 33_000, each(runs.INSTRUCTIONS), is_counted=True),
     Row("instructions a notification, MTU 23", 46_000, each(runs.INSTRUCTIONS, mtu=23), is_slow=True, is_counted=True),
@@ -290,7 +290,7 @@ def number(value: float | None) -> str:
 
 
 def table(bench: Bench, rows: list[Row]) -> Iterator[tuple[Row, float]]:
-    """Prints the table line by line; what can't be measured here says why."""
+    """Prints the table line by line; if something can't be measured here, its line says why."""
     print(f"{'figure':48} {'ancsd':>12} {'C':>10} {'ratio':>6} {'goal':>12}")
     for row in rows:
         try:
@@ -309,8 +309,8 @@ def table(bench: Bench, rows: list[Row]) -> Iterator[tuple[Row, float]]:
 
 
 def times(bench: Bench, others: list[Consumer], count: int, rounds: int) -> float:
-    """Prints what a notification takes of CPU time, beside the other consumers in the same rounds. Returns the
-    greatest ratio to one in Python."""
+    """Prints the CPU time per notification, next to the other consumers in the same rounds. Returns the greatest ratio
+    to a Python consumer."""
     print(f"\nCPU time: {count} notifications, all attributes, MTU 185; the median of {rounds} rounds")
     consumers = [bench.ancsd, bench.c, *others]
     whole: dict[str, list[Run]] = {one.name: [] for one in consumers}
@@ -335,12 +335,12 @@ def times(bench: Bench, others: list[Consumer], count: int, rounds: int) -> floa
     return max(ratios.values(), default=0)
 
 
-#: How much more than kept is tolerated, where the file does not say.
+#: The tolerance, unless the file has one.
 TOLERANCE = 0.03
 
 
 def check(path: Path, found: dict[Row, float]) -> list[str]:
-    """A sentence for each figure that is worse than kept, and for each that could not be taken."""
+    """A sentence for each figure that is worse than recorded, and for each that could not be measured."""
     values = {row.name: value for row, value in found.items()}
     said = []
     for name, kept in json.loads(path.read_text()).items():
@@ -355,7 +355,7 @@ def check(path: Path, found: dict[Row, float]) -> list[str]:
 
 
 def keep(path: Path, found: dict[Row, float]) -> None:
-    """Writes the figures, in the place of those of the same names."""
+    """Records the figures, replacing those with the same names."""
     kept = json.loads(path.read_text()) if path.exists() else {}
     for row, value in found.items():
         if row.is_counted:
@@ -377,7 +377,7 @@ def compiled(work: Path, played: emulator.Emulator | None) -> Path:
 
 
 def readable(binary: Path, work: Path) -> Path:
-    """The program without debugging information, on which valgrind gives up; with its symbols, if it has any."""
+    """The program with symbols, if it has any, but without debugging information, which valgrind can't read."""
     if shutil.which("strip") is None:
         return binary
     copy = work / "ancsd"
@@ -420,7 +420,7 @@ def main() -> int:
         binary = arguments.binary if played else readable(arguments.binary, work)
         program = compiled(work, played)
         prefix = played.command if played else ()
-        # The linker's map is where scripts/build leaves it.
+        # scripts/build leaves the linker's map there.
         ancsd = runs.ancsd(binary, work, prefix, arguments.binary.parents[2] / "ancsd.map")
         c = Consumer("c", lambda phone: [*prefix, str(program), str(phone)])
         idle = min(arguments.idle, 5) if arguments.quick else arguments.idle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The consumer that Python programs can use as it is: Bumble's own ANCS client, on its GATT client.
+"""A ready-made consumer in Python: Bumble's own ANCS client, on its GATT client.
 
 It fetches and prints the same as consumer.py; only the notification's date is parsed more strictly.
 """
@@ -113,7 +113,7 @@ async def main(path: str) -> None:
         await bearer.client.discover_descriptors(characteristic)
     client = AncsClient(AncsProxy(service))
     printer = asyncio.create_task(Printer(client).run())
-    # Not by AncsClient.start, which subscribes to the Notification Source before the Data Source.
+    # Not AncsClient.start, which subscribes to the Notification Source before the Data Source.
     await client._ancs_proxy.data_source.subscribe(client._on_data)
     await client._ancs_proxy.notification_source.subscribe(client._on_notification)
     client._started = True

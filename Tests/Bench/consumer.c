@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// What a consumer of ANCS costs at least: plain C, one blocking socket, no state but what the next line needs. It
-// makes the requests that ancsd makes for a notification and prints the line that ancsd prints, but for `seq`. It
-// trusts the phone in everything, and has one phone, no time-outs, no clients and nothing that it keeps: whatever
-// else a daemon is for comes on top.
+// The minimum cost of an ANCS consumer: plain C, one blocking socket, no state beyond what the next line needs. It makes
+// the same requests for a notification as ancsd, and prints the same line, without `seq`. It trusts the phone, and has
+// one phone, no timeouts, no clients and no history; whatever else a daemon does comes on top.
 //
 //     cc -O2 consumer.c -o consumer && ./consumer SOCKET
 

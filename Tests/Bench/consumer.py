@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The consumer that ancsd is compared with: ANCS in Python, as plain and fast as possible, in one file.
+"""The consumer that ancsd is compared with: ANCS in Python, as simple and fast as possible, in one file.
 
 It has one blocking socket and no framework, subscribes, fetches all eight attributes of each notification
 and each app's name once, and prints the event that ancsd prints. It trusts the phone in everything, and
@@ -45,7 +45,7 @@ class Consumer:
         self.seq = 0
 
     def receive(self) -> bytes:
-        """The next PDU that is neither a notification nor an indication; those are handled."""
+        """The next PDU that is neither a notification nor an indication, after handling those."""
         while True:
             pdu = self.socket.recv(1024)
             if not pdu:

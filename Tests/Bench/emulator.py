@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Another processor, which qemu-user plays here: what runs its programs, what compiles the consumer in C for it, and what
-counts in the place of the tools, which can't look into it."""
+"""Another processor, emulated by qemu-user: what runs its programs, compiles the C consumer for it, and counts instead of the
+tools, which can't see into the emulator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class Unable(Tool):
-    """A tool that would count what qemu-user does itself."""
+    """A tool that would count qemu-user's own work."""
 
     def wrap(self, command: list[str], log: Path) -> list[str]:
         raise Unavailable("qemu-user plays the processor")
@@ -26,16 +26,16 @@ UNABLE = Unable("none", (), "")
 
 @dataclass(frozen=True)
 class Emulator:
-    #: What stands before a program's name.
+    #: The command in front of a program's name.
     command: tuple[str, ...]
-    #: Compiles C for the processor, with the compiler of the Swift that is used.
+    #: Compiles C for the processor, with Swift's own clang.
     compiler: tuple[str, ...]
-    #: What is used in the place of which tool.
+    #: Which tool replaces which.
     tools: dict[Tool, Tool]
 
 
 def arm64(work: Path, sdk: Path) -> Emulator:
-    """An arm64, with the SDK that scripts/sdk has made."""
+    """An arm64 processor, with the SDK from scripts/sdk."""
     plugin = work / "instructions.so"
     subprocess.run(["cc", "-O2", "-Wall", "-shared", "-fPIC", "-o", plugin, HERE / "instructions.c"], check=True)
     instructions = Tool("qemu-user", ("env", f"QEMU_PLUGIN={plugin},out=LOG"), r"^instructions: (\d+)$")

@@ -37,12 +37,12 @@ from Harness.case import Failure, check, eventually  # noqa: E402
 from Harness.process import PIPE, Daemon, Process, VirtualPhone  # noqa: E402
 
 EVENTS = "ancsd/+/phone/+/event/notification"
-#: How much of a bridge may be resident, in MB.
+#: The goal for a bridge's resident memory, in MB.
 MEMORY_GOAL = 6.0
 
 
 class QuietDaemon(Process):
-    """A daemon whose events nobody reads here."""
+    """A daemon whose events are not read."""
 
     def __init__(self, command: list[Any], directory: Path, socket: Path) -> None:
         super().__init__([*command, "--socket", socket], directory)
@@ -53,7 +53,7 @@ class QuietDaemon(Process):
 
 
 class QuietPhone(VirtualPhone):
-    """Only answers are read."""
+    """A phone of which only the responses are read."""
 
 
 @dataclass
@@ -103,7 +103,7 @@ class Fleet:
 
 
 async def measure_latency(fleet: Fleet, count: int) -> None:
-    """One notification after the other at a board whose phone is here, with all others idle."""
+    """One notification after the other on a board whose phone is in this process, with all others idle."""
     place = fleet.work / "measured"
     place.mkdir()
     phone = Phone(place / "phone", sys.maxsize)
@@ -136,8 +136,8 @@ async def burst(fleet: Fleet, sleeper: Sleeper, each: int, kill: bool) -> None:
     wanted = len(boards) * each
     if kill:
         await eventually(lambda: len(sleeper.payloads) >= wanted // 5, "the burst does not begin", 120)
-        # It stops first, so that what it has sent to the subscriber is read: the end of a process whose socket has unread bytes
-        # has the kernel throw away what is on the way.
+        # It is stopped first, so that what it has sent to the subscriber is read: when a process ends whose socket has unread
+        # bytes, the kernel discards what is in transit.
         fleet.broker.send_signal(signal.SIGSTOP)
         await asyncio.sleep(0.5)
         await fleet.broker.down()
@@ -170,7 +170,7 @@ async def burst(fleet: Fleet, sleeper: Sleeper, each: int, kill: bool) -> None:
 
 
 async def idle(fleet: Fleet, seconds: float) -> None:
-    """All boards at rest."""
+    """All boards idle."""
     boards = fleet.boards
     before = [(procfs.wake_ups(board.bridge.pid), procfs.cpu_seconds(board.bridge.pid)) for board in boards]
     await asyncio.sleep(seconds)
@@ -188,8 +188,8 @@ async def idle(fleet: Fleet, seconds: float) -> None:
 async def run(arguments: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="fleet.") as folder:
         work = Path(folder)
-        # What the broker has acknowledged is at the subscriber's socket: it holds nothing back that its end would lose. The
-        # subscriber's session is saved once, so that what comes before its return waits for it.
+        # Without these limits, everything that the broker has acknowledged is already at the subscriber's socket, so killing it
+        # loses nothing. The subscriber's session is saved once, so what arrives before its return is queued for it.
         broker = Mosquitto(work, arguments.out / "mosquitto", "max_queued_messages 0", "max_inflight_messages 0", persistent=True,
                            saves=False)
         await broker.up()

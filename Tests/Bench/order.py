@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes the functions that a program takes, by their symbols: those of a start, then those that its work takes besides.
-scripts/order says what for. The arguments are ancsd or ancsd-mqtt with its symbols, and the file to write."""
+"""Writes the symbols of the functions that a program calls: those of a start, then those of normal operation. scripts/order
+says what for. The arguments are ancsd or ancsd-mqtt with its symbols, and the file to write."""
 
 from __future__ import annotations
 
@@ -22,21 +22,20 @@ from Fleet.watcher import Watcher  # noqa: E402
 from Harness.case import eventually  # noqa: E402
 from Harness.process import PIPE, Daemon, Process, VirtualPhone  # noqa: E402
 
-#: Notifications of the session.
+#: Notifications in the session.
 COUNT = 50
-#: A start under valgrind takes longer than alone, in seconds.
+#: The timeout for a start under valgrind, in seconds.
 PATIENCE = 60
 
 
 def functions(profile: Path) -> set[str]:
-    """The functions in a profile; one that has called itself is there several times, with a number, and one without a name
-    has its address."""
+    """The functions in a profile. A recursive one occurs several times, with a number; one without a name has its address."""
     names = re.findall(r"^c?fn=\(\d+\) (?!0x|\(below)(\S+)$", profile.read_text(errors="replace"), re.MULTILINE)
     return {re.sub(r"'\d+$", "", name) for name in names}
 
 
 def of_daemon(binary: Path, work: Path) -> list[set[str]]:
-    """What the daemon takes: to be ready, and for a session."""
+    """The daemon's functions: to be ready, and for a session."""
     ancsd = runs.ancsd(binary, work)
     with runs.ready(ancsd, work, INSTRUCTIONS):
         pass
@@ -46,7 +45,7 @@ def of_daemon(binary: Path, work: Path) -> list[set[str]]:
 
 
 async def of_bridge(binary: Path, work: Path) -> list[set[str]]:
-    """What a bridge takes: to be connected, with a phone at rest; for notifications, requests and another connection; and both over TLS."""
+    """The bridge's functions: to connect, with an idle phone; for notifications, requests and a reconnection; the same over TLS."""
     tls = Authority(work / "tls").certify("broker", "127.0.0.1").parent
     broker = await Mosquitto(work, work / "broker", tls=tls).up()
     phone = await VirtualPhone(binary.with_name("ancsd"), work / "phone", work / "phone.log").start(PIPE)
@@ -75,7 +74,7 @@ async def of_bridge(binary: Path, work: Path) -> list[set[str]]:
             since = watcher.now
             await broker.up()
             await watcher.message("ancsd/b/phone/iphone/counts", since=since, within=PATIENCE)
-        # What is told soon after, and the ping of a quiet link.
+        # What is published soon after, and the ping of an idle connection.
         await asyncio.sleep(35)
         await bridge.close()
         return functions(profile)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A phone that does as little as possible, so that the consumer is what is measured: without Bumble, a
+"""A minimal phone, so that the consumer is what is measured: without Bumble, a
 table of attributes with ANCS, and one consumer on a UNIX SOCK_SEQPACKET socket.
 
 It sends a few notifications at a time, because a socket holds some hundred packets only, and none while it is `held`.
@@ -73,7 +73,7 @@ def database() -> tuple[list[Attribute], dict[bytes, int]]:
 
 
 def note(uid: int) -> list[bytes]:
-    """The attributes of a notification, of the sizes that messages have."""
+    """The attributes of a notification, with the sizes of typical messages."""
     app = list(APP_NAMES)[uid % 2]
     message = (f"Message {uid}: are you coming on Saturday? 🎂 " * (1 + uid % 7)).encode()
     texts = [app, f"Sender {uid % 50}".encode(), b"Family", message, str(len(message)).encode()]
@@ -106,7 +106,7 @@ class Phone:
         self.socket, _ = self.listener.accept()
 
     def turn(self, within: float) -> bool:
-        """Handles one PDU from the consumer; False if none came in time."""
+        """Handles one PDU from the consumer; False if none arrived in time."""
         ready, _, _ = select.select([self.socket], [], [], max(within, 0))
         if not ready:
             return False
@@ -118,7 +118,7 @@ class Phone:
         return True
 
     def post(self) -> None:
-        """Sends what notifications there is room for."""
+        """Sends notifications as long as there is room."""
         if not self.subscribed or self.done or self.held:
             return
         while self.posted < min(self.fetched + self.window, self.count):
@@ -170,7 +170,7 @@ class Phone:
             self.notify(self.data, response[at : at + self.mtu - 3])
 
     def answer(self, opcode: int, pdu: bytes) -> bytes:
-        """The response to a discovery or read request: plain rather than fast, since they are few."""
+        """The response to a discovery or read request: simple rather than fast, since there are few."""
         if opcode == 0x02:
             self.mtu = max(23, min(self.offered_mtu, int.from_bytes(pdu[1:3], "little")))
             return struct.pack("<BH", 0x03, self.offered_mtu)

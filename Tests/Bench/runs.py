@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs of a consumer with the phone of this folder: by itself, or under a tool that counts what it does.
+"""Runs of a consumer with this folder's phone: alone, or under a tool that counts what it does.
 
 What a notification costs is the cost of a long run less that of a shorter one, by the difference in notifications:
 start, set-up and end fall out, and so does what happens only until the daemon's buffers are full.
@@ -24,15 +24,15 @@ from Bench.phone import MTU, Phone
 from Harness import procfs
 from Release.program import LinkMap
 
-#: Between this many notifications and that many, a notification's cost is taken. The daemon keeps the last 1,000
-#: events, so that from there on it forgets as many as it keeps.
+#: A notification's cost is the difference between runs with these two numbers of notifications. The daemon keeps the last
+#: 1,000 events, so from there on each new one replaces an old one.
 SHORT, LONG = 1_000, 2_000
-#: How long a run may take, in seconds; under valgrind it takes fifty times as long as alone.
+#: The timeout for a run, in seconds; valgrind makes it fifty times as long.
 PATIENCE = 300
 
 
 class Unavailable(Exception):
-    """A figure that can't be taken here, and why."""
+    """A figure that can't be measured here, and why."""
 
 
 @dataclass
@@ -41,9 +41,9 @@ class Consumer:
 
     name: str
     command: Callable[[Path], list[str]]
-    #: Where it serves clients, if it does.
+    #: Its control socket, if it has one.
     control: Path | None = None
-    #: How callgrind names what takes blocks from the heap.
+    #: callgrind's names for the functions that allocate.
     allocators: frozenset[str] = frozenset(("malloc", "calloc", "realloc"))
 
     def __call__(self, work: Path) -> list[str]:
@@ -54,7 +54,7 @@ class Consumer:
 
 
 def ancsd(binary: Path, work: Path, before: Sequence[str] = (), linker_map: Path = Path("none")) -> Consumer:
-    """The daemon, which prints JSON; `before` is what runs it, where the processor can't."""
+    """The daemon, which prints JSON; `before` is the emulator, if it needs one."""
     control = work / "control"
     return Consumer(
         "ancsd",
@@ -69,16 +69,16 @@ def ancsd(binary: Path, work: Path, before: Sequence[str] = (), linker_map: Path
 
 @dataclass
 class Run:
-    """What a run has cost, from start to end."""
+    """The cost of a run, from start to end."""
 
     user: float = 0
     system: float = 0
-    #: From the first notification to the last one fetched.
+    #: From the first notification until the last one was fetched.
     seconds: float = 0
     lines: list[bytes] = field(default_factory=list)
-    #: What the tool has counted, if it was run under one.
+    #: The tool's count, if there was one.
     count: int = 0
-    #: Blocks taken from the heap, if that was callgrind.
+    #: The number of allocations, if the tool was callgrind.
     allocations: int = 0
 
 
@@ -87,10 +87,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Tool:
-    """A program that runs another one and counts."""
+    """A program that runs another one and counts something."""
 
     name: str
-    #: `LOG` is where its result goes.
+    #: `LOG` stands for its result file.
     command: tuple[str, ...]
     #: Finds the count in the result.
     pattern: str
@@ -119,12 +119,12 @@ SYSTEM_CALLS = Tool(
 )
 
 
-#: The functions that take a block from the heap.
+#: The functions that allocate.
 ALLOCATORS = frozenset(("malloc", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign"))
 
 
 def allocators(linker_map: Path) -> frozenset[str]:
-    """How callgrind names them. In a program without symbols a function is its address, which is in the linker's map."""
+    """callgrind's names for them. Without symbols, a function's name is its address, which is in the linker's map."""
     found = set(ALLOCATORS)
     if linker_map.exists():
         found |= {f"0x{symbol.address:016x}" for symbol in LinkMap(linker_map).symbols if symbol.name in ALLOCATORS}
@@ -132,7 +132,7 @@ def allocators(linker_map: Path) -> frozenset[str]:
 
 
 def calls(profile: Path, functions: frozenset[str]) -> int:
-    """How often a profile of callgrind has these functions called."""
+    """The number of calls of these functions in a callgrind profile."""
     names: dict[str, str] = {}
     called, count = "", 0
     for line in profile.open(errors="replace"):
@@ -147,7 +147,7 @@ def calls(profile: Path, functions: frozenset[str]) -> int:
 
 
 def stop(pid: int) -> None:
-    """Ends a process, or the one that a tool runs in a process of its own."""
+    """Ends a process, or the one that a tool runs as its child."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     if children:
         return stop(int(children[0]))
@@ -158,7 +158,7 @@ def stop(pid: int) -> None:
 
 
 class Clients:
-    """Clients of the control socket that read every event and do nothing with it."""
+    """Clients of the control socket that read and ignore every event."""
 
     def __init__(self, path: Path, count: int) -> None:
         self.sockets = [self.connect(path) for _ in range(count)]
@@ -189,7 +189,7 @@ class Clients:
 
 
 class ready:
-    """A daemon that waits for its phone, which is not there; its process id."""
+    """A daemon that waits for an absent phone; its process id."""
 
     def __init__(self, consumer: Consumer, work: Path, tool: Tool | None = None) -> None:
         self.log = work / "tool"
@@ -239,7 +239,7 @@ def run(
         accept(phone, process.pid, log)
         until(phone, lambda: phone.subscribed > 0)
         if clients:
-            # The rest of the daemon's set-up comes first, since a client is served between the phone's answers.
+            # The rest of the daemon's setup comes first, since it serves clients between the phone's responses.
             pause(phone, 0.3 if tool is None else 3)
             assert consumer.control is not None
             readers = Clients(consumer.control, clients)
@@ -268,7 +268,7 @@ def run(
 
 
 def accept(phone: Phone, pid: int, log: Path) -> None:
-    """Waits until the consumer has connected; it may need long under a tool, or have ended."""
+    """Waits until the consumer has connected, which takes long under a tool, or has ended."""
     for _ in range(PATIENCE):
         try:
             return phone.accept(1)
@@ -297,21 +297,21 @@ def until(phone: Phone, condition: Callable[[], bool]) -> None:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a notification costs."""
+    """The cost of a notification."""
 
     count: float
     allocations: float
 
 
 def each(consumer: Consumer, work: Path, tool: Tool, *, mtu: int = MTU, clients: int = 0) -> Cost:
-    """What a notification costs, as a tool counts it."""
+    """What a notification costs, counted by a tool."""
     short, long = (run(consumer, work, n, mtu=mtu, tool=tool, clients=clients) for n in (SHORT, LONG))
     each = LONG - SHORT
     return Cost((long.count - short.count) / each, (long.allocations - short.allocations) / each)
 
 
 def same_lines(one: Sequence[bytes], other: Sequence[bytes]) -> str | None:
-    """Where two consumers' lines differ, but for their numbers and times; None if nowhere."""
+    """Where two consumers' lines differ, apart from numbers and times; None if nowhere."""
     changing = re.compile(rb'"seq":\d+,"time":"[^"]*",')
     for mine, theirs in zip(one, other, strict=True):
         if changing.sub(b"", mine) != changing.sub(b"", theirs):
@@ -321,7 +321,7 @@ def same_lines(one: Sequence[bytes], other: Sequence[bytes]) -> str | None:
 
 
 def count(command: Sequence[str], work: Path, tool: Tool) -> int:
-    """What a command costs that ends by itself."""
+    """The cost of a command that ends by itself."""
     log = work / "tool"
     subprocess.run(tool.wrap(list(command), log), stdout=subprocess.DEVNULL, check=True, timeout=PATIENCE)
     return tool.read(log)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What of the phone's texts leaves the board."""
+"""Which of the phone's texts leave the board."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ REQUEST = f"{PHONE}/request"
 
 @case("mqtt-content-app", seconds=90)
 async def content_app(bed: Testbed) -> None:
-    """At `content = "app"` no text of the virtual phone's day is in the broker's traffic: no title, message or track."""
+    """With `content = "app"`, the traffic contains none of the virtual phone's texts: no title, message or track."""
     broker = await bed.mosquitto()
     relay = await bed.relay(broker)
     daemon = await bed.start_daemon("--virtual-phone")
     await bed.bridge(daemon, relay.url, preexisting=True)
     watcher = await bed.watcher(broker)
     await watcher.message("ancsd/kitchen/state", state="online")
-    # The whole day: its last act is music.
+    # The whole script: it ends with music.
     await daemon.event("media", within=60, where=lambda e: e["track"]["title"] == "andata", wanted="the last track")
     for method, params in [("notifications.list", {}), ("media.get", {}), ("status", {})]:
         await watcher.ask(f"{REQUEST}/{method}", params)
@@ -38,8 +38,8 @@ async def content_app(bed: Testbed) -> None:
             secrets.update(line for line in str(event.get(name) or "").splitlines() if len(line) >= 4)
         track = event.get("track") or {}
         secrets.update(text for name in ("artist", "album", "title") if (text := track.get(name)))
-    check(len(secrets) >= 30, f"the phone has told only {len(secrets)} texts")
-    # What Home Assistant is told has words of its own, such as “Missed calls”.
+    check(len(secrets) >= 30, f"the phone has only {len(secrets)} texts")
+    # The discovery payloads have words of their own, such as “Missed calls”.
     traffic = bytes(relay.sent)
     for message in watcher.of("homeassistant/#"):
         check(message.payload in traffic, f"{message.topic} did not come this way")
@@ -53,7 +53,7 @@ async def content_app(bed: Testbed) -> None:
 
 @case("mqtt-content-levels")
 async def content_levels(bed: Testbed) -> None:
-    """`none`, `app`, `title`, `full`: what is withheld is absent and named."""
+    """`none`, `app`, `title`, `full`: withheld members are absent, and named."""
     broker = await bed.mosquitto()
     daemon, phone, _ = await bed.served()
     watcher = await bed.watcher(broker)
@@ -65,15 +65,15 @@ async def content_levels(bed: Testbed) -> None:
     for level in ("app", "title", "full"):
         told[level] = (await watcher.message(f"ancsd/{level}/phone/iphone/event/notification", uid=1)).json
     await watcher.message("ancsd/none/phone/iphone/counts", total=1)
-    check(not watcher.of("ancsd/none/phone/iphone/event/#"), "something was told at `none`")
-    check(not {"title", "subtitle", "message"} & told["app"].keys(), f"at `app` came {told['app']}")
+    check(not watcher.of("ancsd/none/phone/iphone/event/#"), "something was published at `none`")
+    check(not {"title", "subtitle", "message"} & told["app"].keys(), f"with `app` this was published: {told['app']}")
     check({"title", "subtitle", "message"} <= set(told["app"]["withheld"]), f"withheld are {told['app']['withheld']}")
     expect(told["title"], title="Secret title", subtitle="Secret subtitle", withheld=["message"])
-    check("message" not in told["title"], f"at `title` came {told['title']}")
+    check("message" not in told["title"], f"with `title` this was published: {told['title']}")
     expect(told["full"], title="Secret title", message="Secret message")
-    check("withheld" not in told["full"], f"at `full` is withheld {told['full'].get('withheld')}")
+    check("withheld" not in told["full"], f"withheld with `full`: {told['full'].get('withheld')}")
     everything = b"".join(m.payload for m in watcher.of("ancsd/none/#") + watcher.of("ancsd/app/#"))
-    check(b"Secret" not in everything, "a text was told at `none` or `app`")
+    check(b"Secret" not in everything, "a text was published at `none` or `app`")
     answer = await watcher.ask("ancsd/none/phone/iphone/request/notifications.list")
     check(b"Secret" not in json.dumps(answer).encode(), f"the list at `none` is {answer}")
     phone.ancs.post(call(2))
@@ -85,7 +85,7 @@ async def content_levels(bed: Testbed) -> None:
 
 @case("mqtt-content-rules")
 async def content_rules(bed: Testbed) -> None:
-    """A rule says what is told of an app: an allow list is `none` and rules."""
+    """A rule sets the content for an app: an allow list is `none` with rules."""
     broker = await bed.mosquitto()
     rule = '[[mqtt.rule]]\napp = "com.apple.mobilemail"\ncontent = "full"'
     _, phone, _ = await bed.board(broker, rule, content="none")
@@ -95,17 +95,17 @@ async def content_rules(bed: Testbed) -> None:
     told = await watcher.message(EVENTS, uid=2)
     expect(told.json, message="Open message")
     await watcher.message(f"{PHONE}/counts", total=2)
-    check(not [m for m in watcher.of(EVENTS) if m.json["uid"] == 1], "the other app was told")
+    check(not [m for m in watcher.of(EVENTS) if m.json["uid"] == 1], "the other app was published")
     phone.ancs.remove(2)
     await watcher.message(EVENTS, uid=2, change="removed")
     phone.ancs.remove(1)
     await watcher.message(f"{PHONE}/counts", total=0)
-    check(not [m for m in watcher.of(EVENTS) if m.json["uid"] == 1], "the other app's removal was told")
+    check(not [m for m in watcher.of(EVENTS) if m.json["uid"] == 1], "the other app's removal was published")
 
 
 @case("mqtt-digest")
 async def digests(bed: Testbed) -> None:
-    """Two boards with one key give a notification one digest; without a key there is none."""
+    """Two boards with the same key give a notification the same digest; without a key there is none."""
     broker = await bed.mosquitto()
     daemon, phone, _ = await bed.served()
     watcher = await bed.watcher(broker)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What happens: never retained, forgotten by the broker after a while, each once and in order."""
+"""Events: never retained, expiring, each once and in order."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ EVENTS = f"{PHONE}/event/notification"
 
 
 def uids(watcher: Watcher, since: int = 0, change: str = "added") -> list[int]:
-    """The numbers of the notifications that were told so."""
+    """The UIDs of the notifications published with this change."""
     return [m.json["uid"] for m in watcher.of(EVENTS, since) if m.json["change"] == change]
 
 
 @case("mqtt-events")
 async def events(bed: Testbed) -> None:
-    """A notification is an event on a topic of its own: not retained, QoS 1, with an expiry and the daemon's life."""
+    """A notification is an event on its own topic: not retained, QoS 1, with an expiry and the daemon's life."""
     broker = await bed.mosquitto()
     daemon, phone, _ = await bed.board(broker)
     watcher = await bed.online(broker)
@@ -45,7 +45,7 @@ async def events(bed: Testbed) -> None:
 
 @case("mqtt-call")
 async def calls(bed: Testbed) -> None:
-    """A call rings on its own topic, and ends; a missed one is told there, too."""
+    """A call rings on its own topic, and ends; a missed call is published there too."""
     broker = await bed.mosquitto()
     _, phone, _ = await bed.board(broker)
     watcher = await bed.online(broker)
@@ -60,7 +60,7 @@ async def calls(bed: Testbed) -> None:
 
 @case("mqtt-pre-existing")
 async def pre_existing(bed: Testbed) -> None:
-    """What was on the phone before is counted and not told as new; with `preexisting` it is told."""
+    """Notifications from before the session are counted, but not published as events unless `preexisting` is set."""
     broker = await bed.mosquitto()
     watcher = await bed.watcher(broker)
     phone = bed.phone()
@@ -71,7 +71,7 @@ async def pre_existing(bed: Testbed) -> None:
     await watcher.message(f"{PHONE}/counts", total=5)
     phone.ancs.post(Notification(9))
     await watcher.message(EVENTS, uid=9)
-    check(uids(watcher) == [9], f"told were {uids(watcher)}")
+    check(uids(watcher) == [9], f"published: {uids(watcher)}")
     await bridge.stop()
     since = watcher.now
     await bed.bridge(daemon, broker.url, board="attic", preexisting=True)
@@ -84,7 +84,7 @@ async def pre_existing(bed: Testbed) -> None:
 
 @case("mqtt-burst", seconds=90)
 async def burst(bed: Testbed) -> None:
-    """500 notifications at once: each once, in order, and the counts are right in the end."""
+    """500 notifications at once: each arrives once, in order, and the final counts are right."""
     broker = await bed.mosquitto()
     daemon, phone, _ = await bed.scripted_board(broker)
     watcher = await bed.online(broker)
@@ -96,11 +96,11 @@ async def burst(bed: Testbed) -> None:
 
 @case("mqtt-expiry")
 async def expiry(bed: Testbed) -> None:
-    """Who comes back after `max-age` does not get an event that has waited for him at the broker."""
+    """A subscriber that returns after `max-age` does not get an event that the broker had queued for it."""
     broker = await bed.mosquitto()
     _, phone, _ = await bed.board(broker, max_age=2)
     watcher = await bed.online(broker)
-    # A session that the broker keeps while its owner is away.
+    # A session that the broker keeps while the subscriber is away.
     import paho.mqtt.client as paho
     from paho.mqtt.packettypes import PacketTypes
     from paho.mqtt.properties import Properties
@@ -134,7 +134,7 @@ async def expiry(bed: Testbed) -> None:
 
 @case("mqtt-board-events")
 async def board_events(bed: Testbed) -> None:
-    """What concerns the board comes on the board's own topic, without an address."""
+    """Events about the board are published on the board's own topic, without an address."""
     broker = await bed.mosquitto()
     watcher = await bed.watcher(broker)
     daemon, phone, _ = await bed.board(broker)

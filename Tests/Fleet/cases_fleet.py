@@ -23,7 +23,7 @@ async def fleet(bed: Testbed, broker: Mosquitto | Relay, *words: Any, **how: Any
 
 
 async def house(bed: Testbed, broker: Mosquitto, **of_hall: Any) -> tuple[Phone, Watcher]:
-    """Two boards, kitchen and hall, that serve the same phone."""
+    """Two boards, kitchen and hall, with the same phone."""
     daemon, phone, _ = await bed.board(broker)
     await bed.bridge(daemon, broker.url, board="hall", **of_hall)
     await phone.subscribed("ams")
@@ -37,10 +37,10 @@ async def house(bed: Testbed, broker: Mosquitto, **of_hall: Any) -> tuple[Phone,
 
 @case("fleet-table")
 async def table(bed: Testbed) -> None:
-    """A row for each board and phone: what is online, the battery, what is active; a board that is away says why."""
+    """A row for each board and phone: state, battery, active notifications; an offline board says why."""
     broker = await bed.mosquitto()
     phone, watcher = await house(bed, broker)
-    # Its daemon is not there.
+    # It has no daemon.
     await bed.bridge(bed.socket(7), broker.url, board="attic")
     await watcher.message("ancsd/attic/state", state="offline")
     phone.ancs.post(Notification(1), Notification(2))
@@ -62,12 +62,12 @@ async def table(bed: Testbed) -> None:
     only = (await fleet(bed, broker, "--json", "--board", "hall")).expect(0).objects
     check([board["board"] for board in only] == ["hall"], f"one board is {only}")
     none = (await fleet(bed, broker, "--board", "cellar")).expect(69)
-    check("cellar" in none.err, f"a board that nobody knows: {none.err}")
+    check("cellar" in none.err, f"an unknown board: {none.err}")
 
 
 @case("fleet-watch", seconds=90)
 async def watch(bed: Testbed) -> None:
-    """--watch tells whenever something changes: a notification, a board that goes and comes back."""
+    """--watch prints every change: a notification, a board that goes offline and returns."""
     broker = await bed.mosquitto()
     daemon, phone, bridge = await bed.board(broker)
     await bed.online(broker)
@@ -87,24 +87,24 @@ async def watch(bed: Testbed) -> None:
 
 
 class Lines(EventProcess):
-    """A command that prints boards, a line each."""
+    """A command that prints one board per line."""
 
     async def board(self, where: Any, within: float = 10) -> None:
-        """Waits until the board that was printed last is as it has to be."""
-        await eventually(lambda: self.events and where(self.events[-1]), "the board is not told so", within)
+        """Waits until the last printed board matches."""
+        await eventually(lambda: self.events and where(self.events[-1]), "the board is not printed like that", within)
 
 
 @case("fleet-media")
 async def media(bed: Testbed) -> None:
-    """A command for the player goes to every board that is online, or to one; what plays is told."""
+    """A media command goes to every online board, or to one; without a command, each reports what is playing."""
     broker = await bed.mosquitto()
     phone, _ = await house(bed, broker)
     seen = phone.ams.remote_commands
     both = (await fleet(bed, broker, "media", "pause")).expect(0)
-    check(sorted(both.out.splitlines()) == ["hall: done", "kitchen: done"], f"it says {both.out!r}")
+    check(sorted(both.out.splitlines()) == ["hall: done", "kitchen: done"], f"the output is {both.out!r}")
     await eventually(lambda: seen == ["pause", "pause"], f"the phone saw {seen}")
     one = (await fleet(bed, broker, "media", "next", "--board", "hall", "--phone", "iphone")).expect(0)
-    check(one.out.splitlines() == ["hall: done"], f"it says {one.out!r}")
+    check(one.out.splitlines() == ["hall: done"], f"the output is {one.out!r}")
     await eventually(lambda: seen == ["pause", "pause", "next"], f"the phone saw {seen}")
     answers = (await fleet(bed, broker, "media", "--json")).expect(0).objects
     check({answer["board"] for answer in answers} == {"hall", "kitchen"}, f"what plays is {answers}")
@@ -115,7 +115,7 @@ async def media(bed: Testbed) -> None:
 
 @case("fleet-act")
 async def act(bed: Testbed) -> None:
-    """A call is declined, a notification of one board acted on, lists are told without what is withheld."""
+    """Declines a call, acts on a notification of one board; lists omit what is withheld."""
     broker = await bed.mosquitto()
     phone, watcher = await house(bed, broker)
     phone.ancs.post(Notification(1, title="Secret title"), call(2))
@@ -136,13 +136,12 @@ async def act(bed: Testbed) -> None:
 
 @case("fleet-refused")
 async def refused(bed: Testbed) -> None:
-    """A board that allows nothing refuses, and the others do what they are asked: status 1. A broker that is not there, or does
-    not let this user in, is said: status 69."""
+    """One board refuses and the other obeys: status 1. An unreachable broker: status 69."""
     broker = await bed.mosquitto()
     phone, _ = await house(bed, broker, allow=["read"])
     answers = await fleet(bed, broker, "media", "play")
     said = dict(line.split(": ", 1) for line in answers.out.splitlines())
-    check(answers.status == 1 and said["kitchen"] == "done" and "allow" in said["hall"], f"it says {answers}")
+    check(answers.status == 1 and said["kitchen"] == "done" and "allow" in said["hall"], f"the output is {answers}")
     await eventually(lambda: phone.ams.remote_commands == ["play"], f"the phone saw {phone.ams.remote_commands}")
     await broker.down()
     nobody = (await fleet(bed, broker)).expect(69)
@@ -151,7 +150,7 @@ async def refused(bed: Testbed) -> None:
 
 @case("fleet-user")
 async def user(bed: Testbed) -> None:
-    """The broker's user: with the right password all boards are told, with a wrong one it says so, and an unsafe file is refused."""
+    """With the user's password, all boards are listed; a wrong password is reported, and an unsafe password file refused."""
     acl = "user house\ntopic read ancsd/#\ntopic write ancsd/+/request/+\ntopic write ancsd/+/phone/+/request/+\npattern readwrite ancsd/%u/#\n"
     broker = await bed.mosquitto(users={"house": "key", "kitchen": "spoon"}, acl=acl)
     await bed.board_as("kitchen", "spoon", broker)
@@ -162,14 +161,14 @@ async def user(bed: Testbed) -> None:
     secret.chmod(0o600)
     who = ("--user", "house", "--password-file", secret)
     (await fleet(bed, broker, "list", *who)).expect(0)
-    check("kitchen" in (await fleet(bed, broker, *who)).expect(0).out, "the board is not told")
+    check("kitchen" in (await fleet(bed, broker, *who)).expect(0).out, "the board is not listed")
     secret.write_text("lock\n")
     wrong = (await fleet(bed, broker, *who)).expect(69)
     check("password" in wrong.err, f"a wrong password: {wrong.err}")
     secret.chmod(0o644)
     shared = await fleet(bed, broker, *who)
     check(shared.status == 77 and "chmod" in shared.err, f"a password that others can read: {shared}")
-    # A user who may read nothing sees no board.
+    # A user without rights sees no board.
     secret.chmod(0o600)
     secret.write_text("spoon\n")
     other = await fleet(bed, broker, "--user", "kitchen", "--password-file", secret, "--board", "hall")
@@ -178,7 +177,7 @@ async def user(bed: Testbed) -> None:
 
 @case("fleet-silent")
 async def silent(bed: Testbed) -> None:
-    """A board that is told to be online and does not answer is named: status 75. One that is offline is said to be: status 69."""
+    """A board that is online but does not respond is named: status 75. An offline board: status 69."""
     broker = await bed.mosquitto()
     daemon, _, bridge = await bed.board(broker)
     hall = await bed.bridge(daemon, broker.url, board="hall")
@@ -187,7 +186,7 @@ async def silent(bed: Testbed) -> None:
         await watcher.message(f"ancsd/{board}/phone/iphone/state", state="online")
     bridge.send_signal(signal.SIGSTOP)
     late = await fleet(bed, broker, "list", "--timeout", "2")
-    check(late.status == 75 and "kitchen" in late.err and "hall" not in late.err, f"it says {late}")
+    check(late.status == 75 and "kitchen" in late.err and "hall" not in late.err, f"the output is {late}")
     check(late.out.startswith("hall: "), f"the other's answer is {late.out!r}")
     bridge.send_signal(signal.SIGCONT)
     await hall.stop()
@@ -198,7 +197,7 @@ async def silent(bed: Testbed) -> None:
 
 @case("fleet-far")
 async def far(bed: Testbed) -> None:
-    """A broker that is far away, whose answers take a second, is waited for."""
+    """A distant broker, with a round trip of a second, is waited for."""
     broker = await bed.mosquitto()
     await bed.board(broker)
     await bed.online(broker)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A real Home Assistant core: what the bridge tells it, what its user does, and the YAML of docs/home-assistant.md."""
+"""A real Home Assistant core: the entities, what its user does with them, and the YAML of docs/home-assistant.md."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def home(bed: Testbed, broker: Mosquitto, configuration: str = "") -> Home
 
 @case("home-entities", seconds=150)
 async def entities(bed: Testbed) -> None:
-    """Every entity of the board and the phone is loaded without a warning, and has a state."""
+    """Every entity of the board and the phone loads without a warning, and has a state."""
     broker = await bed.mosquitto()
     core = await home(bed, broker)
     daemon, phone, _ = await bed.board(broker, content="title", allow=["media", "act", "read", "pairing"])
@@ -95,9 +95,9 @@ async def entities(bed: Testbed) -> None:
     found = await core.ask("entities")
     wanted = {component["uniq_id"]: component for configuration in configurations
               for component in configuration["cmps"].values() if component["p"] != "device_automation"}
-    check(len(wanted) >= 25, f"only {len(wanted)} entities are told of")
+    check(len(wanted) >= 25, f"there are only {len(wanted)} entities")
     missing = wanted.keys() - found["entities"].keys()
-    check(not missing, f"Home Assistant has not loaded {sorted(missing)}; it says {core.warnings}")
+    check(not missing, f"Home Assistant has not loaded {sorted(missing)}; its warnings are {core.warnings}")
     for identifier, component in wanted.items():
         entity = found["entities"][identifier]
         check(entity["platform"] == component["p"], f"{identifier} is a {entity['platform']}")
@@ -116,7 +116,7 @@ async def entities(bed: Testbed) -> None:
 
 @case("home-acts", seconds=150)
 async def acts(bed: Testbed) -> None:
-    """Buttons arrive at the phone; a call rings and is declined; events fire once; a phone that leaves is unavailable."""
+    """Buttons reach the phone; a call rings and is declined; events fire once; an absent phone is unavailable."""
     broker = await bed.mosquitto()
     daemon, phone, bridge = await bed.board(broker)
     core = await home(bed, broker)
@@ -125,13 +125,13 @@ async def acts(bed: Testbed) -> None:
     before = len(phone.ams.remote_commands)
     for button in ("play_or_pause", "next", "previous", "volume_up", "volume_down"):
         await core.press(f"button.iphone_at_kitchen_{button}")
-    await eventually(lambda: len(phone.ams.remote_commands) >= before + 5, f"the player was told {phone.ams.remote_commands[before:]}", 10)
+    await eventually(lambda: len(phone.ams.remote_commands) >= before + 5, f"the player got {phone.ams.remote_commands[before:]}", 10)
     await asyncio.sleep(1)
-    check(len(phone.ams.remote_commands) == before + 5, f"the player was told {len(phone.ams.remote_commands) - before} times")
+    check(len(phone.ams.remote_commands) == before + 5, f"the player got {len(phone.ams.remote_commands) - before} times")
     since = core.now
     phone.ancs.post(call(1))
     attributes = await core.until("binary_sensor.iphone_at_kitchen_incoming_call", "on")
-    check("caller" not in attributes, f"the caller is told: {attributes}")
+    check("caller" not in attributes, f"the caller is there: {attributes}")
     await core.event("state", since=since, entity="event.iphone_at_kitchen_call", within=10)
     await core.press("button.iphone_at_kitchen_decline")
     await core.until("binary_sensor.iphone_at_kitchen_incoming_call", "off")
@@ -157,7 +157,7 @@ async def acts(bed: Testbed) -> None:
 
 @case("home-restarts", seconds=150)
 async def restarts(bed: Testbed) -> None:
-    """A broker that forgets everything: the entities are there again, by themselves, as if nothing had been."""
+    """After a broker without persistence restarts, all entities come back by themselves."""
     broker = await bed.mosquitto()
     _, phone, _ = await bed.board(broker)
     core = await home(bed, broker)
@@ -171,13 +171,13 @@ async def restarts(bed: Testbed) -> None:
 
 
 def blocks() -> list[str]:
-    """The YAML of the document that is tried."""
+    """The document's YAML that the case tries."""
     found = re.findall(r"(?<!<!-- not tried -->\n)^```yaml\n(.*?)^```", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
-    # The recorder writes nothing down here.
+    # There is no recorder here.
     return [block for block in found if not block.startswith("recorder:")]
 
 
-#: What the house of the reader has: a lamp, a doorbell and a display.
+#: What the reader's home has: a lamp, a doorbell and a display.
 HOUSE = """
 input_boolean:
   hall:
@@ -197,7 +197,7 @@ IN_PLACE = [
 
 @case("home-document", seconds=150)
 async def document(bed: Testbed) -> None:
-    """The automations and the media player of docs/home-assistant.md do what it says."""
+    """The automations and the media player of docs/home-assistant.md work as described."""
     text = "\n---\n".join([HOUSE, *blocks()])
     for before, after in IN_PLACE:
         check(before in text, f"the document has no {before!r} any more")
@@ -226,5 +226,5 @@ async def document(bed: Testbed) -> None:
     commands = len(phone.ams.remote_commands)
     for service in ("media_play_pause", "media_next_track", "media_previous_track", "volume_up", "volume_down", "media_pause"):
         await core.ask("call", domain="media_player", service=service, data={"entity_id": "media_player.iphone"})
-    await eventually(lambda: len(phone.ams.remote_commands) >= commands + 6, f"the player was told {phone.ams.remote_commands[commands:]}", 10)
+    await eventually(lambda: len(phone.ams.remote_commands) >= commands + 6, f"the player got {phone.ams.remote_commands[commands:]}", 10)
     check(not [text for text in core.warnings if "pause" not in text.lower()], f"it warns: {core.warnings}")

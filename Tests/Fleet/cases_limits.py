@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a broker says in CONNACK is obeyed, and why it refuses is said in words. The broker is one by script."""
+"""The bridge obeys the limits in CONNACK, and reports refusals in words. The broker is scripted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVENTS = f"{PHONE}/event/notification"
 
 @case("mqtt-connect")
 async def connect(bed: Testbed) -> None:
-    """CONNECT: the board's client id, a session and a will with delay, MQTT 5's limits; `state` is the first publication."""
+    """CONNECT has the board's client id, a session expiry, a delayed will and limits; the first publication is `state`."""
     broker = await bed.scripted()
     await bed.board(broker)
     connected = await broker.connected()
@@ -36,7 +36,7 @@ async def connect(bed: Testbed) -> None:
 
 @case("mqtt-receive-maximum")
 async def receive_maximum(bed: Testbed) -> None:
-    """Receive Maximum 3: never more than three publications wait for their acknowledgement."""
+    """With Receive Maximum 3, at most three publications are unacknowledged."""
     broker = await bed.scripted(ReceiveMaximum=3)
     broker.acknowledges = False
     _, phone, _ = await bed.board(broker)
@@ -47,13 +47,13 @@ async def receive_maximum(bed: Testbed) -> None:
         broker.acknowledge_all()
         if len(numbers(broker)) >= 30:
             break
-    check(numbers(broker) == list(range(1, 31)), f"told were {numbers(broker)}")
+    check(numbers(broker) == list(range(1, 31)), f"published: {numbers(broker)}")
     check(broker.most_open <= 3, f"{broker.most_open} waited at the same time")
 
 
 @case("mqtt-packet-size")
 async def packet_size(bed: Testbed) -> None:
-    """Maximum Packet Size 700: nothing longer is sent, which is said by its topic; what fits goes on."""
+    """With Maximum Packet Size 700, nothing longer is sent, and the log names the topic; the rest continues."""
     broker = await bed.scripted(MaximumPacketSize=700)
     _, phone, bridge = await bed.board(broker, content="full")
     await broker.connected()
@@ -61,27 +61,27 @@ async def packet_size(bed: Testbed) -> None:
     phone.ancs.post(Notification(1, message="x" * 1000), Notification(2))
     await eventually(lambda: 2 in numbers(broker), "the short one was not sent", 10)
     check(max(p.size for p in broker.published) <= 700, f"a packet has {max(p.size for p in broker.published)} bytes")
-    # It is told without what is too long, or not at all, which is said.
+    # It is published without its message, or not at all, which is logged.
     for event in (json.loads(published.payload) for published in broker.of(EVENTS)):
-        check(event["uid"] != 1 or "message" in event.get("withheld", []) + event.get("truncated", []), f"it was told as {event}")
+        check(event["uid"] != 1 or "message" in event.get("withheld", []) + event.get("truncated", []), f"it was published as {event}")
     check(1 in numbers(broker) or EVENTS in bridge.log, f"the log does not name the topic: {bridge.log}")
-    # It does not stop what comes behind, after a reconnection neither.
+    # It does not block later events, nor those after a reconnection.
     broker.cut()
     await broker.connected(2, within=15)
     since = len(broker.published)
     phone.ancs.post(Notification(3))
-    await eventually(lambda: 3 in numbers(broker, since), "nothing is told after the reconnection", 10)
+    await eventually(lambda: 3 in numbers(broker, since), "nothing is published after the reconnection", 10)
     check(bridge.running, "the bridge has ended")
 
 
 @case("mqtt-answer-size")
 async def answer_size(bed: Testbed) -> None:
-    """An answer that is longer than the broker takes is an error that says so, and nobody waits for it."""
+    """A response longer than the broker allows becomes an error that says so."""
     broker = await bed.scripted(MaximumPacketSize=900)
     _, phone, bridge = await bed.board(broker)
     await broker.seen(f"{PHONE}/state")
     phone.ancs.post(*(Notification(uid) for uid in range(1, 11)))
-    await eventually(lambda: 10 in numbers(broker), "the notifications were not told", 10)
+    await eventually(lambda: 10 in numbers(broker), "the notifications were not published", 10)
     broker.send(f"{PHONE}/request/notifications.list", b'{"transaction":5}', ResponseTopic="me/answer")
     expect(json.loads((await broker.seen("me/answer")).payload), status="error", code=2, transaction=5)
     check(max(p.size for p in broker.published) <= 900 and bridge.running, "something was too long")
@@ -89,13 +89,13 @@ async def answer_size(bed: Testbed) -> None:
 
 @case("mqtt-subscribe-refused")
 async def subscribe_refused(bed: Testbed) -> None:
-    """What the broker does not let a board subscribe to is named, and the rest goes on."""
+    """A refused subscription is named, and the rest continues."""
     broker = await bed.scripted()
     broker.denied = {"homeassistant/status"}
     daemon, phone, bridge = await bed.board(broker)
     await bed.says(bridge, "subscribe to homeassistant/status", within=8)
     await broker.seen(f"{PHONE}/counts")
-    check(bridge.log.count("subscribe to") == 1, f"it says {bridge.log}")
+    check(bridge.log.count("subscribe to") == 1, f"the log is {bridge.log}")
     report = (await daemon.call("status"))["bridges"][0]
     check(report["refused"] == ["homeassistant/status"], f"the daemon knows {report}")
     broker.send(f"{PHONE}/request/media.get", b"", ResponseTopic="me/answer")
@@ -104,11 +104,11 @@ async def subscribe_refused(bed: Testbed) -> None:
 
 @case("mqtt-no-retain")
 async def no_retain(bed: Testbed) -> None:
-    """Retain Available 0: nothing is sent as retained, which is said; events go on."""
+    """With Retain Available 0, nothing is sent as retained, which is logged; events continue."""
     broker = await bed.scripted(RetainAvailable=0)
     _, phone, bridge = await bed.board(broker)
     connected = await broker.connected()
-    # The will is in CONNECT, before the broker can have said so; it must not be retained the next time.
+    # The first will is sent before CONNACK; the next must not be retained.
     await broker.seen(f"{PHONE}/state")
     phone.ancs.post(Notification(1))
     await broker.seen(EVENTS)
@@ -119,7 +119,7 @@ async def no_retain(bed: Testbed) -> None:
 
 @case("mqtt-qos-0")
 async def qos_0(bed: Testbed) -> None:
-    """Maximum QoS 0: everything is sent with QoS 0, and goes on without acknowledgements."""
+    """With Maximum QoS 0, everything is sent with QoS 0, without waiting for acknowledgements."""
     broker = await bed.scripted(MaximumQoS=0)
     _, phone, bridge = await bed.board(broker)
     await broker.connected()
@@ -133,7 +133,7 @@ async def qos_0(bed: Testbed) -> None:
 
 @case("mqtt-keep-alive")
 async def keep_alive(bed: Testbed) -> None:
-    """Server Keep Alive 2: the bridge pings as often as the broker says."""
+    """With Server Keep Alive 2, the bridge pings that often."""
     broker = await bed.scripted(ServerKeepAlive=2)
     await bed.board(broker)
     await broker.connected()
@@ -145,18 +145,18 @@ async def keep_alive(bed: Testbed) -> None:
 
 @case("mqtt-assigned-id")
 async def assigned(bed: Testbed) -> None:
-    """An id that a broker assigns to a client that has one is against MQTT (3.2.2.3.7): said, and tried again."""
+    """A broker that assigns an id to a client that has one violates MQTT (3.2.2.3.7): logged, and retried."""
     broker = await bed.scripted(AssignedClientIdentifier="c-77")
     _, _, bridge = await bed.board(broker)
     await broker.connected(2, within=15)
-    check(bridge.running and len(bridge.log.splitlines()) >= 2, f"it says {bridge.log}")
+    check(bridge.running and len(bridge.log.splitlines()) >= 2, f"the log is {bridge.log}")
     broker.connack = {}
     await broker.seen(f"{PHONE}/state", within=20)
 
 
 @case("mqtt-refused", seconds=90)
 async def refused(bed: Testbed) -> None:
-    """Each reason of a CONNACK is said in words, and what only its user can fix is not tried again and again."""
+    """Each reason in CONNACK is logged in words; if only the user can fix it, the bridge does not keep retrying."""
     daemon, _, _ = await bed.served()
     words = {0x86: "password", 0x87: "not", 0x84: "MQTT 5", 0x85: "id", 0x88: "", 0x89: "", 0x97: "", 0x9C: ""}
 
@@ -165,11 +165,11 @@ async def refused(bed: Testbed) -> None:
         broker.reason = reason
         bridge = await inner.bridge(daemon, broker.url, user="kitchen")
         await broker.connected()
-        await eventually(lambda: bridge.log.strip(), "nothing is said", 5)
+        await eventually(lambda: bridge.log.strip(), "nothing is logged", 5)
         await asyncio.sleep(6)
         said = bridge.log
-        check(words[reason].lower() in said.lower(), f"of {reason:#x} is said: {said}")
-        check(str(reason) in said or any(word.isalpha() for word in said.split()), f"of {reason:#x} is said: {said}")
+        check(words[reason].lower() in said.lower(), f"for {reason:#x} the log is: {said}")
+        check(str(reason) in said or any(word.isalpha() for word in said.split()), f"for {reason:#x} the log is: {said}")
         if reason in (0x84, 0x85, 0x86, 0x87):
             check(len(broker.connects) == 1, f"after {reason:#x} it connected {len(broker.connects)} times in 6 s")
         check(bridge.running, f"after {reason:#x} the bridge ended with {bridge.ending}: {said}")
@@ -179,7 +179,7 @@ async def refused(bed: Testbed) -> None:
 
 @case("mqtt-version-3")
 async def version_3(bed: Testbed) -> None:
-    """A broker of MQTT 3.1.1 alone (CONNACK 1 without properties) is named as that."""
+    """A broker that only speaks MQTT 3.1.1 (CONNACK 1 without properties) is reported as such."""
     daemon, _, _ = await bed.served()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -195,14 +195,14 @@ async def version_3(bed: Testbed) -> None:
 
 @case("mqtt-one-name", seconds=90)
 async def one_name(bed: Testbed) -> None:
-    """Two boards with one name: said in words by the one that is taken over, and they do not fight for long."""
+    """Two boards with the same name: the one that is taken over says so, and one soon backs off."""
     broker = await bed.mosquitto()
     daemon, _, _ = await bed.served()
     first = await bed.bridge(daemon, broker.url)
     watcher = await bed.watcher(broker)
     await watcher.message("ancsd/kitchen/state", state="online")
     second = await bed.bridge(daemon, broker.url)
-    await eventually(lambda: "name" in first.log + second.log, "nobody says that there are two", 15)
+    await eventually(lambda: "name" in first.log + second.log, "neither log says that there are two", 15)
     await asyncio.sleep(20)
     since = broker.log.count("already connected")
     await asyncio.sleep(12)
@@ -215,7 +215,7 @@ async def one_name(bed: Testbed) -> None:
 
 @case("mqtt-disconnects")
 async def disconnects(bed: Testbed) -> None:
-    """A broker that ends the connection for a reason: the bridge comes back, and each time tells the states again."""
+    """After the broker disconnects with a reason, the bridge reconnects, and publishes the states again each time."""
     broker = await bed.scripted()
     _, phone, bridge = await bed.board(broker)
     since = 0
@@ -233,7 +233,7 @@ async def disconnects(bed: Testbed) -> None:
 
 @case("mqtt-garbage")
 async def garbage(bed: Testbed) -> None:
-    """A broker that sends what is no MQTT: the bridge leaves it and comes back, and does not end."""
+    """If the broker sends invalid packets, the bridge reconnects, and does not exit."""
     broker = await bed.scripted()
     _, phone, bridge = await bed.board(broker)
     pieces = [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x00" * 64, b"\xff" * 64, b"\x30\xff\xff\xff\x7f", b"\x40\x02\x00\x00",
@@ -254,7 +254,7 @@ async def garbage(bed: Testbed) -> None:
 
 @case("mqtt-unasked")
 async def unasked(bed: Testbed) -> None:
-    """Messages on topics that nobody has asked for, or as retained, do nothing."""
+    """Messages on topics without a subscription, or retained ones, have no effect."""
     broker = await bed.scripted()
     _, phone, bridge = await bed.board(broker)
     await broker.connected()

@@ -20,7 +20,7 @@ def values(text: str) -> dict[str, float]:
 
 @case("metrics")
 async def metrics(bed: Testbed) -> None:
-    """The numbers are right, promtool accepts them as node_exporter's format, and Prometheus reads them as OpenMetrics."""
+    """The figures are right; promtool accepts them in node_exporter's format, and Prometheus as OpenMetrics."""
     promtool = shutil.which("promtool")
     if promtool is None:
         raise Skipped("promtool is not installed: scripts/setup --tests")
@@ -37,7 +37,7 @@ async def metrics(bed: Testbed) -> None:
     text = (await bed.client(daemon, "status", "--metrics")).expect(0).out
     linted = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True)
     check(linted.returncode == 0 and not linted.stderr, f"promtool says {linted.stderr or linted.stdout}")
-    # Prometheus's own parser of OpenMetrics; it takes only what has a time.
+    # Prometheus's own OpenMetrics parser, which requires timestamps.
     stamped = bed.work / "metrics"
     stamped.write_text(re.sub(r"^([a-z]\S* \S+)$", r"\1 1700000000", text, flags=re.MULTILINE))
     made = subprocess.run([promtool, "tsdb", "create-blocks-from", "openmetrics", stamped, bed.work / "tsdb"],
@@ -62,7 +62,7 @@ async def metrics(bed: Testbed) -> None:
 
 @case("metrics-timeout", seconds=60)
 async def timeout(bed: Testbed) -> None:
-    """A phone that leaves a request unanswered for 30 s is counted."""
+    """A request that the phone does not answer within 30 s is counted."""
     from Interop.peers import ignore
 
     daemon, phone, _ = await bed.served()

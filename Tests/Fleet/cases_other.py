@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A broker of another make than mosquitto: ejabberd, which speaks MQTT 5, too."""
+"""Another MQTT 5 broker: ejabberd."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .testbed import PHONE, Testbed
 
 @case("mqtt-ejabberd", seconds=180)
 async def ejabberd(bed: Testbed) -> None:
-    """On Debian's ejabberd: states, events, requests; the will; and what happens while it is away."""
+    """With Debian's ejabberd: states, events, requests, the will, and a reconnection."""
     broker = Ejabberd(bed.work, bed.out / "ejabberd")
     bed.processes.append(broker)
     await broker.up()
@@ -30,7 +30,7 @@ async def ejabberd(bed: Testbed) -> None:
     await phone.subscribed("ams")
     phone.ancs.post(*(Notification(uid) for uid in range(1, 31)))
     await watcher.message(EVENTS, uid=30, within=15)
-    check(uids(watcher) == list(range(1, 31)), f"told were {uids(watcher)}")
+    check(uids(watcher) == list(range(1, 31)), f"published: {uids(watcher)}")
     expect(await watcher.ask(f"{PHONE}/request/media.command", {"command": "toggle"}), status="ok")
     kept = await watcher.retained("ancsd/#")
     check("ancsd/kitchen/state" in kept and not [topic for topic in kept if "/event" in topic], f"retained are {sorted(kept)}")

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Brokers and daemons that go away at any moment: nothing is lost, nothing comes twice, nothing old is told as new."""
+"""Brokers and daemons that go away at any moment: nothing is lost, duplicated, or published too late."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 import subprocess
 
@@ -18,7 +17,7 @@ from .watcher import Watcher
 
 
 def whole(watcher: Watcher, count: int) -> list[int]:
-    """The numbers of the notifications that were told, among which none is missing."""
+    """The UIDs of the published notifications, after a check that none is missing."""
     told = uids(watcher)
     missing = set(range(1, count + 1)).symmetric_difference(told)
     check(not missing, f"{sorted(missing)[:20]} are missing, or were never there")
@@ -27,13 +26,13 @@ def whole(watcher: Watcher, count: int) -> list[int]:
 
 @case("mqtt-broker-late")
 async def broker_late(bed: Testbed) -> None:
-    """Without a broker at the start the bridge waits, says so once, and tells all states and the missed events then."""
+    """Without a broker at startup, the bridge waits, logs it once, and later publishes all states and missed events."""
     broker = await bed.mosquitto()
     await broker.down()
     _, phone, bridge = await bed.board(broker)
     await asyncio.sleep(4)
     said = [line for line in bridge.log.splitlines() if "refused" in line.lower()]
-    check(len(said) == 1, f"it says {bridge.log}")
+    check(len(said) == 1, f"the log is {bridge.log}")
     await broker.up()
     watcher = await bed.watcher(broker)
     await watcher.message(f"{PHONE}/state", within=20, state="online")
@@ -44,14 +43,14 @@ async def broker_late(bed: Testbed) -> None:
 
 @case("mqtt-broker-restart", seconds=120)
 async def broker_restart(bed: Testbed) -> None:
-    """A broker without persistence that is killed and comes back: the events between are told, each once, and all states."""
+    """A broker without persistence is killed and restarted: the events in between arrive once each, and all states."""
     broker = await bed.mosquitto()
     relay = await bed.relay(broker)
     _, phone, _ = await bed.board(relay)
     watcher = await bed.online(broker)
     phone.ancs.post(Notification(1))
     await watcher.message(EVENTS, uid=1)
-    # What is not acknowledged may come again.
+    # Unacknowledged events may come twice.
     await asyncio.sleep(0.5)
     relay.stop_listening()
     relay.cut()
@@ -61,24 +60,24 @@ async def broker_restart(bed: Testbed) -> None:
     await asyncio.sleep(1)
     since = watcher.now
     await broker.up()
-    # Who is back after the bridge has missed what it told: this broker keeps nothing.
+    # This broker keeps nothing, so the watcher has to be back before the bridge.
     await eventually(watcher.client.is_connected, "the watcher is not back", 20)
     await asyncio.sleep(1)
     await relay.start()
     await watcher.message(f"{PHONE}/counts", since=since, within=40, total=10)
     await watcher.message(EVENTS, since=since, within=10, uid=11)
-    check(len(uids(watcher)) == len(set(uids(watcher))), f"told were {uids(watcher)}")
+    check(len(uids(watcher)) == len(set(uids(watcher))), f"published: {uids(watcher)}")
     kept = await watcher.retained("ancsd/#")
     check({"ancsd/kitchen/state", f"{PHONE}/state", f"{PHONE}/counts"} <= set(kept), f"retained are {sorted(kept)}")
 
 
 @case("mqtt-broker-persistent", seconds=120)
 async def broker_persistent(bed: Testbed) -> None:
-    """A broker with persistence: after its restart a subscriber with a session has each event once and in order."""
+    """After a restart of a broker with persistence, a subscriber with a session has each event once and in order."""
     broker = await bed.mosquitto(persistent=True)
     _, phone, _ = await bed.scripted_board(broker)
     watcher = await bed.online(broker)
-    # A subscriber whose session the broker keeps sees what the bridge sends before the subscriber is back.
+    # The broker queues for this subscriber what the bridge sends before it is back.
     from .sleeper import Sleeper
 
     sleeper = Sleeper(broker.port, EVENTS)
@@ -98,14 +97,14 @@ async def broker_persistent(bed: Testbed) -> None:
 
 @case("mqtt-broker-killed-during", seconds=180)
 async def broker_killed_during(bed: Testbed) -> None:
-    """The broker is killed during a burst of 400: every event arrives, in order, and at most what was unacknowledged twice."""
+    """The broker is killed during a burst of 400: every event arrives, in order; only unacknowledged ones may be duplicated."""
     broker = await bed.mosquitto()
     relay = await bed.relay(broker)
     _, phone, _ = await bed.scripted_board(relay)
     watcher = await bed.online(broker)
     await phone.do("burst", count=400, title="n", message="x" * 200)
     await eventually(lambda: len(uids(watcher)) >= 40, "nothing arrives", 20)
-    # What passes the relay from here on reaches nobody: the subscriber has to be back before the bridge.
+    # The broker keeps nothing, so the subscriber has to be back before the bridge.
     relay.stop_listening()
     relay.cut()
     await broker.down()
@@ -120,13 +119,13 @@ async def broker_killed_during(bed: Testbed) -> None:
     first = list(dict.fromkeys(told))
     check(first == sorted(first), "they came in another order")
     twice = len(told) - len(first)
-    check(twice <= 16, f"{twice} came twice")
-    bed.remark(f"{twice} of 400 came twice")
+    check(twice <= 16, f"{twice} were duplicated")
+    bed.remark(f"{twice} of 400 were duplicated")
 
 
 @case("mqtt-bridge-killed-during", seconds=120)
 async def bridge_killed_during(bed: Testbed) -> None:
-    """The bridge is killed during a burst, and started again: it goes on behind what the broker has acknowledged."""
+    """The bridge is killed during a burst and restarted: it continues after the last acknowledged event."""
     broker = await bed.mosquitto()
     _, phone, bridge = await bed.scripted_board(broker)
     watcher = await bed.online(broker)
@@ -140,12 +139,12 @@ async def bridge_killed_during(bed: Testbed) -> None:
         await watcher.message(EVENTS, within=30, uid=200 * (turn + 1))
     await asyncio.sleep(1)
     told = whole(watcher, 600)
-    bed.remark(f"{len(told) - 600} of 600 came twice after three kills")
+    bed.remark(f"{len(told) - 600} of 600 were duplicated after three kills")
 
 
 @case("mqtt-ring", seconds=180)
 async def ring(bed: Testbed) -> None:
-    """What the daemon no longer has is told as a number of events that are lost."""
+    """Events that the daemon no longer has are reported as a number of lost events."""
     broker = await bed.mosquitto()
     _, phone, _ = await bed.scripted_board(broker)
     watcher = await bed.online(broker)
@@ -159,12 +158,12 @@ async def ring(bed: Testbed) -> None:
     lost = await watcher.message("ancsd/kitchen/event", since=0, within=60, event="lost")
     check(lost.json["count"] >= 400, f"lost is {lost.json}")
     await watcher.message(f"{PHONE}/counts", since=0, within=30, total=1501)
-    bed.remark(f"lost {lost.json['count']}, {len(uids(watcher, since))} told")
+    bed.remark(f"lost {lost.json['count']}, {len(uids(watcher, since))} published")
 
 
 @case("mqtt-max-age", seconds=90)
 async def max_age(bed: Testbed) -> None:
-    """What is older than `max-age` when the broker is back is left out; what is not is told."""
+    """After an outage, events older than `max-age` are omitted; later ones are published."""
     broker = await bed.mosquitto()
     relay = await bed.relay(broker)
     _, phone, _ = await bed.board(relay, max_age=4)
@@ -175,16 +174,16 @@ async def max_age(bed: Testbed) -> None:
     await asyncio.sleep(6)
     phone.ancs.post(Notification(2))
     await relay.start()
-    # The bridge comes back within its pause, which has grown by now; the second is told if that was short enough.
+    # The bridge returns after its retry delay; whether the second event is published depends on that.
     await watcher.message(f"{PHONE}/counts", within=40, total=2)
     phone.ancs.post(Notification(3))
     await watcher.message(EVENTS, within=10, uid=3)
-    check(1 not in uids(watcher), f"told were {uids(watcher)}")
+    check(1 not in uids(watcher), f"published: {uids(watcher)}")
 
 
 @case("mqtt-both-away", seconds=120)
 async def both_away(bed: Testbed) -> None:
-    """Daemon and broker leave and come back in either order; the last state is right, nothing of an earlier life is doubled."""
+    """Daemon and broker stop and restart in either order: the last state is right, and nothing is duplicated."""
     broker = await bed.mosquitto()
     daemon, phone, bridge = await bed.board(broker)
     watcher = await bed.online(broker)
@@ -209,13 +208,13 @@ async def both_away(bed: Testbed) -> None:
     phone.ancs.post(Notification(3))
     await watcher.message(EVENTS, within=10, uid=3)
     told = uids(watcher)
-    check(told == [1, 2, 3], f"told were {told}")
+    check(told == [1, 2, 3], f"published: {told}")
     check(bridge.running, "the bridge has ended")
 
 
 @case("mqtt-no-acknowledgement", seconds=150)
 async def no_acknowledgement(bed: Testbed) -> None:
-    """A broker that accepts and never acknowledges is left after a while, which is said; nothing that was sent is lost."""
+    """The bridge leaves a broker that never acknowledges, and says so; nothing is lost."""
     broker = await bed.scripted()
     broker.acknowledges = False
     _, phone, bridge = await bed.board(broker)
@@ -227,11 +226,11 @@ async def no_acknowledgement(bed: Testbed) -> None:
     broker.acknowledges = True
     await broker.connected(2, within=40)
     await eventually(lambda: len(set(numbers(broker, since))) >= 59, "events are missing", 20)
-    check(list(dict.fromkeys(numbers(broker, since))) == list(range(1, 60)), f"told were {numbers(broker, since)}")
+    check(list(dict.fromkeys(numbers(broker, since))) == list(range(1, 60)), f"published: {numbers(broker, since)}")
 
 
 def numbers(broker, since=0):  # type: ignore[no-untyped-def]
-    """The notifications that a broker by script has got as added."""
+    """The UIDs of the added notifications that a scripted broker has received."""
     import json
 
     return [json.loads(p.payload)["uid"] for p in broker.of(EVENTS, since) if json.loads(p.payload)["change"] == "added"]
@@ -239,7 +238,7 @@ def numbers(broker, since=0):  # type: ignore[no-untyped-def]
 
 @case("mqtt-late-acknowledgement")
 async def late_acknowledgements(bed: Testbed) -> None:
-    """Acknowledgements that come late and in another order, or for what was not sent, harm nothing."""
+    """Late, reordered and unexpected acknowledgements do no harm."""
     broker = await bed.scripted()
     broker.acknowledges = False
     _, phone, bridge = await bed.board(broker)
@@ -257,13 +256,13 @@ async def late_acknowledgements(bed: Testbed) -> None:
         broker.writer.write(packet(PUBACK, struct.pack(">H", 60000)))
         if len(numbers(broker)) >= 40:
             break
-    check(numbers(broker) == list(range(1, 41)), f"told were {numbers(broker)}")
+    check(numbers(broker) == list(range(1, 41)), f"published: {numbers(broker)}")
     check(len(broker.connects) == 1 and bridge.running, "the bridge has left")
 
 
 @case("mqtt-daemon-restart-position")
 async def daemon_restart(bed: Testbed) -> None:
-    """The events of the daemon's new life are all told, also those with the numbers of the old one."""
+    """After the daemon restarts, all its events are published, even those with numbers of the earlier life."""
     broker = await bed.mosquitto()
     daemon, phone, _ = await bed.board(broker)
     watcher = await bed.online(broker)
@@ -279,18 +278,18 @@ async def daemon_restart(bed: Testbed) -> None:
     await watcher.message(f"{PHONE}/state", since=since, within=20, state="online")
     phone.ancs.post(*(Notification(uid) for uid in range(20, 25)))
     await watcher.message(EVENTS, since=since, uid=24)
-    check(uids(watcher, since) == list(range(20, 25)), f"told were {uids(watcher, since)}")
+    check(uids(watcher, since) == list(range(20, 25)), f"published: {uids(watcher, since)}")
 
 
 @case("mqtt-full-disk")
 async def full_disk(bed: Testbed) -> None:
-    """A full disk for its state: said once, and events go on; from where it goes on after a restart is what was saved."""
+    """A full disk is logged once, and events continue; after a restart, the bridge continues from what was saved."""
     if os.geteuid() != 0:
         raise Skipped("a file system of its own takes root")
     mounted = bed.work / "small"
     mounted.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", mounted], capture_output=True).returncode:
-        raise Skipped("nobody may mount here (a container without CAP_SYS_ADMIN)")
+        raise Skipped("mounting is not allowed here (a container without CAP_SYS_ADMIN)")
     bed.cleanups.append(lambda: subprocess.run(["umount", "-l", mounted], capture_output=True))
     broker = await bed.mosquitto()
     daemon, phone, _ = await bed.served()
@@ -310,9 +309,9 @@ async def full_disk(bed: Testbed) -> None:
     phone.ancs.post(*(Notification(uid) for uid in range(1, 11)))
     await watcher.message(EVENTS, uid=10)
     await asyncio.sleep(2)
-    check(uids(watcher) == list(range(1, 11)), f"told were {uids(watcher)}")
+    check(uids(watcher) == list(range(1, 11)), f"published: {uids(watcher)}")
     said = [line for line in bridge.log.splitlines() if "space" in line.lower() or "full" in line.lower()]
-    check(len(said) <= 2, f"it says {bridge.log}")
+    check(len(said) <= 2, f"the log is {bridge.log}")
     (mounted / "filler").unlink()
     phone.ancs.post(Notification(11))
     await watcher.message(EVENTS, uid=11)
@@ -322,12 +321,12 @@ async def full_disk(bed: Testbed) -> None:
     await watcher.message(f"{PHONE}/counts", since=since, total=11)
     phone.ancs.post(Notification(12))
     await watcher.message(EVENTS, since=since, uid=12)
-    check(uids(watcher, since) == [12], f"after a restart were told {uids(watcher, since)}")
+    check(uids(watcher, since) == [12], f"published after a restart: {uids(watcher, since)}")
 
 
 @case("mqtt-leaves-cleanly")
 async def leaves(bed: Testbed) -> None:
-    """SIGTERM with a broker, without one, and with one that does not answer: it ends within 5 s, by status 143."""
+    """On SIGTERM, with a broker, without one, or with a silent one, the bridge exits within 5 s with status 143."""
     broker = await bed.mosquitto()
     daemon, _, bridge = await bed.board(broker)
     watcher = await bed.watcher(broker)
@@ -342,4 +341,3 @@ async def leaves(bed: Testbed) -> None:
     other = await bed.bridge(daemon, silent.url)
     await silent.connected()
     await other.stop(signal.SIGINT, within=5)
-    check(shutil.which("true"), "")

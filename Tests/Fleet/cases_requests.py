@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a client of the broker may ask of a board, and how it is answered."""
+"""Requests by the broker's clients, and the responses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PHONE_REQUEST = f"{PHONE}/request"
 
 @case("mqtt-requests")
 async def requests(bed: Testbed) -> None:
-    """Requests by Response Topic and Correlation Data: the player, actions, lists, the state."""
+    """Requests with Response Topic and Correlation Data: player, actions, lists, status."""
     broker = await bed.mosquitto()
     daemon, phone, _ = await bed.board(broker)
     watcher = await bed.online(broker)
@@ -26,7 +26,7 @@ async def requests(bed: Testbed) -> None:
     await watcher.message(f"{PHONE}/counts", total=2)
     commands = len(phone.ams.remote_commands)
     expect(await watcher.ask(f"{PHONE_REQUEST}/media.command", {"command": "toggle"}), status="ok")
-    await eventually(lambda: len(phone.ams.remote_commands) == commands + 1, "the player was not told")
+    await eventually(lambda: len(phone.ams.remote_commands) == commands + 1, "the player got no command")
     expect(await watcher.ask(f"{REQUEST}/media.command", {"command": "next"}), status="ok")
     listed = await watcher.ask(f"{PHONE_REQUEST}/notifications.list")
     found = [n["uid"] for n in listed["data"]["notifications"]]
@@ -42,7 +42,7 @@ async def requests(bed: Testbed) -> None:
 
 @case("mqtt-transaction")
 async def transactions(bed: Testbed) -> None:
-    """Without a Response Topic the answer comes on the board's own, with the `transaction` of the request."""
+    """Without a Response Topic, the response is on the board's own topic, with the request's `transaction`."""
     broker = await bed.mosquitto()
     await bed.board(broker)
     watcher = await bed.online(broker)
@@ -58,7 +58,7 @@ async def transactions(bed: Testbed) -> None:
 
 @case("mqtt-request-retained")
 async def retained_request(bed: Testbed) -> None:
-    """A retained request is answered with an error and not performed, neither now nor at the next start."""
+    """A retained request gets an error and is not performed, neither now nor at the next start."""
     broker = await bed.mosquitto()
     _, phone, bridge = await bed.board(broker)
     watcher = await bed.online(broker)
@@ -77,7 +77,7 @@ async def retained_request(bed: Testbed) -> None:
 
 @case("mqtt-requests-wrong")
 async def wrong(bed: Testbed) -> None:
-    """What can't be done is an error with a sentence and a code; the phone's own have ATT's number and name."""
+    """A request that fails gets an error with a sentence and a code; the phone's errors have ATT's number and name."""
     broker = await bed.mosquitto()
     _, phone, bridge = await bed.board(broker)
     watcher = await bed.online(broker)
@@ -107,7 +107,7 @@ async def wrong(bed: Testbed) -> None:
 
 @case("mqtt-response-topic")
 async def response_topics(bed: Testbed) -> None:
-    """A Response Topic that would speak to Home Assistant, or with a wildcard, is refused."""
+    """A Response Topic of Home Assistant's, or with a wildcard, is refused."""
     broker = await bed.mosquitto()
     _, _, bridge = await bed.board(broker)
     watcher = await bed.online(broker)
@@ -125,7 +125,7 @@ async def response_topics(bed: Testbed) -> None:
 
 @case("mqtt-request-call")
 async def answer_call(bed: Testbed) -> None:
-    """`call` answers or declines the one call that rings; none or two are errors. `clear` leaves calls alone."""
+    """`call` answers or declines the only ringing call; none or two are errors. `clear` skips calls."""
     broker = await bed.mosquitto()
     _, phone, _ = await bed.board(broker)
     watcher = await bed.online(broker)
@@ -147,7 +147,7 @@ async def answer_call(bed: Testbed) -> None:
 
 @case("mqtt-request-slow", seconds=90)
 async def slow_phone(bed: Testbed) -> None:
-    """A phone that does not answer: the request ends after 30 s with “try again”; other requests are answered before."""
+    """If the phone does not respond, the request fails after 30 s with “try again”; others are answered meanwhile."""
     broker = await bed.mosquitto()
     _, phone, _ = await bed.board(broker)
     watcher = await bed.online(broker)
@@ -167,7 +167,7 @@ async def slow_phone(bed: Testbed) -> None:
 
 @case("mqtt-request-once")
 async def at_most_once(bed: Testbed) -> None:
-    """A request for a board that is away is not kept for it, and one that is told twice (DUP) is nobody's here: QoS 0."""
+    """A request to an absent board is not queued for it: QoS 0."""
     broker = await bed.mosquitto()
     _, phone, bridge = await bed.board(broker)
     watcher = await bed.online(broker)
@@ -185,7 +185,7 @@ async def at_most_once(bed: Testbed) -> None:
 
 @case("mqtt-allow")
 async def allowed(bed: Testbed) -> None:
-    """`allow` decides: nothing, or pairing too."""
+    """`allow` decides what is permitted: nothing, or pairing too."""
     broker = await bed.mosquitto()
     daemon, phone, _ = await bed.board(broker, allow=[])
     watcher = await bed.online(broker)
@@ -193,7 +193,7 @@ async def allowed(bed: Testbed) -> None:
         expect(await watcher.ask(f"{PHONE_REQUEST}/{method}", {"command": "toggle"}), status="error", code=4)
     await bed.bridge(daemon, broker.url, board="attic", allow=["pairing"])
     await watcher.message("ancsd/attic/state", state="online")
-    # Without a radio nobody can pair, but the daemon is asked.
+    # Without a radio nobody can pair, but the request reaches the daemon.
     answer = await watcher.ask("ancsd/attic/request/pairing.open", {"seconds": 10})
     check(answer.get("code") != 4, f"pairing is not allowed: {answer}")
     expect(await watcher.ask("ancsd/attic/request/media.get"), status="error", code=4)

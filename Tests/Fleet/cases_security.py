@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""TLS, passwords, ACLs and settings, as a user meets them."""
+"""TLS, passwords, ACLs and settings, as users encounter them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .testbed import PHONE, Testbed
 from .watcher import Watcher
 
 EVENTS = f"{PHONE}/event/notification"
-#: docs/security.md has it: one user a board, who is confined to its own topics.
+#: From docs/security.md: each board has its own user and may use only its own topics.
 ACL = """
 pattern readwrite ancsd/%u/#
 pattern write homeassistant/device/%u/+/config
@@ -54,7 +54,7 @@ async def tls(bed: Testbed) -> None:
 
 @case("mqtt-tls-refused", seconds=90)
 async def tls_refused(bed: Testbed) -> None:
-    """An unknown authority, another host's name, an expired certificate, no TLS at all: each is said by its name."""
+    """An unknown authority, a wrong host name, an expired certificate and a port without TLS are each reported by name."""
     authority = Authority(bed.work / "good")
     other = Authority(bed.work / "other", "another authority")
     authority.certify("broker", "localhost", "127.0.0.1")
@@ -78,18 +78,18 @@ async def tls_refused(bed: Testbed) -> None:
         await bed.says(bridge, word, within=10)
         check(bridge.running, f"the bridge has ended: {bridge.ending}")
         watcher = await inner.watcher(broker, "ancsd/#")
-        check(not watcher.messages, "something was told all the same")
+        check(not watcher.messages, "something was published anyway")
 
     await bed.every(["unknown", "name", "expired", "plain"], part)
 
 
 @case("mqtt-tls-client")
 async def tls_client(bed: Testbed) -> None:
-    """A broker that asks for the board's own certificate gets it."""
+    """A broker that requires the board's certificate gets it."""
     authority = Authority(bed.work / "tls")
     authority.certify("broker", "localhost", "127.0.0.1")
     certificate = authority.certify("client", "kitchen")
-    # The requirement is TLS's alone: the plain listener stands before it.
+    # The requirement applies to the last listener only, the one with TLS.
     broker = await bed.mosquitto(tls=authority.folder)
     (bed.work / "mosquitto.conf").write_text((bed.work / "mosquitto.conf").read_text() + "require_certificate true\n")
     await broker.down()
@@ -106,7 +106,7 @@ async def tls_client(bed: Testbed) -> None:
 
 @case("mqtt-password")
 async def password(bed: Testbed) -> None:
-    """User and password from a file; a wrong one is said in words; a file that others may read is refused."""
+    """The password comes from a file; a wrong one is reported, and a file that others can read is refused."""
     broker = await bed.mosquitto(users={"kitchen": "right", "watcher": "w"})
     daemon, _, _ = await bed.served()
     watcher = await bed.watcher(broker, user="watcher", password="w")
@@ -129,11 +129,11 @@ async def password(bed: Testbed) -> None:
     await bridge.start()
     await eventually(lambda: not bridge.running, "it uses a password that everybody can read", 8)
     check(bridge.process is not None and bridge.process.returncode in (77, 78, 66), f"it ended with {bridge.ending}")
-    check("password" in bridge.log.splitlines()[-1], f"it says {bridge.log}")
+    check("password" in bridge.log.splitlines()[-1], f"the log is {bridge.log}")
 
 
 async def confined(bed: Testbed, acl: str) -> tuple[Daemon, Phone, Process, Watcher]:
-    """A board as the user `kitchen` of a broker with these rights, and a client that may read everything."""
+    """A board that connects as `kitchen` to a broker with this ACL, and a client that may read everything."""
     broker = await bed.mosquitto(users={"kitchen": "k", "watcher": "w"}, acl=acl)
     daemon, phone, bridge = await bed.board_as("kitchen", "k", broker)
     return daemon, phone, bridge, await bed.online(broker, user="watcher", password="w")
@@ -141,13 +141,13 @@ async def confined(bed: Testbed, acl: str) -> tuple[Daemon, Phone, Process, Watc
 
 @case("mqtt-acl")
 async def acl(bed: Testbed) -> None:
-    """One user a board, confined to its own topics by two patterns: everything works, and another board's is refused."""
+    """With one user per board, confined to its own topics by two patterns, everything works."""
     _, phone, bridge, watcher = await confined(bed, ACL)
     await watcher.message("homeassistant/device/kitchen/board/config")
     await watcher.message("homeassistant/device/kitchen/iphone/config")
     phone.ancs.post(Notification(1))
     await watcher.message(EVENTS, uid=1)
-    # The board may answer on its own topics only.
+    # The board may respond on its own topics only.
     watcher.publish("ancsd/kitchen/request/status", b'{"transaction":1}')
     await watcher.message("ancsd/kitchen/response/status", transaction=1, status="ok")
     check(not [line for line in bridge.log.splitlines() if "let" in line and "homeassistant" in line], bridge.log)
@@ -156,7 +156,7 @@ async def acl(bed: Testbed) -> None:
 @case("mqtt-acl-refused")
 async def acl_refused(bed: Testbed) -> None:
     """What the broker's ACL does not let a board publish is named once, by its topic, with the line that the ACL needs (PUBACK
-    135), and the rest goes on. So is what another board's name has left, which this user may not remove."""
+    135), and the rest continues. So is what another board's name has left, which this user may not remove."""
     only = "pattern readwrite ancsd/%u/#\n\nuser watcher\ntopic readwrite #\n"
     _, phone, bridge, watcher = await confined(bed, only)
     topic = "homeassistant/device/kitchen/board/config"
@@ -165,7 +165,7 @@ async def acl_refused(bed: Testbed) -> None:
     await watcher.message(EVENTS, uid=1)
     await asyncio.sleep(1)
     said = [line for line in bridge.log.splitlines() if topic in line]
-    check(len(said) == 1 and "not authorized (0x87)" in said[0] and f"topic write {topic}" in said[0], f"it says {bridge.log}")
+    check(len(said) == 1 and "not authorized (0x87)" in said[0] and f"topic write {topic}" in said[0], f"the log is {bridge.log}")
     await bridge.stop()
     file = bed.work / "kitchen0.toml"
     file.write_text(file.read_text().replace('board = "kitchen"', 'board = "attic"'))
@@ -177,7 +177,7 @@ async def acl_refused(bed: Testbed) -> None:
 
 @case("mqtt-acl-responses")
 async def acl_responses(bed: Testbed) -> None:
-    """Response Topics that the broker refuses, which others choose, fill neither the log nor the daemon's status."""
+    """Response Topics that the broker refuses fill neither the log nor the daemon's status."""
     only = "pattern readwrite ancsd/%u/#\npattern write homeassistant/device/%u/+/config\n\nuser watcher\ntopic readwrite #\n"
     daemon, _, bridge, watcher = await confined(bed, only)
     for number in range(60):
@@ -186,15 +186,15 @@ async def acl_responses(bed: Testbed) -> None:
     await bed.says(bridge, "elsewhere/0")
     watcher.publish("ancsd/kitchen/request/status", b'{"transaction":1}')
     await watcher.message("ancsd/kitchen/response/status", transaction=1)
-    check(len(bridge.log.splitlines()) <= 20, f"it says {bridge.log}")
+    check(len(bridge.log.splitlines()) <= 20, f"the log is {bridge.log}")
     check(len((await daemon.call("status"))["bridges"][0]["refused"]) <= 16, "the status has all of them")
 
 
 @case("mqtt-plain-text")
 async def plain_text(bed: Testbed) -> None:
-    """Text over plain TCP to another machine is refused at the start unless asked for; to the loopback it goes."""
+    """At startup, text over plain TCP to another machine is refused unless the settings permit it."""
     daemon, _, _ = await bed.served()
-    # A name of the loopback's that does not say so, and names that are never looked up because it ends before.
+    # A loopback name that does not look like one, and names that are never resolved because the bridge exits before.
     away = "mqtt://ip6-loopback:9"
     for url, extra, starts in [
         (away, {"content": "full"}, False), ("mqtt://127.0.0.1.example.com", {"content": "title"}, False),
@@ -203,17 +203,17 @@ async def plain_text(bed: Testbed) -> None:
     ]:
         bridge = await bed.bridge(daemon, url, **extra)
         await asyncio.sleep(1.5)
-        check(bridge.running is starts, f"{url} with {extra}: {bridge.ending}; it says {bridge.log}")
+        check(bridge.running is starts, f"{url} with {extra}: {bridge.ending}; the log is {bridge.log}")
         if not starts:
             check(bridge.process is not None and bridge.process.returncode == 78, f"it ended with {bridge.ending}")
-            check("plain-text" in bridge.log and len(bridge.log.splitlines()) == 1, f"it says {bridge.log}")
+            check("plain-text" in bridge.log and len(bridge.log.splitlines()) == 1, f"the log is {bridge.log}")
         else:
             await bridge.kill()
 
 
 @case("mqtt-says-what")
 async def says_what(bed: Testbed) -> None:
-    """One line at the start says what is sent where; names that can't be found get a sentence, `.local` a hint."""
+    """One line at startup says what is sent where; unresolvable names are reported, `.local` with a hint."""
     broker = await bed.mosquitto()
     daemon, _, bridge = await bed.board(broker)
     watcher = await bed.watcher(broker)
@@ -228,7 +228,7 @@ async def says_what(bed: Testbed) -> None:
 
 @case("mqtt-settings-wrong")
 async def settings_wrong(bed: Testbed) -> None:
-    """`ancsd config check` and the bridge itself name what is wrong in `[mqtt]`, with line and column."""
+    """`ancsd config check` and the bridge report errors in `[mqtt]` with line and column."""
     for text, word in [
         ('url = "http://x"', "url"), ('url = "mqtt://x"\nboard = "Küche"', "board"),
         ('url = "mqtt://x"\ncontent = "all"', "content"), ('url = "mqtt://x"\nallow = ["gatt"]', "gatt"),
@@ -243,13 +243,13 @@ async def settings_wrong(bed: Testbed) -> None:
         check(checked.status == 78 and f"{line}:" in said and word in said, f"of {text!r} is said ({checked.status}): {said}")
         bridge = await bed.start(Process([bed.program, "--config", file], bed.out / "wrong"))
         check(await bridge.ended() == 78, f"{text!r} ended with {bridge.ending}")
-        check(word in bridge.log and f"{line}:" in bridge.log, f"of {text!r} the bridge says {bridge.log}")
+        check(word in bridge.log and f"{line}:" in bridge.log, f"for {text!r} the bridge logs {bridge.log}")
         (bed.out / "wrong" / "log").unlink()
 
 
 @case("mqtt-reload")
 async def reload(bed: Testbed) -> None:
-    """SIGHUP: new settings are in force; wrong ones are said and the old ones stay."""
+    """SIGHUP applies new settings; wrong ones are reported, and the old ones stay."""
     import signal
 
     broker = await bed.mosquitto()
@@ -277,8 +277,8 @@ async def reload(bed: Testbed) -> None:
 
 @case("mqtt-moves", seconds=90)
 async def moves(bed: Testbed) -> None:
-    """SIGHUP with another board, discovery, prefix or broker: nothing stays retained of what nobody tells any more, even if the
-    broker takes one publication at a time."""
+    """SIGHUP with another board, discovery, prefix or broker: no stale message stays retained, even if the broker accepts one
+    publication at a time."""
     import signal
 
     small = await bed.scripted(ReceiveMaximum=1)
@@ -297,7 +297,7 @@ async def moves(bed: Testbed) -> None:
     await small.connected(2)
     emptied = {published.topic for published in small.published if published.retain and not published.payload}
     check(len(told) >= 9 and emptied == told, f"retained is {sorted(told - emptied)}")
-    # Whoever looks sees what is retained now.
+    # A new subscriber sees what is retained now.
     broker = await bed.mosquitto()
     reload(right.replace(small.url, broker.url))
     watcher = await bed.online(broker)
@@ -321,8 +321,8 @@ async def moves(bed: Testbed) -> None:
 
 @case("mqtt-moves-restart", seconds=120)
 async def moves_restart(bed: Testbed) -> None:
-    """Another board, prefix or discovery at the next start: nothing that the run before left stays retained, even if that run
-    was killed. If the next broker is a different one, the log says that the former still has something."""
+    """A start with another board, prefix or discovery: nothing from the previous run stays retained, even if that was killed. If
+    the broker is another one, the log says that the former still has retained messages."""
     broker = await bed.mosquitto()
     daemon, _, bridge = await bed.board(broker)
     watcher = await bed.online(broker)
@@ -344,7 +344,7 @@ async def moves_restart(bed: Testbed) -> None:
     await bridge.kill()
     await restarted("house/attic", 2, 'board = "attic"', 'prefix = "house"')
     await bridge.stop()
-    # The daemon need not be there to learn what an earlier board was.
+    # What belongs to another board is removed even without a daemon.
     await daemon.stop()
     file.write_text(f'[mqtt]\nurl = "{broker.url}"\nboard = "hall"\ndiscovery = false')
     await bridge.start()
@@ -357,12 +357,12 @@ async def moves_restart(bed: Testbed) -> None:
     file.write_text(f'[mqtt]\nurl = "{other.url}"\nboard = "hall"')
     await bridge.start()
     await other.seen("ancsd/hall/state")
-    check(f"{broker.url} keeps" in bridge.log and "--remove-retained" in bridge.log, f"it says {bridge.log}")
+    check(f"{broker.url} keeps" in bridge.log and "--remove-retained" in bridge.log, f"the log is {bridge.log}")
 
 
 @case("mqtt-moves-killed", seconds=150)
 async def moves_killed(bed: Testbed) -> None:
-    """The will of a board that was killed and comes back by another name does not stay retained either."""
+    """The will of a board that was killed and restarted with another name does not stay retained."""
     broker = await bed.mosquitto()
     _, _, bridge = await bed.board(broker)
     watcher = await bed.online(broker)

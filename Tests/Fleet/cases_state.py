@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is retained: the board's and its phones' states, and the will."""
+"""Retained messages: the states of the board and its phones, and the will."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .testbed import PHONE, Testbed
 
 @case("mqtt-states")
 async def states(bed: Testbed) -> None:
-    """Each state is retained with QoS 1, and says what the daemon says."""
+    """Each state is retained, has QoS 1, and matches the daemon's."""
     broker = await bed.mosquitto()
     daemon, phone, _ = await bed.board(broker)
     watcher = await bed.watcher(broker)
@@ -47,7 +47,7 @@ async def states(bed: Testbed) -> None:
 
 @case("mqtt-phone-leaves")
 async def phone_leaves(bed: Testbed) -> None:
-    """A phone that goes is offline, and online again when it returns; its battery's level stays."""
+    """A phone that leaves is offline, and online again when it returns; its battery level stays."""
     broker = await bed.mosquitto()
     daemon, phone, _ = await bed.board(broker)
     watcher = await bed.online(broker)
@@ -64,7 +64,7 @@ async def phone_leaves(bed: Testbed) -> None:
 
 @case("mqtt-will")
 async def will(bed: Testbed) -> None:
-    """A bridge that is killed is offline by its will; one that is stopped says so itself, and at once."""
+    """A killed bridge is offline by its will; a stopped one publishes that itself, immediately."""
     broker = await bed.mosquitto()
     _, _, bridge = await bed.board(broker)
     watcher = await bed.watcher(broker)
@@ -83,7 +83,7 @@ async def will(bed: Testbed) -> None:
 
 @case("mqtt-short-break")
 async def short_break(bed: Testbed) -> None:
-    """A connection that is cut and made again within the will's delay is no reason to say offline."""
+    """A connection that is cut and restored within the will's delay does not make the board offline."""
     broker = await bed.mosquitto()
     relay = await bed.relay(broker)
     await bed.board(relay)
@@ -100,7 +100,7 @@ async def short_break(bed: Testbed) -> None:
 
 @case("mqtt-daemon-leaves")
 async def daemon_leaves(bed: Testbed) -> None:
-    """Without a daemon the board is offline with a reason; the next daemon's life is told."""
+    """Without a daemon the board is offline, with a reason; then the next daemon's life is published."""
     broker = await bed.mosquitto()
     daemon, _, bridge = await bed.board(broker)
     watcher = await bed.watcher(broker)
@@ -112,20 +112,20 @@ async def daemon_leaves(bed: Testbed) -> None:
     await watcher.message(f"{PHONE}/state", since=since, state="offline")
     await daemon.start()
     online = await watcher.message("ancsd/kitchen/state", since=since, state="online", within=20)
-    check(online.json["life"] != first, "the daemon's new life is not told")
+    check(online.json["life"] != first, "the daemon's new life is not published")
     await watcher.message(f"{PHONE}/state", since=since, state="online", within=20)
     check(bridge.running, "the bridge has ended with the daemon")
 
 
 @case("mqtt-no-daemon")
 async def no_daemon(bed: Testbed) -> None:
-    """Started before the daemon, the bridge waits for it and says so once."""
+    """A bridge started before the daemon waits for it, and logs that once."""
     broker = await bed.mosquitto()
     watcher = await bed.watcher(broker)
     bridge = await bed.bridge(bed.socket(), broker.url)
     await watcher.message("ancsd/kitchen/state", state="offline")
     await asyncio.sleep(3)
-    check(len(bridge.log.splitlines()) <= 5, f"it says {bridge.log}")
+    check(len(bridge.log.splitlines()) <= 5, f"the log is {bridge.log}")
     daemon, _, _ = await bed.served()
     await watcher.message("ancsd/kitchen/state", state="online", within=15)
     await watcher.message(f"{PHONE}/state", state="online", within=15)

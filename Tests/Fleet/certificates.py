@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An authority of the test's own, and what it certifies."""
+"""The test's own certificate authority."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def say(**fields: Any) -> None:
 
 
 class Complaints(logging.Handler):
-    """Home Assistant's log, from warnings on. What this program causes by leaving its web server out is none."""
+    """Home Assistant's log from warnings on, without those caused by the missing web server."""
 
     CAUSED_HERE = ("async_forward_entry_setups", "custom integration")
 

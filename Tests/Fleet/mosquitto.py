@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""mosquitto on ports of its own: with TLS, passwords and ACLs, with persistence and without, killed and started again."""
+"""mosquitto on private ports: with TLS, passwords and ACLs, with and without persistence; it can be killed and restarted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def program(name: str) -> str:
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody uses."""
+    """An unused port of the loopback."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind(("127.0.0.1", 0))
@@ -32,14 +32,14 @@ def free_port() -> int:
 
 
 class Mosquitto(Process):
-    """A broker. It keeps its port when it is started again."""
+    """A broker. It keeps its port after a restart."""
 
     def __init__(
         self, work: Path, directory: Path, *settings: str, users: Mapping[str, str] = {}, acl: str = "",
         persistent: bool = False, saves: bool = True, tls: Path | None = None,
     ) -> None:
         """`users` has passwords by name; without any, everybody may connect. `persistent`: it has a file, to which it
-        `saves` every change, or only when it is told to. `tls` is an Authority's folder."""
+        `saves` every change, or else only on a signal. `tls` is an Authority's folder."""
         self.port = free_port()
         self.tls_port = free_port() if tls else 0
         self.socket = work / "broker.sock"
@@ -88,22 +88,22 @@ class Mosquitto(Process):
                 await asyncio.sleep(0.02)
 
     def save(self) -> None:
-        """Has it write what it keeps: sessions, what is retained and what waits."""
+        """Makes it save sessions, retained messages and queues."""
         self.send_signal(signal.SIGUSR1)
 
     async def stop_cleanly(self) -> None:
-        """Ends it as its service does: it writes what it keeps."""
+        """Ends it as its service does, so that it saves its state."""
         self.send_signal(signal.SIGTERM)
         await self.ended()
 
     async def down(self) -> None:
-        """Ends it without a word to anybody."""
+        """Kills it."""
         await self.kill()
 
 
 class Ejabberd(Process):
-    """A broker of another make, Debian's ejabberd, with two users: kitchen and watcher, whose passwords are their names. Its
-    program gives up root, so that its folder is everybody's."""
+    """Debian's ejabberd, another broker, with two users: kitchen and watcher, whose passwords are their names. It drops root, so
+    everybody may write to its folder."""
 
     SETTINGS = """
 hosts: [localhost]
@@ -152,7 +152,7 @@ modules:
         raise Failure(f"ejabberdctl {words[0]}: {said.decode()[-300:]}")
 
     async def close(self) -> None:
-        """Ends it: what was started is a script that has given its place away."""
+        """Ends it through ejabberdctl, because the started process is a script."""
         if self.running:
             await self.managed("stop")
         await super().close()

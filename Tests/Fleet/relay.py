@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A relay on the way to a broker: it keeps what passes, and can hold it up, delay or end it."""
+"""A relay in front of a broker: it records the traffic, and can hold it, delay it or cut it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import contextlib
 
 
 class Relay:
-    """`sent` is all that the bridge has sent, `answered` what the broker has."""
+    """`sent` is everything that the bridge has sent, `answered` everything that the broker has."""
 
     def __init__(self, port: int) -> None:
         self.target = port
@@ -17,14 +17,14 @@ class Relay:
         self.answered = bytearray()
         self.connections: list[asyncio.StreamWriter] = []
         self.count = 0
-        #: How long everything takes each way, in seconds.
+        #: The delay in each direction, in seconds.
         self.delay = 0.0
         self.open = asyncio.Event()
         self.open.set()
         self.server: asyncio.Server | None = None
 
     async def start(self) -> Relay:
-        """Listens; at the same port as before, if it has listened."""
+        """Listens, on the same port as before, if there was one."""
         self.server = await asyncio.start_server(self.relay, "127.0.0.1", self.port)
         self.port = self.server.sockets[0].getsockname()[1]
         return self
@@ -59,20 +59,20 @@ class Relay:
         target.close()
 
     def hold(self) -> None:
-        """Nothing that the broker says arrives any more, acknowledgements neither; what is sent to it does."""
+        """Holds back everything from the broker, acknowledgements included; what is sent to it arrives."""
         self.open.clear()
 
     def release(self) -> None:
         self.open.set()
 
     def cut(self) -> None:
-        """Ends what is open now."""
+        """Closes the open connections."""
         for writer in self.connections:
             writer.close()
         self.connections = []
 
     def stop_listening(self) -> None:
-        """Takes nobody in any more; who is there stays."""
+        """Accepts no more connections; open ones stay."""
         if self.server:
             self.server.close()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A broker by script (MQTT 5, over TCP): it says in CONNACK what a case wants, and acknowledges what it wants, or nothing."""
+"""A scripted broker (MQTT 5, over TCP): the case decides what CONNACK contains, and what is acknowledged."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def first_packet(data: bytes) -> tuple[int, bytes, int] | None:
 
 
 def properties(kind: int, values: dict[str, Any]) -> bytes:
-    """Properties as they stand in a packet; their names are paho's."""
+    """Properties as bytes; their names are paho's."""
     packed = Properties(kind)
     for name, value in values.items():
         setattr(packed, name, value)
@@ -54,7 +54,7 @@ def unpack(kind: int, data: bytes) -> tuple[dict[str, Any], int]:
 
 @dataclass(frozen=True)
 class Published:
-    """A PUBLISH of the bridge's."""
+    """A PUBLISH from the bridge."""
 
     topic: str
     payload: bytes
@@ -68,7 +68,7 @@ class Published:
 
 @dataclass
 class Connect:
-    """A CONNECT of the bridge's."""
+    """A CONNECT from the bridge."""
 
     client: str
     clean: bool
@@ -122,27 +122,27 @@ def read_publish(flags: int, body: bytes, size: int) -> Published:
 
 
 class ScriptedBroker:
-    """What it does is in its attributes, which a case sets before or during a connection."""
+    """Its attributes say what it does; a case sets them before or during a connection."""
 
     def __init__(self) -> None:
-        #: CONNACK: its reason (0: accepted), its properties, and whether a session is said to be present.
+        #: CONNACK: its reason (0: accepted), its properties, and Session Present.
         self.reason = 0
         self.connack: dict[str, Any] = {}
         self.present = False
-        #: Whether CONNECT is answered at all, and PUBLISH.
+        #: Whether it responds to CONNECT, and to PUBLISH.
         self.answers = True
         self.acknowledges = True
-        #: The reason in a PUBACK, by the publication.
+        #: The reason in PUBACK, for each publication.
         self.verdict: Callable[[Published], int] = lambda _published: 0
         self.port = 0
         self.connects: list[Connect] = []
         self.published: list[Published] = []
         self.pings = 0
         self.disconnects: list[int] = []
-        #: How many publications waited for an acknowledgement at the same time, at most.
+        #: The maximum number of unacknowledged publications at any time.
         self.most_open = 0
         self.withheld: list[int] = []
-        #: What nobody may subscribe to.
+        #: The filters that nobody may subscribe to.
         self.denied: set[str] = set()
         self.writer: asyncio.StreamWriter | None = None
         self.writers: list[asyncio.StreamWriter] = []

@@ -15,7 +15,7 @@ from Harness.case import eventually
 
 
 class Sleeper:
-    """`payloads` has what came on topics that match a filter, in order, and `topics` where each came."""
+    """`payloads` has what arrived on topics that match a filter, in order, and `topics` the topic of each."""
 
     def __init__(self, port: int, topic: str) -> None:
         self.payloads: list[bytes] = []
@@ -36,18 +36,18 @@ class Sleeper:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """The notifications that were told as added, each with its `board`."""
+        """The events of added notifications, each with its `board`."""
         events = [{**json.loads(payload), "board": topic.split("/")[1]}
                   for topic, payload in zip(list(self.topics), list(self.payloads))]
         return [event for event in events if event["change"] == "added"]
 
     @property
     def uids(self) -> list[int]:
-        """The notifications that were told as added."""
+        """The UIDs of the added notifications."""
         return [event["uid"] for event in self.events]
 
     async def connect(self) -> None:
-        """Connects, and comes back by itself when the broker does."""
+        """Connects, and reconnects by itself."""
         properties = Properties(PacketTypes.CONNECT)
         properties.SessionExpiryInterval = 300
         self.subscribed = False
@@ -57,7 +57,7 @@ class Sleeper:
         await eventually(lambda: self.subscribed, "the sleeper could not subscribe", 8)
 
     def clear(self) -> None:
-        """Forgets what came."""
+        """Forgets what has arrived."""
         self.payloads, self.topics = [], []
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The testbed of this suite: brokers, boards that are joined to them, and those who watch."""
+"""The testbed of this suite: brokers, boards connected to them, and watchers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .relay import Relay
 from .scripted import ScriptedBroker
 from .watcher import Watcher
 
-#: A phone over a socket has no address, so the bridge calls it by the name of a phone that nobody has named.
+#: A phone over a socket has no address, so its name is the default one.
 PHONE = "ancsd/kitchen/phone/iphone"
 
 
 class Testbed(testbed.Testbed):
-    """A case's brokers, bridges and watchers beside its daemons and phones."""
+    """A case's brokers, bridges and watchers, in addition to its daemons and phones."""
 
     def __init__(self, binary: Path, out: Path) -> None:
         super().__init__(binary, out)
@@ -43,26 +43,26 @@ class Testbed(testbed.Testbed):
         return await broker.up()
 
     async def scripted(self, **connack: Any) -> ScriptedBroker:
-        """Starts a broker by script, with these properties in its CONNACK."""
+        """Starts a scripted broker, with these properties in its CONNACK."""
         broker = ScriptedBroker()
         broker.connack = connack
         self.cleanups.append(broker.close)
         return await broker.start()
 
     async def relay(self, broker: Mosquitto) -> Relay:
-        """Starts a relay before a broker."""
+        """Starts a relay in front of a broker."""
         relay = await Relay(broker.port).start()
         self.cleanups.append(relay.close)
         return relay
 
     async def watcher(self, broker: Mosquitto, *filters: str, **how: Any) -> Watcher:
-        """Starts somebody who sees what is published."""
+        """Starts a client that sees what is published."""
         watcher = Watcher(broker.port, **how)
         self.cleanups.append(watcher.close)
         return await watcher.start(*filters)
 
     async def online(self, broker: Mosquitto, *filters: str, **how: Any) -> Watcher:
-        """The same, once the phone is told to be online."""
+        """The same, and waits until the phone is online."""
         watcher = await self.watcher(broker, *filters, **how)
         await watcher.message(f"{PHONE}/state", state="online")
         return watcher
@@ -70,7 +70,7 @@ class Testbed(testbed.Testbed):
     # Boards
 
     def settings(self, url: str, extra: str = "", /, board: str = "kitchen", **settings: Any) -> Path:
-        """Writes a file of settings; `_` in a name is `-`. `extra` stands behind them as it is."""
+        """Writes a settings file; `_` in a name becomes `-`. `extra` is appended unchanged."""
         path = self.work / f"{board}{self.bridges}.toml"
         lines = [f"{name.replace('_', '-')} = {json.dumps(value)}"
                  for name, value in {"url": url, "board": board, **settings}.items()]
@@ -78,7 +78,7 @@ class Testbed(testbed.Testbed):
         return path
 
     async def bridge(self, daemon: Daemon | Path, url: str, extra: str = "", /, **settings: Any) -> Process:
-        """Joins a daemon to a broker."""
+        """Connects a daemon to a broker."""
         file = self.settings(url, extra, **settings)
         socket = daemon if isinstance(daemon, Path) else daemon.socket
         number, self.bridges = self.bridges, self.bridges + 1
@@ -86,21 +86,21 @@ class Testbed(testbed.Testbed):
         return await self.start(Process(command, self.out / f"bridge{number}"))
 
     async def says(self, bridge: Process, *words: str, within: float = 10) -> None:
-        """Waits until a bridge has said all of this, whatever the case of its letters."""
+        """Waits until a bridge has logged all these words, ignoring case."""
         deadline = asyncio.get_running_loop().time() + patient(within)
         while not all(word.lower() in bridge.log.lower() for word in words):
-            check(asyncio.get_running_loop().time() < deadline, f"{words} is not in what the bridge says: {bridge.log}")
+            check(asyncio.get_running_loop().time() < deadline, f"{words} is missing from the log: {bridge.log}")
             await asyncio.sleep(0.05)
 
     async def board(self, broker: Mosquitto | Relay, extra: str = "", /, **settings: Any) -> tuple[Daemon, Phone, Process]:
-        """A phone, a daemon that serves it, and a bridge: where most cases begin."""
+        """A phone, a daemon that serves it, and a bridge: the start of most cases."""
         daemon, phone, _ = await self.served()
         return daemon, phone, await self.bridge(daemon, broker.url, extra, **settings)
 
     async def board_as(
         self, user: str, password: str, broker: Mosquitto
     ) -> tuple[Daemon, Phone, Process]:
-        """The same, where the broker knows the board by a user and a password."""
+        """The same, with a user and a password for the broker."""
         file = self.work / "password"
         file.write_text(password)
         file.chmod(0o600)
@@ -109,7 +109,7 @@ class Testbed(testbed.Testbed):
     async def scripted_board(
         self, broker: Mosquitto | Relay | ScriptedBroker, extra: str = "", /, **settings: Any
     ) -> tuple[Daemon, VirtualPhone, Process]:
-        """The same with `ancsd phone`, which does what it is told and plays no script."""
+        """The same with `ancsd phone`, which obeys commands."""
         phone = await self.virtual_phone()
         daemon = await self.daemon(phone)
         await daemon.event("subscribed")

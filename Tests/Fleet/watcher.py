@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A client of the broker that is not ours (paho): it sees what is published, and asks boards for something."""
+"""An independent client of the broker (paho): it sees what is published, and sends requests to boards."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from Harness.case import Failure, check, patient
 
 @dataclass(frozen=True)
 class Message:
-    """A message as a subscriber gets it."""
+    """A message as received by a subscriber."""
 
     topic: str
     payload: bytes
     qos: int
     retained: bool
-    #: MQTT 5's, as paho calls them: MessageExpiryInterval, UserProperty, CorrelationData, …
+    #: MQTT 5's, with paho's names: MessageExpiryInterval, UserProperty, CorrelationData, …
     properties: dict[str, Any]
 
     @property
@@ -35,8 +35,8 @@ class Message:
 
 
 class Watcher:
-    """`messages` has all that came, in order. Everything that is published under a prefix is subscribed to, with the
-    retain flag as it was published: what is `retained` here stays with the broker."""
+    """`messages` has everything that arrived, in order, with the retain flag as it was published: what is `retained` here stays
+    at the broker."""
 
     def __init__(self, port: int, *, name: str = "watcher", user: str = "", password: str = "", ca: Path | None = None) -> None:
         self.loop = asyncio.get_running_loop()
@@ -57,7 +57,7 @@ class Watcher:
 
     def on_message(self, _client: Any, _data: Any, message: paho.MQTTMessage) -> None:
         properties = message.properties.json() if message.properties else {}
-        # As bytes: JSON has them in hexadecimal.
+        # As bytes; json() has them in hexadecimal.
         if (data := getattr(message.properties, "CorrelationData", None)) is not None:
             properties["CorrelationData"] = data
         seen = Message(message.topic, bytes(message.payload), message.qos, message.retain, properties)
@@ -73,7 +73,7 @@ class Watcher:
         self.client.subscribe([(name, options) for name in self.filters])
 
     async def start(self, *filters: str) -> Watcher:
-        """Connects, and subscribes to these filters; it stays connected, and comes back by itself."""
+        """Connects, and subscribes to these filters; it reconnects by itself."""
         self.filters = list(filters) or ["#"]
         self.client.reconnect_delay_set(1, 1)
         self.client.connect_async("127.0.0.1", self.port, clean_start=True)
@@ -81,14 +81,14 @@ class Watcher:
         try:
             await asyncio.wait_for(self.subscribed.wait(), patient(8))
         except TimeoutError:
-            raise Failure("the broker lets the watcher subscribe to nothing") from None
+            raise Failure("the broker does not let the watcher subscribe") from None
         return self
 
     def close(self) -> None:
         self.client.disconnect()
         self.client.loop_stop()
 
-    # What came
+    # What arrived
 
     @property
     def now(self) -> int:
@@ -107,7 +107,7 @@ class Watcher:
         return found[-1]
 
     async def message(self, topic: str, /, since: int = 0, within: float = 8, where: Any = None, **fields: Any) -> Message:
-        """Waits for the first message on a topic from `since` on whose JSON has these fields."""
+        """Waits for the first message on a topic, from `since` on, whose JSON has these fields."""
         def fits(message: Message) -> bool:
             if not paho.topic_matches_sub(topic, message.topic):
                 return False
@@ -133,7 +133,7 @@ class Watcher:
                           f"{[m.payload.decode(errors='replace')[:200] for m in self.of(topic)[-3:]]}") from None
 
     async def retained(self, *filters: str) -> dict[str, Message]:
-        """What the broker has retained now, by topic: what a new subscriber gets."""
+        """What is retained at the broker now, by topic: what a new subscriber gets."""
         other = Watcher(self.port, name=f"retained{self.correlation}")
         self.correlation += 1
         other.client._username, other.client._password = self.client._username, self.client._password
@@ -142,7 +142,7 @@ class Watcher:
         other.close()
         return {message.topic: message for message in other.messages if message.retained}
 
-    # What is asked for
+    # Requests
 
     def publish(self, topic: str, payload: bytes | str = b"", qos: int = 0, retain: bool = False, **properties: Any) -> None:
         """Publishes; properties have paho's names: ResponseTopic, CorrelationData, …"""
