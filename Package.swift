@@ -2,20 +2,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import PackageDescription
 
-// The modules and the arrows between them (docs/design.md draws them). A module imports only what is
-// listed behind it; scripts/check-modules has more rules.
+// The modules and their dependencies (docs/design.md has the picture). A module may only import the modules listed
+// after its name; scripts/check-modules checks more rules.
 let settings: [SwiftSetting] = [
   .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// Of what is not on the way of a notification, scripts/build makes small code rather than fast code. It is no
-/// setting of the package itself, since whoever uses its modules could not have them with such a flag.
+/// For modules that do not handle notifications: scripts/build optimises them for size. Other builds do not, because
+/// SwiftPM refuses a dependency with unsafe flags.
 let small: [SwiftSetting] =
   Context.environment["ANCSD_SMALL"] == nil ? [] : [.unsafeFlags(["-Osize"])]
 
-/// A module, which sees only the modules in `below`.
+/// A module that may import the modules in `below`.
 func module(
   _ name: String, _ below: [Target.Dependency] = [], _ more: [SwiftSetting] = []
 ) -> Target {
@@ -29,7 +29,7 @@ func suite(
   .testTarget(name: name, dependencies: modules, exclude: exclude, swiftSettings: settings)
 }
 
-/// Which build of the version this is, as scripts/build tells it; none in any other build.
+/// The build for `--version`, from scripts/build; empty in any other build.
 let build = Context.environment["ANCSD_BUILD"] ?? ""
 
 let pure: [Target] = [
@@ -45,16 +45,15 @@ let pure: [Target] = [
   module("Capture", ["Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"], small),
 ]
 
-/// libedit, ncursesw and what they need; both targets have the whole list, so that each archive stands before
-/// those that it needs. Of all libraries the archives are linked and not the shared ones: the program is to
-/// start where there is a kernel and nothing else.
+/// libedit, ncursesw and the libraries that they need. Both targets have the whole list, so that each archive comes
+/// before those that it needs. Static archives are linked, so that the program needs only a kernel.
 let terminalLibraries: [LinkerSetting] = [
   .linkedLibrary(":libedit.a"), .linkedLibrary(":libbsd.a"), .linkedLibrary(":libmd.a"),
   .linkedLibrary(":libncursesw.a"), .linkedLibrary(":libtinfo.a"),
 ]
 
-/// libmosquitto and OpenSSL. The first is in no package of Debian's as an archive: scripts/mosquitto makes it, for this
-/// machine's processor or for the one that scripts/build names, and a list of the archives that TLS takes.
+/// libmosquitto and OpenSSL. Debian has no static archive of libmosquitto: scripts/mosquitto builds one for the processor
+/// that scripts/build names (default: this machine's), and lists the archives that TLS needs.
 #if arch(arm64)
   let processor = Context.environment["ANCSD_ARCH"] ?? "arm64"
 #else
@@ -81,7 +80,7 @@ let edges: [Target] = [
   .systemLibrary(name: "CJansson", pkgConfig: nil, providers: [.apt(["libjansson-dev"])]),
   .target(
     name: "JSON", dependencies: ["CJansson", "Wire"],
-    // Swift 6.2 wants to be told how long a span lives that a function appends another to.
+    // With Swift 6.2, a function that appends to a span must declare the span's lifetime.
     swiftSettings: settings + [.enableExperimentalFeature("Lifetimes")],
     linkerSettings: [.linkedLibrary(":libjansson.a")]),
   .systemLibrary(name: "CPCRE2", pkgConfig: nil, providers: [.apt(["libpcre2-dev"])]),
@@ -93,25 +92,25 @@ let edges: [Target] = [
   .target(
     name: "History", dependencies: ["CSQLite", "System", "Wire"], swiftSettings: settings + small,
     linkerSettings: [.linkedLibrary(":libsqlite3.a")]),
-  // toml++, header-only C++ behind a few C functions.
+  // toml++, a header-only C++ library, behind a few C functions.
   .target(name: "CTOML"),
   module("TOML", ["CTOML", "Wire"], small),
-  // What is freed is overwritten.
+  // Overwrites freed memory.
   .target(name: "CWipe"),
-  // What `--version` says behind the number.
+  // What `--version` prints after the number.
   .target(name: "CBuild", cSettings: [.define("ANCSD_BUILD", to: "\"\(build)\"")]),
-  // The start: the arguments where there is no /proc, the address, and what scripts/build leaves out.
+  // The start of the program: arguments without /proc, relocation, and stubs for what scripts/build leaves out.
   .target(
     name: "CStart",
     cSettings: Context.environment["ANCSD_SMALL"] == nil ? [] : [.define("WITHOUT_DISPATCH")]),
   module(
     "Control", ["JSON", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
-  // What a broker is told of a board, and what it may ask: no socket is in it.
+  // What is published about a board, and the requests; without sockets.
   module(
     "Fleet",
     ["Control", "JSON", "TOML", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"],
     small),
-  // The page of --html, byte for byte.
+  // The files of the page of --html, as bytes.
   .target(name: "CPage"),
   .target(
     name: "Picture",

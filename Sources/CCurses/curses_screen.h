@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * ncursesw (curses(3)) on standard input and output. It keeps its screen in global variables and has its
- * constants as casts, neither of which Swift can use; this file wraps those, and has nothing else.
+ * ncursesw (curses(3)) on standard input and output. Its screen is in global variables and its constants are casts, neither of
+ * which Swift can use; this file only wraps them.
  */
 #pragma once
 #define NCURSES_WIDECHAR 1
@@ -11,14 +11,14 @@
 /* From <term.h>, which defines macros such as `columns`. */
 extern char *tigetstr(const char *capability);
 
-/* The columns that ncurses gives a character: <wchar.h> declares it only for X/Open. */
+/* The width that ncurses gives a character; <wchar.h> only declares it for X/Open. */
 extern int wcwidth(wchar_t character);
 
-/* How long the rest of a key's sequence may take, in milliseconds, until an ESC is the key itself. */
+/* How long after an ESC the rest of a key's sequence may arrive, in milliseconds. */
 enum { CURSES_ESCAPE_TIME = 50 };
 
-/* Takes over the terminal, which is of this type, or that of TERM; null if it can't move the cursor, or there is no
- * description of it. With a mouse, its wheel is read, and the terminal selects text while Shift is held. */
+/* Takes over the terminal. Its type is `type`, or that of TERM if null. Returns null if the type is unknown or cannot move the
+ * cursor. With `mouse`, the wheel is read, and text can be selected with Shift held. */
 static inline SCREEN *curses_open(const char *type, int mouse) {
   SCREEN *screen = newterm(type, stdout, stdin);
   if (screen == NULL) return NULL;
@@ -40,7 +40,7 @@ static inline SCREEN *curses_open(const char *type, int mouse) {
   return screen;
 }
 
-/* Gives the terminal back as it was. */
+/* Restores the terminal. */
 static inline void curses_close(SCREEN *screen) {
   mousemask(0, NULL);
   endwin();
@@ -78,13 +78,13 @@ static inline void curses_add(const wchar_t *text, int length, int style) {
   addnwstr(text, length);
 }
 
-/* Sends what has changed to the terminal. A cursor is shown where the last text ended, if it is wanted. */
+/* Sends the changes to the terminal. If wanted, shows a cursor at the end of the last text. */
 static inline void curses_show(int with_cursor) {
   curs_set(with_cursor ? 1 : 0);
   refresh();
 }
 
-/* The window has another size now. */
+/* The window's size has changed. */
 static inline void curses_resize(int rows, int columns) {
   resizeterm(rows, columns);
   clearok(curscr, TRUE);

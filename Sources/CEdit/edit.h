@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * libedit in its unbuffered mode (editline(3), EL_UNBUFFERED), which gets one key at a time and returns
- * at once. Swift cannot call functions with a variable number of arguments; this file wraps those, and
- * has nothing else.
+ * libedit in unbuffered mode (editline(3), EL_UNBUFFERED), in which it handles one key at a time. Swift cannot call variadic
+ * functions; this file only wraps them.
  */
 #pragma once
 #include <histedit.h>
@@ -15,7 +14,7 @@ struct edit {
   EditLine *line;
   History *history;
   char prompt[256];
-  /* The present key: its characters, and how many of them libedit has read. */
+  /* The current key: its characters, and how many of them libedit has read. */
   wchar_t key[16];
   int length;
   int taken;
@@ -36,7 +35,7 @@ static inline int edit_read(EditLine *line, wchar_t *character) {
   return 1;
 }
 
-/* An editor on standard input and output; NULL without memory or a terminal. */
+/* An editor on standard input and output; null without a terminal, or if memory is short. */
 static inline struct edit *edit_open(int remembered) {
   struct edit *edit = calloc(1, sizeof *edit);
   if (edit == NULL) return NULL;
@@ -99,7 +98,7 @@ static inline void edit_remember(struct edit *edit, const char *line) {
   history(edit->history, &event, H_ENTER, line);
 }
 
-/* Reads the history from a file, and writes it to one, which only its owner can read (history(3)). */
+/* Reads the history from a file, and writes it to one that only its owner can read (history(3)). */
 static inline void edit_load(struct edit *edit, const char *path) {
   HistEvent event;
   history(edit->history, &event, H_LOAD, path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* jansson, and what Swift cannot read of its errors. */
+/* jansson, with functions for the parts of its errors that Swift cannot read. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
@@ -10,7 +10,7 @@ static inline bool json_is_overflow(const json_error_t *error) {
   return json_error_code(error) == json_error_numeric_overflow;
 }
 
-/* What is wrong, without the text around it: a file may hold a key, and the sentence goes into logs. */
+/* The error without the text near it, because the file may hold a key and the message is logged. */
 static inline const char *json_reason(json_error_t *error) {
   char *context = strstr(error->text, " near '");
   if (context != NULL) *context = '\0';

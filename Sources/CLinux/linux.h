@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What Glibc's own module map leaves out: the event descriptors, and libbluetooth's headers. */
+/* What Glibc's module map lacks: event descriptors, and libbluetooth's headers. */
 #pragma once
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -24,16 +24,16 @@
 #include <bluetooth/hci.h>
 #include <bluetooth/l2cap.h>
 
-/* Calls without a wrapper in Glibc, and one whose wrapper takes any number of arguments. */
+/* System calls without a wrapper in Glibc, and one with a variadic wrapper. */
 static inline int linux_capget(cap_user_header_t header, cap_user_data_t data) {
   return (int)syscall(SYS_capget, header, data);
 }
 static inline int linux_capset(cap_user_header_t header, const cap_user_data_t data) {
   return (int)syscall(SYS_capset, header, data);
 }
-/* O_PATH of <asm-generic/fcntl.h>, which <fcntl.h> has under _GNU_SOURCE only. */
+/* O_PATH from <asm-generic/fcntl.h>; <fcntl.h> only has it with _GNU_SOURCE. */
 static const int linux_o_path = 010000000;
-/* With 32 bits this is an expression, which Swift does not read. */
+/* On 32 bits this macro is an expression, which Swift does not import. */
 static const int linux_so_timestamp = SO_TIMESTAMP;
 
 static inline int linux_prctl(int option, unsigned long value) {
@@ -46,14 +46,13 @@ static inline int linux_memfd_create(const char *name) {
 }
 static inline int linux_pipe2(int ends[2], int flags) { return (int)syscall(SYS_pipe2, ends, flags); }
 
-/* MB_CUR_MAX is a call behind a macro. */
+/* MB_CUR_MAX is a macro for a call. */
 static inline void linux_use_utf8(void) {
   setlocale(LC_CTYPE, "");
   if (MB_CUR_MAX == 1) setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-/* Declared by <spawn.h>, <string.h> and <sys/socket.h> under _GNU_SOURCE only, which cannot be set for Glibc's
-   module. */
+/* <spawn.h>, <string.h> and <sys/socket.h> only declare these with _GNU_SOURCE, which cannot be set for Glibc's module. */
 extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int first);
 extern int posix_spawn_file_actions_addchdir_np(
     posix_spawn_file_actions_t *__restrict actions, const char *__restrict path);

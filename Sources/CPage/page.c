@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "page.h"
 
-/* #embed is of C23, and older than that in clang. */
+/* clang has #embed in older standards than C23, too, but warns. */
 #pragma clang diagnostic ignored "-Wc23-extensions"
 
 static const unsigned char document[] = {
@@ -12,7 +12,7 @@ static const unsigned char style[] = {
 #embed "../Picture/Page/page.css"
 };
 
-/* Their order is that in scripts/page, which has the hash of the whole. */
+/* In the order of scripts/page, which computes the hash of them all. */
 static const unsigned char script[] = {
 #embed "../Picture/Page/model.js"
     ,

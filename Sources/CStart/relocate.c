@@ -5,20 +5,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where the program is, and what its linker has left to do; both are the linker's. They are not weak, since a weak address
-   would itself be one that is not corrected yet. */
+/* The program's address and its dynamic section, both defined by the linker. They are not weak, because a weak address
+   would itself have to be relocated first. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
-/* The C library's own; none where the linker was not told. */
+/* The C library's function; null in a build without --wrap. */
 void __real__dl_relocate_static_pie(void) __attribute__((weak));
 
-/* A bitmap has a bit for each of the words that follow, and one that says that it is a bitmap (ELF, SHT_RELR). */
+/* A bitmap has a bit for each of the next words, and one that marks it as a bitmap (ELF, SHT_RELR). */
 enum { WORDS = 8 * sizeof(uintptr_t) - 1 };
-/* The size of most tables of functions in a Swift program, of which a third of all addresses are. */
+/* The size of most function tables in a Swift program; a third of all addresses are in them. */
 enum { ROW = 8, ROW_BITS = (1 << ROW) - 1 };
 
-/* Corrects those of the words whose bits are set. */
-__attribute__((no_stack_protector, always_inline)) static inline void correct(uintptr_t *words, uintptr_t bits, uintptr_t base) {
+/* Relocates the words whose bits are set. */
+__attribute__((no_stack_protector, always_inline)) static inline void relocate(uintptr_t *words, uintptr_t bits, uintptr_t base) {
   if (bits == UINTPTR_MAX >> 1) {
     for (int i = 0; i < WORDS; i++) words[i] += base;
     return;
@@ -35,7 +35,7 @@ __attribute__((no_stack_protector, always_inline)) static inline void correct(ui
   }
 }
 
-/* Nothing is set up yet that a guarded stack takes, and nothing may be called whose address is not corrected. */
+/* A stack protector is not set up yet, and nothing may be called whose address is not relocated yet. */
 __attribute__((no_stack_protector)) void __wrap__dl_relocate_static_pie(void) {
   const uintptr_t base = (uintptr_t)__ehdr_start;
   const uintptr_t *entry = NULL;
@@ -52,10 +52,10 @@ __attribute__((no_stack_protector)) void __wrap__dl_relocate_static_pie(void) {
         *word++ += base;
         continue;
       }
-      correct(word, *entry >> 1, base);
+      relocate(word, *entry >> 1, base);
       word += WORDS;
     }
-    /* So that the C library does not do it once more. */
+    /* Otherwise the C library would relocate again. */
     size->d_un.d_val = 0;
   }
   __real__dl_relocate_static_pie();

@@ -3,10 +3,10 @@
 
 #include <stddef.h>
 
-/* Of the Swift library, which otherwise guesses from /proc/self/maps where the arguments are. */
+/* From the Swift library, which otherwise looks for the arguments in /proc/self/maps. */
 void _swift_stdlib_overrideUnsafeArgvArgc(char **argv, int argc);
 
-/* The C library hands every constructor what main gets. */
+/* The C library passes main's arguments to every constructor. */
 __attribute__((constructor)) static void keep_arguments(int argc, char **argv) {
   _swift_stdlib_overrideUnsafeArgvArgc(argv, argc);
 }

@@ -2,9 +2,9 @@
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 #define TOML_HEADER_ONLY 1
-/* Clang has it through libstdc++ 11 and later; streams would bring in all of its locales. */
+/* libstdc++ 11 and later have it; streams would link all locales. */
 #define TOML_FLOAT_CHARCONV 1
-/* The settings have three levels; a reading has 1 MiB of stack. */
+/* The settings have three levels; the parser has 1 MiB of stack. */
 #define TOML_MAX_NESTED_VALUES 32
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct beginning {
   uint32_t column = 1;
 };
 
-/* Where the library is: in its parser's methods it is their member of this name that is called. */
+/* The parser's position. In the parser's own methods, the name refers to their member instead. */
 constexpr beginning current_position(uint32_t) noexcept { return {}; }
 
 [[noreturn]] void give_up(const char *expected, uint32_t line, uint32_t column);
@@ -26,8 +26,8 @@ template <typename Position>
 }
 }  // namespace
 
-/* The library asserts before it looks whether the file is to blame: `[=` is one that 3.3 asserts is not there. What it
-   asserts is a fault of the file, therefore. NDEBUG would have the compiler take it for granted. */
+/* The library asserts things about the file before it checks them: 3.3 asserts that `[=` is not there. So a failed assertion
+   is an error in the file. With NDEBUG, the compiler would assume that it cannot fail. */
 #undef NDEBUG
 #define TOML_ASSERT(condition) ((condition) ? static_cast<void>(0) : give_up(#condition, current_position(1)))
 #include <toml++/toml.h>
@@ -58,8 +58,8 @@ ctoml_position position(const toml::source_region &region) {
 }
 ctoml_text text(std::string_view view) { return {view.data(), view.size()}; }
 
-/* One reading of a text, on a stack of its own. A failed assertion leaves it where it stands, for good: the program has
-   no exceptions (and some of the functions that assert let none through), and longjmp may not pass by destructors. */
+/* Parses a text on a stack of its own. A failed assertion abandons that stack: the program is built without exceptions (and
+   some of the asserting functions are noexcept), and longjmp must not skip destructors. */
 struct reading {
   std::string_view text;
   ucontext_t caller{};

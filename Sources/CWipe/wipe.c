@@ -4,17 +4,17 @@
 #include <malloc.h>
 #include <string.h>
 
-/* The C library's own; none where the linker was not told. */
+/* The C library's function; null in a build without --wrap. */
 void __real_free(void *block) __attribute__((weak));
 
 enum { STRIDE = 64 };
 
-/* Most blocks are small, for which explicit_bzero takes three times as many instructions. */
+/* Most blocks are small; for them, explicit_bzero takes three times as many instructions. */
 static inline void wipe(char *at, size_t size) {
   char *end = at + size;
   for (; end - at >= STRIDE; at += STRIDE) {
     memset(at, 0, STRIDE);
-    /* As far as the compiler knows, somebody reads it. */
+    /* Keeps the compiler from removing the memset. */
     __asm__ volatile("" : : "r"(at) : "memory");
   }
   for (; at < end; at += sizeof(long)) {
@@ -25,7 +25,7 @@ static inline void wipe(char *at, size_t size) {
 
 void __wrap_free(void *block) {
   if (block == NULL) return;
-  /* The whole of it: a multiple of a long. */
+  /* The usable size is a multiple of a long. */
   wipe(block, malloc_usable_size(block));
   __real_free(block);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which build of its version the program is. A value that a build hands down gets into C alone, so this is a line of C. */
+/* The build of the program. Only C code can get a value from the build command, so this is C. */
 #pragma once
 
-/* What stands behind the version's number, as in " (9e7d567abc, 2026-11-24)": scripts/version --build makes it, and
-   scripts/build hands it down (Package.swift). Empty in a build of another kind. */
+/* What follows the version's number, such as " (9e7d567abc, 2026-11-24)", from scripts/version --build; empty in a build
+   that is not made by scripts/build. */
 const char *ancsd_build(void);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The page of --html (Sources/Picture/Page), as it is in the repository. What a compiler embeds gets into C alone, so this
-   is C; the compiler knows that the object depends on the files. */
+/* The page of --html, byte for byte as in Sources/Picture/Page. Only C can embed files, so this is C. */
 #pragma once
 
 struct ancsd_part {
@@ -8,7 +7,7 @@ struct ancsd_part {
   unsigned long length;
 };
 
-/* The document, in which the places of the others are marked; its style sheet; its script. */
+/* The document, which marks where the others go; its style sheet; its script. */
 struct ancsd_part ancsd_page_document(void);
 struct ancsd_part ancsd_page_style(void);
 struct ancsd_part ancsd_page_script(void);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The program's start, where the Swift and the C library would do worse. Nothing calls this by name; where the linker is
-   told so (--wrap, scripts/build), it takes the place of what it is named after.
+/* Replaces parts of the start of the Swift and C libraries. The linker puts these in place of the functions that they are
+   named after (--wrap, scripts/build).
 
-   Without /proc a Swift program ends for want of it (134), or loses its arguments. */
+   Without /proc, a Swift program aborts (134) or loses its arguments. */
 #pragma once
 
-/* Where the Swift library asks for the program that prints crashes, which ancsd has switched off. */
+/* The path of the Swift library's program that prints crashes, which ancsd does not use: null. */
 const char *__wrap_swift_copyAuxiliaryExecutablePath(const char *name);
 
-/* The C library's first step in a program at a random address: the 28,000 addresses in it are corrected. The C library looks
-   at each bit of the list; this looks at those that are set, and takes rows of them at once: less than half the instructions. */
+/* Relocates the 28,000 addresses in a program that was loaded at a random one. The C library tests every bit of the list;
+   this finds the set bits, and handles rows of them at once, with less than half the instructions. */
 void __wrap__dl_relocate_static_pie(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* toml++ for Swift: a document of TOML 1.0 as a tree whose nodes know where they are in the text. */
+/* toml++ for Swift: a TOML 1.0 document as a tree, whose nodes have their positions in the text. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 typedef struct ctoml_document ctoml_document;
-/* Belongs to its document. */
+/* Valid as long as its document. */
 typedef struct ctoml_node ctoml_node;
 
 typedef enum {
@@ -29,17 +29,17 @@ typedef struct {
   uint32_t column;
 } ctoml_position;
 
-/* UTF-8, not terminated; as long-lived as the document. */
+/* UTF-8, not terminated; valid as long as the document. */
 typedef struct {
   const char *bytes;
   size_t length;
 } ctoml_text;
 
-/* Reads a text. Never null; to be freed. */
+/* Parses a text. Never null; free it with ctoml_free. */
 ctoml_document *ctoml_read(const char *bytes, size_t length);
 void ctoml_free(ctoml_document *document);
 
-/* The table that is the whole document; null if it is not TOML. */
+/* The document's root table; null if it is not TOML. */
 const ctoml_node *ctoml_root(const ctoml_document *document);
 /* Why it is not TOML, and where. */
 ctoml_text ctoml_error(const ctoml_document *document, ctoml_position *position);
