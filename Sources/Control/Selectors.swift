@@ -95,6 +95,9 @@ public struct PhoneSelector: JSONText, Hashable, Sendable {
 
   public init(_ description: String) { self.description = description }
 
+  /// Whether it selects by name, not by address.
+  public var isName: Bool { Address(description) == nil }
+
   /// Whether it is this phone.
   public func matches(_ address: Address?, name: String?) -> Bool {
     if let wanted = Address(description) { return wanted == address }

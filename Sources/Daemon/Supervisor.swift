@@ -313,7 +313,8 @@ import Wire
       wallTime: { [platform] in platform.wallTime }, database: database, rules: rules,
       hooks: hooks, quirks: settings.quirks, capture: capture,
       remember: { [weak self] in self?.remember($0) },
-      identified: { [phoneBook] in phoneBook.identified($0) })
+      identified: { [phoneBook] in phoneBook.identified($0) },
+      named: { [phoneBook] in phoneBook.named($0) })
   }
 
   /// The log for lines about a phone. A stranger has no budget of its own, because it would get a new one with every

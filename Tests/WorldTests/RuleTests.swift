@@ -86,6 +86,24 @@ struct RulesInForceTests {
     }
   }
 
+  @Test(
+    "A rule about a phone holds for what it brings to its first session",
+    arguments: ["iPhone", nil])
+  func ofPhone(name: String?) async throws {
+    try await inWorld { world in
+      world.phone.keyOrder = .longTermFirst
+      try world.phone.phone.perform(.add(Self.contents(.social, "Old"), uid: 1))
+      let selector = PhoneSelector(name ?? "\(world.phone.kind.identity.address)")
+      try await world.meet {
+        $0.rules = [Self.rule({ $0.phone = selector }, { $0.standing = .hidden })]
+      }
+      try await world.until(.subscribed)
+      try world.phone.phone.perform(.add(Self.contents(.social, "New"), uid: 2))
+      await world.pass(.seconds(10))
+      #expect(Self.titles(world) == [])
+    }
+  }
+
   @Test("A spam caller is declined, once, and a program is run for an urgent message")
   func acting() async throws {
     try await inWorld { world in

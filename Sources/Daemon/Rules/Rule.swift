@@ -112,6 +112,9 @@ extension [Rule] {
     return .none
   }
 
+  /// Whether any rule is about a phone by its name, which has to be read first.
+  var askForName: Bool { contains { $0.conditions.phone?.isName == true } }
+
   /// Whether any rule depends on the time of day.
   var askForTime: Bool { contains { $0.conditions.time != nil } }
 }

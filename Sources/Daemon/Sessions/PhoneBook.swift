@@ -50,7 +50,7 @@ import Wire
   /// Publishes what clients are to be told of a phone's notifications, and does what the rules say.
   private func follow(_ phone: Phone) {
     let notifications = phone.notifications
-    notifications.judge = rules.judge(for: phone)
+    judge(phone)
     notifications.onTold = { [feed, unowned phone] in
       if let session = phone.session { return session.publish(.notification($0)) }
       feed.publish(phone.event(.notification($0)))
@@ -68,13 +68,18 @@ import Wire
     }
   }
 
+  /// Judges a phone's notifications by the rules, again if they were judged before.
+  private func judge(_ phone: Phone) { phone.notifications.judge = rules.judge(for: phone) }
+
   /// The rules on notifications have changed.
-  func rulesChanged() {
-    for phone in phones { phone.notifications.judge = rules.judge(for: phone) }
-  }
+  func rulesChanged() { for phone in phones { judge(phone) } }
+
+  /// A phone's name has become known, by which rules may name it.
+  func named(_ phone: Phone) { judge(phone) }
 
   /// A phone with a private address turned out to be one that was here before: what was kept of that one goes.
   func identified(_ phone: Phone) {
+    judge(phone)
     let key = (phone.adapter, phone.identity)
     let former = phones.filter {
       $0 !== phone && $0.session == nil && ($0.adapter, $0.identity) == key

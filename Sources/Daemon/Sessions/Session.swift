@@ -233,6 +233,7 @@ import Wire
     } else {
       try await services.locate()
     }
+    if context.rules.rules.askForName { try await readName() }
     stage = .subscribing
     try await services.subscribe()
     if isKnown, services.hasUnusableNotifications {
@@ -272,13 +273,18 @@ import Wire
     let announced = services.names
     try await services.subscribe(.later)
     if services.names != announced { publish(.servicesChanged(services.names)) }
-    if phone.displayName == nil, let name = try await client.firstValue(of: .deviceName)?.value,
-      !name.isEmpty
-    {
-      phone.displayName = String(decoding: name, as: UTF8.self)
-      context.remember(phone)
-    }
+    try await readName()
     try await rememberHandles()
+  }
+
+  /// Reads the phone's name, unless it is known.
+  private func readName() async throws(ATTFailure) {
+    guard phone.displayName == nil,
+      let name = try await client.firstValue(of: .deviceName)?.value, !name.isEmpty
+    else { return }
+    phone.displayName = String(decoding: name, as: UTF8.self)
+    context.remember(phone)
+    context.named(phone)
   }
 
   private func rememberHandles() async throws(ATTFailure) {

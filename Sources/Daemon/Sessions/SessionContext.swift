@@ -26,6 +26,8 @@ import Wire
   var remember: (Phone) -> Void
   /// Called when a phone's identity becomes known on its link.
   var identified: (Phone) -> Void
+  /// Called when a phone's name was read.
+  var named: (Phone) -> Void
 }
 
 /// What a session provides to its services.
