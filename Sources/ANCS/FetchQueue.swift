@@ -90,6 +90,8 @@ public struct FetchQueue {
     }
 
     mutating func lane(of uid: NotificationUID, at now: Instant) -> Int? {
+      // As good as always nothing rests.
+      if ends.isEmpty { return nil }
       expire(at: now)
       return rests[uid]?.lane
     }
