@@ -7,7 +7,7 @@ const LAYER_NAMES = {
   "link-layer": "link layer", mgmt: "mgmt", adapter: "adapter", note: "notes", data: "data", fragment: "fragments",
   link: "link", wait: "waits", event: "events",
 };
-/** Of these the ladder shows rows from the start. */
+/** The layers that the ladder shows at first. */
 const SHOWN_LAYERS = ["att", "smp", "l2cap-signalling", "link", "event", "wait"];
 
 class App {
@@ -39,7 +39,7 @@ class App {
   /** @returns {[number, number]} */
   get stretch() { return this.range || [0, this.session.end]; }
 
-  /** The numbers of what is drawn, for whoever asks the document. @param {{[name: string]: any}} numbers */
+  /** Publishes in the document how much is drawn, for tests. @param {{[name: string]: any}} numbers */
   tell(numbers) {
     for (const name in numbers) document.body.dataset[name] = String(numbers[name]);
   }
@@ -245,7 +245,7 @@ class App {
     if (part("query").value) parts.push(`q=${encodeURIComponent(part("query").value)}`);
     clearTimeout(this.writing);
     this.address = "#" + parts.join("&");
-    // Browsers limit how often it may change.
+    // Browsers limit how often the address may change.
     this.writing = setTimeout(() => history.replaceState(null, "", this.address), 300);
   }
 

@@ -3,13 +3,13 @@
 // What all drawings share: elements, canvases in the colours of the style sheet, axes of time.
 
 /**
- * An element by its id. The document has each that is asked for.
+ * The element with an id, which must exist.
  * @param {string} id @returns {any}
  */
 function part(id) { return document.getElementById(id); }
 
 /**
- * A new element; texts stay texts.
+ * A new element. Strings become text, never markup.
  * @param {string} tag @param {string} [className] @param {...(string | Node)} content
  * @returns {HTMLElement}
  */
@@ -83,7 +83,7 @@ class Surface {
   }
 
   /**
-   * A text in at most so many pixels, with an ellipsis where it is cut; nothing if there is no room for one.
+   * Shortens a text to a width, with an ellipsis; empty if not even that fits.
    * @param {string} text @param {number} room
    */
   fitted(text, room) {
@@ -147,8 +147,8 @@ function soon(draw) {
 }
 
 /**
- * What is scrolled through, which may be higher than the greatest height that browsers have: beyond that, the scrollbar
- * moves by the share of the whole.
+ * A scrollable pane whose content may be higher than browsers allow. Beyond that height, a pixel of the scrollbar stands for
+ * several of the content.
  */
 class Scroller {
   /** @param {HTMLElement} pane @param {HTMLElement} space what gives the pane its height to scroll */
@@ -159,7 +159,7 @@ class Scroller {
   }
 
   get room() { return this.pane.clientHeight; }
-  /** How many pixels there are to scroll, for one of the scrollbar. */
+  /** Pixels of the content for each pixel of the scrollbar. */
   get scale() {
     const range = Math.min(this.full, Scroller.greatest) - this.room;
     return range > 0 ? (this.full - this.room) / range : 1;
@@ -171,7 +171,7 @@ class Scroller {
     this.space.style.height = `${Math.min(full, Scroller.greatest)}px`;
   }
 
-  /** What is seen first. */
+  /** The first visible pixel. */
   get offset() { return this.pane.scrollTop * this.scale; }
   set offset(offset) { this.pane.scrollTop = Math.max(0, offset) / this.scale; }
 }

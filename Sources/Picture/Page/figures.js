@@ -46,7 +46,7 @@ class Figures {
     return undefined;
   }
 
-  /** Of each link, what its set-up took. */
+  /** How long each link's set-up took, and how many requests. */
   links() {
     const { session, link } = this.app;
     const shown = (link ? [link] : session.links).slice(0, 50);
@@ -172,7 +172,7 @@ class Figures {
   }
 }
 
-/** A link is quiet where the board asked for nothing for so many seconds. */
+/** A link is quiet once the board has requested nothing for this many seconds. */
 const QUIET = 1;
 
 /**

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 "use strict";
-// The phone and the board as two lines, and each PDU as an arrow between them. Only the rows that are seen are elements.
+// The phone and the board as two lines, and each PDU as an arrow between them. Only visible rows have elements.
 
 class Ladder {
   /** @param {App} app */
@@ -25,7 +25,7 @@ class Ladder {
     new ResizeObserver(() => { this.clear(); this.redraw(); }).observe(this.list);
   }
 
-  /** Takes what the filters leave. */
+  /** Collects the rows that pass the filters. */
   update() {
     const { session, link, test, layers } = this.app;
     const [start, end] = this.app.stretch;
@@ -63,7 +63,7 @@ class Ladder {
     return { count, matches };
   }
 
-  /** What is worth a line even where its layer is hidden. @param {number} row */
+  /** Whether a row is shown even if its layer is hidden. @param {number} row */
   isMilestone(row) {
     const { session } = this.app;
     const link = session.linkOf(row);
@@ -145,7 +145,7 @@ class Ladder {
     element.replaceChildren(make("span", "time"), make("span", "rail", says), make("span", "wait"));
   }
 
-  /** What a pause was spent on. @param {{before: number, after: number}} gap */
+  /** What happened during a pause. @param {{before: number, after: number}} gap */
   cause(gap) {
     const { session } = this.app;
     const { before, after } = gap;
@@ -313,7 +313,7 @@ class Ladder {
     this.mark();
   }
 }
-/** A pause of so many seconds gets a row of its own. */
+/** A pause of this many seconds gets its own row. */
 Ladder.gap = 0.25;
 Ladder.mostPrinted = 400;
 Ladder.milestones = /^((LE )?(Enhanced )?Connection (Complete|Update Complete)|Disconnection Complete|Encryption (Change|Key Refresh)|connected|disconnected|subscribed|over|LL_TERMINATE_IND|LL_START_ENC_RSP|CONNECT_IND|Device (Connected|Disconnected))/;

@@ -25,7 +25,7 @@ class Lanes {
   get lane() { return this.surface.width > 700 ? 22 : 38; }
   get top() { return 24 + this.plays.length * 26; }
 
-  /** Takes what the stretch and the link leave. */
+  /** Collects what belongs to the chosen stretch and link. */
   update() {
     const { session, link } = this.app;
     const [start, end] = this.app.stretch;

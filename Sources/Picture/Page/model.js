@@ -67,7 +67,7 @@
 const ROLE = { request: 1, response: 2, command: 3, notification: 4, indication: 5, confirmation: 6 };
 /** ATT gives a request 30 s (Vol 3 Part F, 3.3.3). */
 const ATT_TIMEOUT = 30;
-/** The names of the phases of a link, in their order. */
+/** The phases of a link, in order. */
 const PHASES = ["connected", "encrypted", "discovery", "subscribing", "serving"];
 
 class Session {
@@ -284,7 +284,7 @@ function intervalAt(link, time) {
 }
 
 /**
- * How many connection intervals a wait took, to be put behind its length; nothing for half a one and less.
+ * The number of connection intervals in a wait, to append to its length; empty for half of one or less.
  * @param {number} wait in seconds @param {number} interval in milliseconds; NaN if it is not known
  */
 function inIntervals(wait, interval) {

@@ -118,7 +118,7 @@ function compileQuery(session, query) {
   return { test, wrong: "" };
 }
 
-/** What waited longer than so many seconds is marked. */
+/** Waits longer than this many seconds are marked. */
 const SLOW = 0.15;
 const LATE = 1;
 

@@ -51,7 +51,7 @@ function nearest(links) {
   return found;
 }
 
-/** What a stretch that ends with a mark was spent on. @type {{[mark: string]: string}} */
+/** What happened in the stretch that ends with a mark. @type {{[mark: string]: string}} */
 const PART = {
   encrypted: "until encrypted", discovery: "before discovery", subscribing: "discovery", subscribed: "subscribing",
   event: "until an event", fetch: "until it is fetched", complete: "the response",
