@@ -293,6 +293,31 @@ struct PairingAnswerTests {
     }
   }
 
+  @Test("A phone on another adapter has its turn when the first is done")
+  func onOtherAdapter() async throws {
+    try await inWorld { world in
+      var kind = world.adapter.kind
+      kind.address = Address(0x0000_5E00_5377)
+      let second = world.kernel.plug(kind)
+      try await world.start {
+        $0.io = .yesno
+        $0.pairable = .always
+      }
+      await world.pass(.seconds(5))
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.pairing)
+      let other = world.stranger()
+      #expect(other.connect(to: second))
+      await world.pass(.seconds(2))
+      #expect(world.story.filter { $0 == "pairing" }.count == 1)
+      _ = try await world.call(
+        ControlMethods.respondToPairing, PairingResponse(accept: false))
+      try await PairingTests.answer(world)
+      try await world.until(.subscribed)
+      #expect(world.daemon?.phoneReports.map(\.phone) == [other.kind.identity.address])
+    }
+  }
+
   @Test("One phone pairs at a time: the next one's turn comes when the first is done")
   func oneAtATime() async throws {
     try await inWorld { world in

@@ -211,8 +211,10 @@ import Wire
     return radio.pairingLinks.allSatisfy { $0 === link } ? .open : .busy
   }
 
-  /// Called when a pairing that other phones wait for may have ended.
-  func pairingMayBeOver() {
+  func pairingMayBeOver() { radio.pairingMayBeOver() }
+
+  /// Asks the first phone that waits for its turn to pair, if it may now.
+  func admitNext() {
     let waiting = links.first { $0.machine.isHeldUp && admission(of: $0) == .open }
     waiting?.handle(.windowOpened)
   }

@@ -332,6 +332,9 @@ import Wire
     for adapter in sortedAdapters { adapter.pairingMayBeClosed() }
   }
 
+  /// A pairing may have ended that phones wait for, on whichever adapter.
+  func pairingMayBeOver() { for adapter in sortedAdapters { adapter.host.admitNext() } }
+
   /// The settings of an adapter before the daemon changed anything; called before it does.
   func snapshot(of address: Address, _ information: ControllerInformation) -> AdapterSnapshot {
     if let known = snapshots[address] { return known }

@@ -34,6 +34,7 @@ import Wire
   func secured(_ phone: DeviceAddress)
   func parametersRefused(_ status: UInt8)
   func updateWait()
+  /// Called when a pairing that other phones wait for may have ended.
   func pairingMayBeOver()
   /// Called when the phone begins or stops to count as connected while the link continues.
   func presenceChanged()
