@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Another MQTT 5 broker: ejabberd."""
+"""Other MQTT 5 brokers: ejabberd and RabbitMQ."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from Harness.ancs import Notification
 from Harness.case import case, check, expect
 
 from .cases_events import EVENTS, uids
-from .mosquitto import Ejabberd
+from .mosquitto import Ejabberd, RabbitMQ
 from .testbed import PHONE, Testbed
 
 
@@ -42,4 +42,35 @@ async def ejabberd(bed: Testbed) -> None:
     await asyncio.sleep(0.5)
     phone.ancs.post(Notification(31))
     await watcher.message(EVENTS, uid=31)
+    check(bridge.running, "the bridge has ended")
+
+
+@case("mqtt-rabbitmq", seconds=180)
+async def rabbitmq(bed: Testbed) -> None:
+    """With RabbitMQ, which makes `/` of the `.` of a request: states, events, requests, the will, and a reconnection."""
+    broker = RabbitMQ(bed.work, bed.out / "rabbitmq")
+    bed.processes.append(broker)
+    await broker.up()
+    # It delivers nothing retained to a subscription with a wildcard.
+    watcher = await bed.watcher(broker)
+    daemon, phone, _ = await bed.served()
+    bridge = await bed.bridge(daemon, broker.url)
+    await watcher.message("ancsd/kitchen/state", state="online", within=15)
+    await watcher.message(f"{PHONE}/state", state="online")
+    await phone.subscribed("ams")
+    phone.ancs.post(*(Notification(uid) for uid in range(1, 31)))
+    await watcher.message(EVENTS, uid=30, within=15)
+    check(uids(watcher) == list(range(1, 31)), f"published: {uids(watcher)}")
+    for topic in ("ancsd/kitchen", PHONE):
+        expect(await watcher.ask(f"{topic}/request/media.command", {"command": "toggle"}), status="ok")
+    kept = await watcher.retained("ancsd/kitchen/state", f"{PHONE}/counts", EVENTS)
+    check(set(kept) == {"ancsd/kitchen/state", f"{PHONE}/counts"}, f"retained are {sorted(kept)}")
+    since = watcher.now
+    await bridge.kill()
+    await watcher.message("ancsd/kitchen/state", since=since, within=30, state="offline")
+    await bridge.start()
+    await watcher.message("ancsd/kitchen/state", since=since, within=15, state="online")
+    await asyncio.sleep(0.5)
+    phone.ancs.post(Notification(31))
+    await watcher.message(EVENTS, since=since, uid=31)
     check(bridge.running, "the bridge has ended")

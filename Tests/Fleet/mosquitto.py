@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
 import signal
 import socket
@@ -29,6 +30,20 @@ def free_port() -> int:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+async def listening(broker: Mosquitto | RabbitMQ, within: float) -> None:
+    """Waits until a broker listens."""
+    deadline = asyncio.get_running_loop().time() + patient(within)
+    while True:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+            writer.close()
+            return
+        except OSError:
+            if not broker.running or asyncio.get_running_loop().time() > deadline:
+                raise Failure(f"the broker does not listen: {broker.log[-300:]}") from None
+            await asyncio.sleep(0.02)
 
 
 class Mosquitto(Process):
@@ -76,16 +91,8 @@ class Mosquitto(Process):
     async def up(self, within: float = 5) -> Mosquitto:
         """Starts it, and waits until it listens."""
         await self.start()
-        deadline = asyncio.get_running_loop().time() + patient(within)
-        while True:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", self.port)
-                writer.close()
-                return self
-            except OSError:
-                if not self.running or asyncio.get_running_loop().time() > deadline:
-                    raise Failure(f"mosquitto does not listen: {self.log[-300:]}") from None
-                await asyncio.sleep(0.02)
+        await listening(self, within)
+        return self
 
     def save(self) -> None:
         """Makes it save sessions, retained messages and queues."""
@@ -156,3 +163,45 @@ modules:
         if self.running:
             await self.managed("stop")
         await super().close()
+
+
+class RabbitMQ(Process):
+    """RabbitMQ with its MQTT plugin, to which everybody may connect."""
+
+    FOLDER = Path("/usr/lib/rabbitmq")
+
+    def __init__(self, work: Path, directory: Path) -> None:
+        versions = [path.name.partition("-")[2] for path in self.FOLDER.glob("lib/rabbitmq_server-*")]
+        if not versions:
+            raise Skipped("rabbitmq-server is not installed")
+        if [int(number) for number in versions[0].split(".")[:2]] < [3, 13]:
+            raise Skipped(f"rabbitmq-server {versions[0]} does not support MQTT 5, as 3.13 does")
+        self.port = free_port()
+        folder = work / "rabbitmq"
+        folder.mkdir()
+        (folder / "rabbitmq.conf").write_text(f"listeners.tcp = none\nmqtt.listeners.tcp.default = 127.0.0.1:{self.port}\n")
+        (folder / "plugins").write_text("[rabbitmq_mqtt].\n")
+        self.environment = {
+            "HOME": str(folder), "RABBITMQ_NODENAME": f"ancsd{self.port}@localhost", "RABBITMQ_DIST_PORT": str(free_port()),
+            "RABBITMQ_MNESIA_BASE": str(folder), "RABBITMQ_LOG_BASE": str(folder), "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq.conf"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
+            "ERL_EPMD_ADDRESS": "127.0.0.1", "ERL_EPMD_PORT": str(free_port()),
+        }
+        super().__init__([self.FOLDER / "bin/rabbitmq-server"], directory)
+
+    @property
+    def url(self) -> str:
+        return f"mqtt://127.0.0.1:{self.port}"
+
+    async def up(self) -> RabbitMQ:
+        """Starts it, and waits until it listens."""
+        await self.start(environment=self.environment)
+        await listening(self, 60)
+        return self
+
+    async def close(self) -> None:
+        """Ends it, and the port mapper that it has started."""
+        await super().close()
+        mapper = self.environment["ERL_EPMD_PORT"]
+        with contextlib.suppress(FileNotFoundError):
+            subprocess.run(["epmd", "-port", mapper, "-kill"], capture_output=True)

@@ -81,8 +81,10 @@ struct FleetViewTests {
     var view = Self.view()
     let isNews = view.receive("ancsd/attic/state", [])
     #expect(isNews && view.all.map(\.board) == ["kitchen"])
-    let isNewsAgain = view.receive("ancsd/attic/state", [])
-    #expect(!isNewsAgain)
+    for topic in ["ancsd/attic/state", "ancsd/attic/board", "ancsd/attic/phone/anna/battery"] {
+      let isNewsAgain = view.receive(topic, [])
+      #expect(!isNewsAgain && view.all.count == 1)
+    }
   }
 
   @Test(
