@@ -30,8 +30,8 @@ public struct EntityUpdate: Hashable, Sendable {
 
   /// An update of at most `length` bytes (MTU − 3); a longer value is cut and flagged as truncated.
   public init(_ attribute: MediaAttribute, _ value: [UInt8], fitting length: Int) {
-    let room = max(0, length - 3)
-    self.init(attribute, Array(value.prefix(room)), flags: value.count > room ? .truncated : [])
+    let space = max(0, length - 3)
+    self.init(attribute, Array(value.prefix(space)), flags: value.count > space ? .truncated : [])
   }
 
   /// Decodes a notified value: three bytes and a text that may be empty.

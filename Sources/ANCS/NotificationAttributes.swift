@@ -254,7 +254,7 @@ public struct NotificationAttributes: Sendable {
   public var size: Int { bytes.count }
 
   /// The memory of the buffer in bytes: up to twice its size, because a response grows as it arrives.
-  var room: Int { bytes.capacity }
+  var capacity: Int { bytes.capacity }
 
   /// The attribute's text; nil if it was not fetched.
   public subscript(id: NotificationAttributeID) -> String? {

@@ -39,6 +39,6 @@ extension NotificationReport {
 
   /// Its approximate memory size in bytes.
   public var size: Int {
-    Self.ownSize + attributes.room + (app?.utf8.count ?? 0) + (failure?.utf8.count ?? 0)
+    Self.ownSize + attributes.capacity + (app?.utf8.count ?? 0) + (failure?.utf8.count ?? 0)
   }
 }

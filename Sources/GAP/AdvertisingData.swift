@@ -42,10 +42,10 @@ public struct AdvertisingStructure: Hashable, Sendable {
     self.init(kind, uuids.flatMap(\.littleEndian))
   }
 
-  /// A local name of at most `room` bytes, length and type included: complete if it fits, otherwise
+  /// A local name of at most `length` bytes, length and type included: complete if it fits, otherwise
   /// shortened at a character boundary; nil if not even one character fits.
-  public static func name(_ name: String, room: Int) -> AdvertisingStructure? {
-    let fitting = name.utf8(atMost: max(0, room - 2))
+  public static func name(_ name: String, atMost length: Int) -> AdvertisingStructure? {
+    let fitting = name.utf8(atMost: max(0, length - 2))
     guard !fitting.isEmpty else { return nil }
     let isWhole = fitting.count == name.utf8.count
     return AdvertisingStructure(isWhole ? .completeName : .shortenedName, fitting)

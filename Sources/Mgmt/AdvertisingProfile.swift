@@ -47,7 +47,7 @@ public enum AdvertisingProfile: String, Hashable, Sendable, CaseIterable {
   /// The advertisement's data, without the kernel's additions.
   public func data(name: String) -> AdvertisingData {
     let used = fixed.reduce(flags.length) { $0 + $1.encoded.count }
-    let name = AdvertisingStructure.name(name, room: Self.capacity - used)
+    let name = AdvertisingStructure.name(name, atMost: Self.capacity - used)
     return AdvertisingData(fixed + [name].compactMap(\.self))
   }
 
@@ -55,7 +55,7 @@ public enum AdvertisingProfile: String, Hashable, Sendable, CaseIterable {
   public func scanResponse(name: String) -> AdvertisingData {
     let others = self == .heartRate ? [Self.solicitation] : []
     let used = others.reduce(0) { $0 + $1.encoded.count }
-    let name = AdvertisingStructure.name(name, room: Self.capacity - used)
+    let name = AdvertisingStructure.name(name, atMost: Self.capacity - used)
     return AdvertisingData(others + [name].compactMap(\.self))
   }
 

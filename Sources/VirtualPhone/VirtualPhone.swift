@@ -112,8 +112,8 @@ public final class VirtualPhone {
     provider.notify = { [weak self] value in self?.enqueue { $0.notify(.notificationSource, value) }
     }
     provider.sender.limit = { [weak self] in
-      let room = (self?.connection?.bearer.mtu ?? Bearer.defaultMTU) - 3
-      return min(room, self?.provider.faults.fragmentSize ?? room)
+      let length = (self?.connection?.bearer.mtu ?? Bearer.defaultMTU) - 3
+      return min(length, self?.provider.faults.fragmentSize ?? length)
     }
     provider.sender.notify = { [weak self] in self?.connection?.notify(.dataSource, $0) }
   }

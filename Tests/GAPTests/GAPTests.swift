@@ -41,11 +41,11 @@ struct AdvertisingDataTests {
   @Test("A name is complete where it fits, otherwise shortened between two characters")
   func names() {
     typealias Structure = AdvertisingStructure
-    #expect(Structure.name("Büro", room: 7) == Structure(.completeName, Array("Büro".utf8)))
-    #expect(Structure.name("Büro", room: 6) == Structure(.shortenedName, Array("Bür".utf8)))
-    #expect(Structure.name("Büro", room: 4) == Structure(.shortenedName, Array("B".utf8)))
-    #expect(Structure.name("Büro", room: 2) == nil)
-    #expect(Structure.name("", room: 31) == nil)
+    #expect(Structure.name("Büro", atMost: 7) == Structure(.completeName, Array("Büro".utf8)))
+    #expect(Structure.name("Büro", atMost: 6) == Structure(.shortenedName, Array("Bür".utf8)))
+    #expect(Structure.name("Büro", atMost: 4) == Structure(.shortenedName, Array("B".utf8)))
+    #expect(Structure.name("Büro", atMost: 2) == nil)
+    #expect(Structure.name("", atMost: 31) == nil)
   }
 
   @Test("Random bytes are read without a trap, and nothing is made up")

@@ -126,7 +126,7 @@ struct LinkMachineTests {
   }
 
   @Test("Device Disconnected of another link in the phone's name leaves this one as it was")
-  func twin() {
+  func secondLink() {
     var talk = bonded()
     _ = talk.tell(.attached)
     _ = talk.tell(encrypted)

@@ -149,38 +149,39 @@ struct LinkTests {
   }
 
   @Test(
-    "The end of a refused twin's link is not that of the phone's next one",
+    "The end of a refused impostor's link is not that of the phone's next one",
     arguments: [false, true], [500, 3_000, 6_000])
-  func twin(eventFirst: Bool, milliseconds: Int64) async throws {
+  func impostorEnds(eventFirst: Bool, milliseconds: Int64) async throws {
     try await inWorld { world in
       try await Bonds.make(world)
       try await world.openPairing()
       await world.pass(.seconds(1))
-      let twin = Self.impostor(world)
-      (twin.endsWithEventFirst, world.phone.endsWithEventFirst) = (eventFirst, eventFirst)
-      #expect(twin.connect(to: world.adapter))
+      let impostor = Self.impostor(world)
+      (impostor.endsWithEventFirst, world.phone.endsWithEventFirst) = (eventFirst, eventFirst)
+      #expect(impostor.connect(to: world.adapter))
       await world.pass(.milliseconds(milliseconds))
       world.phone.leave()
       try await world.until(.disconnected)
       try await Bonds.connectsEncrypted(world)
       await world.pass(.seconds(60))
-      #expect(twin.connection == nil && world.phone.connection != nil)
+      #expect(impostor.connection == nil && world.phone.connection != nil)
       #expect(world.daemon?.sessions.count == 1)
       #expect(world.story.filter { $0 == "disconnected" }.count == 1)
     }
   }
 
-  @Test("The end of the phone's own link shows, whatever a twin's does", arguments: [false, true])
-  func twinEndsFirst(eventFirst: Bool) async throws {
+  @Test(
+    "The end of the phone's own link shows, whatever an impostor's does", arguments: [false, true])
+  func impostorEndsFirst(eventFirst: Bool) async throws {
     try await inWorld { world in
       try await Bonds.make(world)
       try await world.openPairing()
       await world.pass(.seconds(1))
       world.phone.endsWithEventFirst = eventFirst
-      let twin = Self.impostor(world)
-      #expect(twin.connect(to: world.adapter))
+      let impostor = Self.impostor(world)
+      #expect(impostor.connect(to: world.adapter))
       await world.pass(.seconds(1))
-      twin.leave()
+      impostor.leave()
       await world.pass(.seconds(10))
       #expect(world.daemon?.sessions.count == 1)
       #expect(!world.story.contains("disconnected"))

@@ -351,13 +351,13 @@ struct BondOwnerTests {
   }
 
   @Test("A second link in the name of a connected phone gets no session")
-  func twin() async throws {
+  func sameKind() async throws {
     try await inWorld { world in
       try await Bonds.make(world)
       try await world.openPairing()
-      let twin = world.stranger { $0 = world.phone.kind }
+      let other = world.stranger { $0 = world.phone.kind }
       await world.pass(.seconds(1))
-      #expect(twin.connect(to: world.adapter))
+      #expect(other.connect(to: world.adapter))
       await world.pass(.seconds(10))
       #expect(world.daemon?.sessions.count == 1)
       #expect(world.story.filter { $0 == "connected" }.count == 1)

@@ -10,8 +10,8 @@ final class MediaSource {
 
   /// Called with each event.
   var report: (PhoneEvent) -> Void = { _ in }
-  /// Notifies Entity Update, on a later turn of the loop and in order: the value in at most `room` bytes.
-  var sendUpdate: (_ value: @escaping (_ room: Int) -> [UInt8]) -> Void = { _ in }
+  /// Notifies Entity Update, on a later turn of the loop and in order: the value in at most `length` bytes.
+  var sendUpdate: (_ value: @escaping (_ length: Int) -> [UInt8]) -> Void = { _ in }
   /// Notifies Remote Command.
   var sendCommands: ([UInt8]) -> Void = { _ in }
 
@@ -49,7 +49,7 @@ final class MediaSource {
   private func notify(_ attribute: MediaAttribute) {
     guard hasUpdates, registered[attribute.entity]?.contains(attribute) == true else { return }
     let value = value(of: attribute)
-    sendUpdate { room in EntityUpdate(attribute, value, fitting: room).encoded }
+    sendUpdate { length in EntityUpdate(attribute, value, fitting: length).encoded }
   }
 
   private func notifyCommands() { sendCommands(player.commands.map(\.rawValue)) }
