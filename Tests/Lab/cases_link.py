@@ -7,7 +7,7 @@ import asyncio
 from typing import Any
 
 from Harness.ancs import Notification
-from Harness.case import case, check, eventually, expect
+from Harness.case import Failure, case, check, eventually, expect, patient
 from Harness.process import Daemon
 
 from .testbed import Testbed
@@ -30,19 +30,26 @@ async def status(daemon: Daemon) -> dict[str, Any]:
     return dict(links[0])
 
 
+async def tuned_to(daemon: Daemon, interval: int) -> dict[str, Any]:
+    """The link once it has this interval, of which the kernel tells the daemon later than the phone."""
+    for _ in range(int(patient(2) / 0.05)):
+        if (link := await status(daemon)).get("interval") == interval:
+            return link
+        await asyncio.sleep(0.05)
+    raise Failure(f"the interval is not {interval}: {link}")
+
+
 @case("tuned")
 async def tuned(bed: Testbed) -> None:
     """A short interval once subscribed, a long one with latency when idle, a short one for a burst."""
     daemon, phone, _ = await bed.served()
     await eventually(lambda: requested(bed) == [FAST], f"no request for {FAST}")
-    expect(
-        await status(daemon), rssi=bed.adapter.controller.RSSI, interval=30, latency=0, timeout=6000
-    )
+    expect(await tuned_to(daemon, 30), rssi=bed.adapter.controller.RSSI, latency=0, timeout=6000)
     await eventually(lambda: requested(bed) == [FAST, CALM], "never calm", within=14)
     await eventually(
         lambda: phone.connection.parameters.peripheral_latency == 4, "the phone knows no latency"
     )
-    expect(await status(daemon), interval=165, latency=4)
+    expect(await tuned_to(daemon, 165), latency=4)
     phone.ancs.post(*BURST)
     await eventually(lambda: requested(bed) == [FAST, CALM, FAST], "a burst changed nothing")
     await daemon.event("notification", uid=11)
