@@ -112,6 +112,9 @@ extension [Rule] {
     return .none
   }
 
+  /// Whether any rule is about certain phones.
+  var selectPhones: Bool { contains { $0.conditions.phone != nil } }
+
   /// Whether any rule is about a phone by its name, which has to be read first.
   var askForName: Bool { contains { $0.conditions.phone?.isName == true } }
 

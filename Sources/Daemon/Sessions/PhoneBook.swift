@@ -74,12 +74,15 @@ import Wire
   /// The rules on notifications have changed.
   func rulesChanged() { for phone in phones { judge(phone) } }
 
-  /// A phone's name has become known, by which rules may name it.
-  func named(_ phone: Phone) { judge(phone) }
+  /// A phone's name or identity has become known, which rules may be about. Judging again without need would fetch again
+  /// what is being fetched.
+  func named(_ phone: Phone) {
+    if rules.rules.selectPhones { judge(phone) }
+  }
 
   /// A phone with a private address turned out to be one that was here before: what was kept of that one goes.
   func identified(_ phone: Phone) {
-    judge(phone)
+    named(phone)
     let key = (phone.adapter, phone.identity)
     let former = phones.filter {
       $0 !== phone && $0.session == nil && ($0.adapter, $0.identity) == key
