@@ -19,7 +19,7 @@ import Wire
 
   private let mgmt: MgmtClient
   private let socket: MgmtSocket
-  /// The commands that restore the settings, the last one first.
+  /// The commands that restore the settings, in order.
   private var undo: [MgmtCommand] = []
   /// The attempt to connect; `end` closes once its socket is closed or has become a link.
   private var connecting: (attempt: ATTSocket.Attempt, end: Mailbox<Void>)?
@@ -73,7 +73,7 @@ import Wire
 
   /// Sets everything up, whatever its state.
   func setUp(_ setup: AdapterSetup) async throws(MgmtError) {
-    undo = AdapterSnapshot(information).restore.reversed()
+    undo = AdapterSnapshot(information).restore
     if let address = setup.staticAddress { identity = DeviceAddress(address, .random) }
     for step in setup.steps(for: information) {
       do {
@@ -107,7 +107,7 @@ import Wire
     if let setting, information.current.contains(setting) { return }
     guard !undo.contains(inverse) else { return }
     try await call(command)
-    undo.append(inverse)
+    undo.insert(inverse, at: 0)
   }
 
   func call(_ command: MgmtCommand) async throws(MgmtError) {
@@ -159,7 +159,7 @@ import Wire
       connecting.attempt.cancel()
       _ = await connecting.end.next()
     }
-    for command in undo.reversed() { try? await call(command) }
+    for command in undo { try? await call(command) }
     undo = []
     mgmt.close(.closed("leaving"))
     socket.close()
