@@ -17,7 +17,7 @@ import Wire
   private let names: String
   private let retained: String
   private let position: String
-  private var savedRetained: RetainedTopics?
+  private var savedRetained: (broker: BrokerAddress, topics: Set<String>)?
   private var saved: Position?
   private var wanted: Position?
   private var timer: TimerID?
@@ -52,16 +52,19 @@ import Wire
 
   /// The topics that earlier runs have left at a broker; nil if there are none.
   func readRetained() -> (broker: BrokerAddress, topics: Set<String>)? {
-    savedRetained = read(retained).flatMap { RetainedTopics(json: $0) }
-    guard let record = savedRetained, !record.topics.isEmpty,
+    guard let record = read(retained).flatMap({ RetainedTopics(json: $0) }), !record.topics.isEmpty,
       let broker = BrokerAddress(record.broker)
     else { return nil }
-    return (broker, Set(record.topics))
+    savedRetained = (broker, Set(record.topics))
+    return savedRetained
   }
 
+  /// Saves the topics if they have changed. Sets that share their storage, as those without a new topic do, are compared at
+  /// once.
   func saveRetained(_ topics: Set<String>, at broker: BrokerAddress) {
+    if let savedRetained, savedRetained == (broker, topics) { return }
     let record = RetainedTopics(broker: broker.description, topics: topics.sorted())
-    if record != savedRetained, write(record.json, to: retained) { savedRetained = record }
+    if write(record.json, to: retained) { savedRetained = (broker, topics) }
   }
 
   /// The last event that the broker has acknowledged.
@@ -106,7 +109,7 @@ import Wire
 }
 
 /// The topics on which a broker may have retained something for this board.
-private struct RetainedTopics: JSONObjectCodable, Hashable {
+private struct RetainedTopics: JSONObjectCodable {
   var broker = ""
   var topics: [String] = []
 
