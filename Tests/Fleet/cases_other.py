@@ -7,10 +7,36 @@ import asyncio
 
 from Harness.ancs import Notification
 from Harness.case import case, check, expect
+from Harness.process import Process
+from Interop.peers import Phone
 
 from .cases_events import EVENTS, uids
 from .mosquitto import Ejabberd, RabbitMQ
 from .testbed import PHONE, Testbed
+from .watcher import Watcher
+
+
+async def publishes(watcher: Watcher, phone: Phone) -> None:
+    """Waits for the states and thirty events."""
+    await watcher.message("ancsd/kitchen/state", state="online", within=15)
+    await watcher.message(f"{PHONE}/state", state="online")
+    await phone.subscribed("ams")
+    phone.ancs.post(*(Notification(uid) for uid in range(1, 31)))
+    await watcher.message(EVENTS, uid=30, within=15)
+    check(uids(watcher) == list(range(1, 31)), f"published: {uids(watcher)}")
+
+
+async def comes_back(bridge: Process, watcher: Watcher, phone: Phone) -> None:
+    """Kills the bridge, whose will is published, and starts it again."""
+    since = watcher.now
+    await bridge.kill()
+    await watcher.message("ancsd/kitchen/state", since=since, within=30, state="offline")
+    await bridge.start()
+    await watcher.message("ancsd/kitchen/state", since=since, within=15, state="online")
+    await asyncio.sleep(0.5)
+    phone.ancs.post(Notification(31))
+    await watcher.message(EVENTS, since=since, uid=31)
+    check(bridge.running, "the bridge has ended")
 
 
 @case("mqtt-ejabberd", seconds=180)
@@ -25,24 +51,11 @@ async def ejabberd(bed: Testbed) -> None:
     daemon, phone, _ = await bed.served()
     bridge = await bed.bridge(daemon, broker.url, user="kitchen@localhost", password_file=str(password))
     watcher = await bed.watcher(broker, user="watcher@localhost", password="watcher")
-    await watcher.message("ancsd/kitchen/state", state="online", within=15)
-    await watcher.message(f"{PHONE}/state", state="online")
-    await phone.subscribed("ams")
-    phone.ancs.post(*(Notification(uid) for uid in range(1, 31)))
-    await watcher.message(EVENTS, uid=30, within=15)
-    check(uids(watcher) == list(range(1, 31)), f"published: {uids(watcher)}")
+    await publishes(watcher, phone)
     expect(await watcher.ask(f"{PHONE}/request/media.command", {"command": "toggle"}), status="ok")
     kept = await watcher.retained("ancsd/#")
     check("ancsd/kitchen/state" in kept and not [topic for topic in kept if "/event" in topic], f"retained are {sorted(kept)}")
-    since = watcher.now
-    await bridge.kill()
-    await watcher.message("ancsd/kitchen/state", since=since, within=30, state="offline")
-    await bridge.start()
-    await watcher.message("ancsd/kitchen/state", since=since, within=15, state="online")
-    await asyncio.sleep(0.5)
-    phone.ancs.post(Notification(31))
-    await watcher.message(EVENTS, uid=31)
-    check(bridge.running, "the bridge has ended")
+    await comes_back(bridge, watcher, phone)
 
 
 @case("mqtt-rabbitmq", seconds=180)
@@ -55,22 +68,9 @@ async def rabbitmq(bed: Testbed) -> None:
     watcher = await bed.watcher(broker)
     daemon, phone, _ = await bed.served()
     bridge = await bed.bridge(daemon, broker.url)
-    await watcher.message("ancsd/kitchen/state", state="online", within=15)
-    await watcher.message(f"{PHONE}/state", state="online")
-    await phone.subscribed("ams")
-    phone.ancs.post(*(Notification(uid) for uid in range(1, 31)))
-    await watcher.message(EVENTS, uid=30, within=15)
-    check(uids(watcher) == list(range(1, 31)), f"published: {uids(watcher)}")
+    await publishes(watcher, phone)
     for topic in ("ancsd/kitchen", PHONE):
         expect(await watcher.ask(f"{topic}/request/media.command", {"command": "toggle"}), status="ok")
     kept = await watcher.retained("ancsd/kitchen/state", f"{PHONE}/counts", EVENTS)
     check(set(kept) == {"ancsd/kitchen/state", f"{PHONE}/counts"}, f"retained are {sorted(kept)}")
-    since = watcher.now
-    await bridge.kill()
-    await watcher.message("ancsd/kitchen/state", since=since, within=30, state="offline")
-    await bridge.start()
-    await watcher.message("ancsd/kitchen/state", since=since, within=15, state="online")
-    await asyncio.sleep(0.5)
-    phone.ancs.post(Notification(31))
-    await watcher.message(EVENTS, since=since, uid=31)
-    check(bridge.running, "the bridge has ended")
+    await comes_back(bridge, watcher, phone)
