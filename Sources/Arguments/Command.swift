@@ -23,9 +23,9 @@ public struct Command: Sendable {
   ///
   /// - Parameters:
   ///   - usage: the ways to call it, if not its name, `[OPTIONS]` and its operands.
-  /// - grammar: its options and operands, built only when the command is used.
-  /// - notes: paragraphs at the end of its help.
-  /// - help: formats its help, if not the usual page.
+  ///   - grammar: its options and operands, built only when the command is used.
+  ///   - notes: paragraphs at the end of its help.
+  ///   - help: formats its help, if not the usual page.
   public init<Options: Sendable>(
     _ name: String, _ summary: String, usage: [String] = [],
     grammar: @autoclosure @escaping @Sendable () -> Grammar<Options>,
@@ -83,7 +83,7 @@ public struct Command: Sendable {
   ///
   /// - Parameters:
   ///   - first: the arguments before them.
-  /// - package: the package to install if the program is missing.
+  ///   - package: the package to install if the program is missing.
   public init(
     _ name: String, _ summary: String, program: String, first: [String] = [], package: String
   ) {
@@ -136,7 +136,7 @@ public enum Help {
   ///
   /// - Parameters:
   ///   - tables: the options and other named items.
-  /// - examples: lines to type.
+  ///   - examples: lines to type.
   public static func page(
     usage: [String], summary: String, tables: [Table] = [], notes: [String] = [],
     examples: [String] = [], width: Int

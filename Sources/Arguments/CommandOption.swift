@@ -148,7 +148,7 @@ extension CommandOption {
   ///
   /// - Parameters:
   ///   - expects: the description of a valid value, for the error: `a number of seconds`.
-  /// - read: parses a value; nil if it is invalid.
+  ///   - read: parses a value; nil if it is invalid.
   public static func value<Read: Sendable>(
     _ names: String..., value: String, kind: ValueKind = .text,
     expects: @autoclosure @escaping LazyText, help: @autoclosure @escaping LazyText,

@@ -26,7 +26,7 @@ public struct Console: Sendable {
   ///
   /// - Parameters:
   ///   - output: the options on the command line.
-  /// - pipe: the default format if standard output is not a terminal.
+  ///   - pipe: the default format if standard output is not a terminal.
   public init(_ output: OutputOptions, inPipe pipe: OutputFormat) throws(Failure) {
     let isTerminal = Terminal.isTerminal(Standard.output)
     let format = try output.format(

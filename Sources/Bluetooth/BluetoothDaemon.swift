@@ -22,7 +22,7 @@ public enum BluetoothDaemon {
   ///
   /// - Parameters:
   ///   - status: the process's /proc/PID/status (proc(5)).
-  /// - sharesNamespace: whether it is in our user namespace. In its own namespace any user has all capabilities, which
+  ///   - sharesNamespace: whether it is in our user namespace. In its own namespace any user has all capabilities, which
   ///   have no effect here.
   static func isMeant(status: [UInt8], sharesNamespace: Bool) -> Bool {
     var fields: [String: [Substring]] = [:]

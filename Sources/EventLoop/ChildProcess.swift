@@ -24,8 +24,8 @@ public final class ChildProcess {
   ///
   /// - Parameters:
   ///   - arguments: its absolute path, and its arguments.
-  /// - environment: the complete environment, as `NAME=value`.
-  /// - input: its standard input.
+  ///   - environment: the complete environment, as `NAME=value`.
+  ///   - input: its standard input.
   public init(
     _ arguments: [String], environment: [String], input: [UInt8], lineLimit: Int = 1_024,
     loop: Loop = .shared

@@ -124,7 +124,7 @@ public struct TextPattern: Hashable, Sendable {
 extension TextPattern.SyntaxError {
   /// - Parameters:
   ///   - failure: PCRE2's error number.
-  /// - read: the text before the error.
+  ///   - read: the text before the error.
   fileprivate init(_ failure: Int32, behind read: ArraySlice<UInt8>) {
     switch failure {
     case PCRE2_ERROR_PATTERN_STRING_TOO_LONG:

@@ -10,7 +10,7 @@ extension SessionPicture {
   ///
   /// - Parameters:
   ///   - name: the name of the attribute that a PDU of this link concerns, if it is known.
-  /// - redact: replaces whatever identifies people or devices in a sentence.
+  ///   - redact: replaces whatever identifies people or devices in a sentence.
   public mutating func add(
     _ timeline: TimelineReport, name: (Handle, TracedPDU, LinkTimeline) -> String?,
     redact: (String) -> String

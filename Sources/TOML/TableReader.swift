@@ -30,7 +30,7 @@ public struct TableReader {
   ///
   /// - Parameters:
   ///   - expected: the description of a valid value, for the fault.
-  /// - read: converts a value; nil if it is invalid.
+  ///   - read: converts a value; nil if it is invalid.
   public mutating func value<Value>(
     _ key: String, expected: String, _ read: (TOMLValue.Content) -> Value?
   ) -> Value? {

@@ -39,7 +39,7 @@ import System
   ///
   /// - Parameters:
   ///   - colour: whether to use colours, if the terminal has any.
-  /// - mouse: whether to read the wheel. The terminal then selects text only while Shift is held.
+  ///   - mouse: whether to read the wheel. The terminal then selects text only while Shift is held.
   public init(colour: Bool, mouse: Bool, loop: Loop = .shared) throws(Failure) {
     guard Terminal.isTerminal(Standard.input), Terminal.isTerminal(Standard.output) else {
       throw Failure(usage: "a screen needs a terminal", remedy: "“ancsd watch” prints lines")

@@ -142,7 +142,7 @@ public final class VirtualPhone {
   /// - Parameters:
   ///   - isBonded: whether the peer has a bond, which means that the phone is about to encrypt.
   ///   - send: called with a PDU for the link.
-  /// - hangUp: called to end the link; call `disconnected` when it has ended.
+  ///   - hangUp: called to end the link; call `disconnected` when it has ended.
   /// - Returns: false if the phone is out of range or already connected.
   @discardableResult public func connect(
     isBonded: Bool = false, send: @escaping ([UInt8]) -> Void,
