@@ -31,8 +31,9 @@ def acl(handle, data, sent, first=True):
     return struct.pack("<HH", handle | boundary << 12, len(data)) + data
 
 
-def frame(pdu, channel=4):
-    return struct.pack("<HH", len(pdu), channel) + pdu
+def frame(pdu):
+    """An L2CAP frame on the channel of ATT."""
+    return struct.pack("<HH", len(pdu), 4) + pdu
 
 
 def connected(handle, peer):
@@ -204,37 +205,12 @@ def of_talk(seed, fragment=None):
     return traffic
 
 
-def of_enhanced(seed, mps=1024):
-    """The same on an enhanced bearer, a credit-based channel with PSM 0x0027: PDUs longer than its frames
-    come in segments."""
-    traffic = Traffic()
-    traffic.begin(0)
-    handle = 0x0040
-    ours, theirs = 0x0060, 0x0050  # the channel's identifiers
-    traffic.add(EVENT, connected(handle, 0xC00000000001))
-    credits = struct.pack("<HHH", 517, mps, 100)
-    request = struct.pack("<H", 0x27) + credits + struct.pack("<H", theirs)
-    response = credits + struct.pack("<HH", 0, ours)
-    for sent, code, data in ((False, 0x17, request), (True, 0x18, response)):
-        command = struct.pack("<BBH", code, 1, len(data)) + data
-        traffic.add(ACL_TX if sent else ACL_RX, acl(handle, frame(command, 5), sent))
-    for sent, pdu in random_pdus.talk(seed, 4):
-        sdu = struct.pack("<H", len(pdu)) + pdu
-        for start in range(0, len(sdu), mps):
-            part = frame(sdu[start:start + mps], theirs if sent else ours)
-            traffic.add(ACL_TX if sent else ACL_RX, acl(handle, part, sent))
-        traffic.pdus += 1
-    traffic.add(EVENT, disconnected(handle))
-    return traffic
-
-
-def of_transcripts(path, fragment=None, adapters=None):
+def of_transcripts(path, fragment=None):
     """Every transcript as a connection, one after the other. Each is on an adapter of its own, since it has
-    its own database, or all are on the first (`adapters=1`)."""
+    its own database."""
     traffic = Traffic(fragment)
     for number, (_, pdus) in enumerate(transcripts(path)):
-        if adapters is None or number < adapters:
-            traffic.begin(number)
+        traffic.begin(number)
         traffic.talk(0, 0xC00000000000 + number, pdus)
     return traffic
 
@@ -286,21 +262,6 @@ def by_server(path):
         moved = channel == 4 and pdu and sent != (pdu[0] in random_pdus.TO_SERVER)
         traffic.adapter = adapter ^ (OTHER_SERVER if moved else 0)
         traffic.add(opcode, acl(head & 0xFFF, whole, sent))
-    return traffic
-
-
-def on_handle_zero(traffic):
-    """The same with every link on handle 0: btmon 5.66 crashes on ATT on any other."""
-    packets = []
-    for time, adapter, opcode, data in traffic.packets:
-        if opcode in (ACL_TX, ACL_RX):
-            data = bytes([0, data[1] & 0xF0]) + data[2:]
-        elif opcode == EVENT and data[0] == 0x05:
-            data = data[:3] + b"\0\0" + data[5:]
-        elif opcode == EVENT and data[0] == 0x3E and data[2] in (0x01, 0x0A):
-            data = data[:4] + b"\0\0" + data[6:]
-        packets.append((time, adapter, opcode, data))
-    traffic.packets = packets
     return traffic
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compares `ancsd decode` with tshark, and what ancsd writes with what tshark and btmon read."""
+"""Compares `ancsd decode` with tshark, and what ancsd writes with what tshark reads."""
 
 import argparse
 import contextlib
@@ -57,19 +57,6 @@ class Check:
         if said:
             print(f"       {said.strip()}")
 
-    def btmon(self, what, path):
-        """Checks that btmon reads the file to its end, and shows as many ATT PDUs of each kind."""
-        counts = {}
-        for pdu in dissectors.of_ancsd(self.binary, path)[0]:
-            counts[pdu.opcode] = counts.get(pdu.opcode, 0) + 1
-        try:
-            theirs = dissectors.of_btmon(path)
-        except RuntimeError as error:
-            self.say(False, f"{what}, btmon", str(error))
-            return
-        result = f"{sum(theirs.values())} of {sum(counts.values())} PDUs"
-        self.say(theirs == counts, f"{what}, btmon", result)
-
     def captured(self, folder):
         """Makes the daemon capture some seconds with the built-in phone."""
         path = os.path.join(folder, "run.btsnoop")
@@ -83,15 +70,12 @@ class Check:
             self.say(False, "run --btsnoop", f"the daemon ended with {status}")
         return path
 
-
     def transcripts(self, folder):
         for name, suffix, content, count in captures.all_files(VECTORS):
             path = write(folder, f"transcripts-{name}.{suffix}", content)
             # If the file has no adapters, tshark takes the transcripts' databases for one.
             depth = "names" if name.startswith("monitor") else "pairs"
             self.tshark(f"transcripts, {name}.{suffix}", path, depth, count)
-        content = captures.btsnoop(captures.of_transcripts(VECTORS, adapters=1), 2001)
-        self.btmon("transcripts", write(folder, "one.btsnoop", content))
 
     def random(self, folder):
         """Checks random captures."""
@@ -102,10 +86,6 @@ class Check:
             for link_type, depth in ((256, "pairs"), (251, "air")):
                 path = write(folder, f"air-{link_type}.pcap", sniffer.pcap(link_type))
                 self.tshark(f"heard on the air ({link_type}), seed {seed}", path, depth, sniffer.pdus)
-        # tshark 4.0 knows no enhanced bearers, and btmon 5.66 no segments.
-        traffic = captures.on_handle_zero(captures.of_enhanced(1))
-        content = captures.btsnoop(traffic, 2001)
-        self.btmon("an enhanced bearer", write(folder, "enhanced.btsnoop", content))
         for seed, (kind, broken, loses) in enumerate((
                 ("ordinary", False, False), ("malformed", True, False),
                 ("fragments lost", False, True), ("malformed, fragments lost", True, True)), 1):
@@ -127,8 +107,6 @@ class Check:
                 self.tshark(path, path, "pairs")
             else:
                 self.tshark(path, write(folder, "servers.btsnoop", content))
-                whole = captures.on_handle_zero(captures.monitored(path))
-                self.btmon(path, write(folder, "zero.btsnoop", captures.btsnoop(whole, 2001)))
 
 
 def write(folder, name, content):
@@ -150,7 +128,6 @@ def main():
         check.random(folder)
         path = check.captured(folder)
         check.tshark("run --btsnoop", path)
-        check.btmon("run --btsnoop", path)
     for path in arguments.files:
         check.file(path)
     sys.exit(1 if check.failed else 0)

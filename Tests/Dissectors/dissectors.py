@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""ATT PDUs as tshark, btmon and `ancsd decode` read them, all as PDU."""
+"""ATT PDUs as tshark and `ancsd decode` read them, all as PDU."""
 
 import json
-import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field, replace
@@ -186,17 +185,3 @@ def agree_on(ours, theirs, names):
     # tshark shows only the beginning of a value that is longer than its type allows.
     same = ours.value == theirs.value or theirs.is_cut and ours.value.startswith(theirs.value)
     return ours.handle == theirs.handle and same and (not names or theirs.uuid in known)
-
-
-# btmon
-
-def of_btmon(path):
-    """How many ATT PDUs btmon shows of each kind."""
-    done = subprocess.run(["btmon", "-r", path], capture_output=True, text=True,
-                          errors="replace")
-    if done.returncode != 0:
-        raise RuntimeError(f"btmon ends with {done.returncode} on {path}")
-    counts = {}
-    for opcode in re.findall(r"^ {6}ATT: .* \(0x([0-9a-f]{2})\) len \d+", done.stdout, re.M):
-        counts[int(opcode, 16)] = counts.get(int(opcode, 16), 0) + 1
-    return counts

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`ancsd trace` on the kernel's monitor channel, beside a daemon that serves a phone, and btmon.
 
-The captures stay in the case's folder: scripts/test compares them with what tshark and btmon read.
+The captures stay in the case's folder: scripts/test compares them with what tshark reads.
 """
 
 from __future__ import annotations
