@@ -122,21 +122,6 @@ async def phone_forgot(bed: Testbed) -> None:
     check(phone.pairings == 2, "the new bond does not hold")
 
 
-@case("board-forgot")
-async def board_forgot(bed: Testbed) -> None:
-    """ancsd forgets a phone that still has its key: the remedy is to forget the board there."""
-    daemon, phone, _ = await bed.served()
-    await daemon.call("phones.forget", phone=phone.address)
-    check(await daemon.listed("phones") == [], "a forgotten phone is listed")
-    await phone.give_up()
-    stale = await until_stale(daemon, phone, daemon.now)
-    check(phone.failed_encryptions, "the phone's key was accepted although the bond is gone")
-    check("forget" in stale["remedy"].lower(), f"the remedy does not say it: {stale}")
-    await phone.forget()
-    await phone.connect()
-    await daemon.event("subscribed", since=stale)
-
-
 def places_of(secret: bytes, pid: int) -> list[str]:
     """Where a process has these bytes in its memory: in either order, or written as hexadecimal digits."""
     orders = (secret, secret[::-1])
@@ -191,19 +176,6 @@ async def forgotten_key_loaded(bed: Testbed) -> None:
     await phone.connect()
     await daemon.event("subscribed", since=since)
     await forget_and_search(bed, daemon)
-
-
-@case("keys-differ")
-async def keys_differ(bed: Testbed) -> None:
-    """Both have a key, but not the same one: reported as stale, and nothing is served."""
-    daemon, phone, subscribed = await bed.served()
-    await phone.disconnect()
-    last = await daemon.event("disconnected", since=subscribed)
-    phone.spoil_key()
-    # Linux 6.1.192 crashes when the socket of a link is closed on which the phone never sent anything.
-    phone.speaks_first = True
-    await until_stale(daemon, phone, last)
-    check(daemon.running, "ancsd ended")
 
 
 @case("two-phones")

@@ -155,28 +155,6 @@ async def alone(bed: Testbed) -> None:
     bed.remark(f"{memory['VmRSS']:,} KiB are resident when it is ready, {memory['RssAnon']:,} of them anonymous")
 
 
-@case("bluetoothd-starts")
-async def bluetoothd_starts(bed: Testbed) -> None:
-    """bluetoothd starts beside ancsd: one line says so; once it is gone, ancsd continues."""
-    daemon, phone, subscribed = await bed.served()
-    before = len(daemon.log)
-
-    def lines() -> list[str]:
-        return [line for line in daemon.log[before:].splitlines() if "bluetoothd" in line]
-
-    bluetoothd = await start_bluetoothd(bed)
-    await eventually(lines, "no line says that bluetoothd runs", within=8)
-    check(daemon.running, f"ancsd ended: {daemon.ending}")
-    await bluetoothd.close()
-    check(len(lines()) <= 2, f"the lines about bluetoothd are {lines()}")
-    since = daemon.now
-    if phone.connected:
-        await phone.disconnect()
-    await phone.connect(within=15)
-    await daemon.event("subscribed", since=subscribed if since == daemon.now else since, within=15)
-    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
-
-
 @case("bluetoothd-runs")
 async def bluetoothd_runs(bed: Testbed) -> None:
     """bluetoothd runs already: ancsd says so and what to do about it, and ends."""

@@ -56,44 +56,6 @@ async def numeric_comparison(bed: Testbed) -> None:
     check(phone.authenticated, NO_MITM)
 
 
-@case("pair-numbers-differ")
-async def numbers_differ(bed: Testbed) -> None:
-    """The board says that the numbers differ: nothing is paired, and a second try works."""
-    daemon = await bed.daemon("--io", "yesno")
-    phone = await bed.phone()
-    connecting = bed.spawn(phone.connect())
-    await daemon.event("pairing", method="confirm")
-    await daemon.call("pairing.respond", accept=False)
-    failed = await daemon.event("pairing-failed")
-    check(failed.get("reason"), f"no reason: {failed}")
-    await connecting
-    check(phone.pairings == 0 and not await phone.bonded(), "the phone has a bond nevertheless")
-    await phone.disconnect()
-    await daemon.event("disconnected", since=failed)
-    phone.user.reset()
-    connecting = bed.spawn(phone.connect())
-    await daemon.event("pairing", since=failed, method="confirm")
-    await daemon.call("pairing.respond", accept=True)
-    await daemon.event("subscribed", since=failed)
-    await connecting
-
-
-@case("pair-passkey-shown")
-async def passkey_shown(bed: Testbed) -> None:
-    """The board shows a passkey, which is typed on the phone."""
-    daemon = await bed.daemon("--io", "display")
-    phone = await bed.phone()
-    connecting = bed.spawn(phone.connect())
-    shown = await daemon.event("pairing", method="display")
-    passkey = str(shown.get("passkey"))
-    check(len(passkey) == 6 and passkey.isdigit(), f"the passkey is not six digits: {shown}")
-    phone.user.typed.set_result(int(passkey))
-    await daemon.event("paired")
-    await daemon.event("subscribed")
-    await connecting
-    check(phone.authenticated, NO_MITM)
-
-
 @case("pair-passkey-typed")
 async def passkey_typed(bed: Testbed) -> None:
     """The phone shows a passkey, which the board gets over the control socket."""
@@ -107,29 +69,6 @@ async def passkey_typed(bed: Testbed) -> None:
     await daemon.event("subscribed")
     await connecting
     check(phone.authenticated, NO_MITM)
-
-
-@case("pair-refused")
-async def refused(bed: Testbed) -> None:
-    """The phone's user taps Cancel, or No: an event says so, no bond remains, and the next try works."""
-    daemon = await bed.daemon("--io", "none")
-    phone = await bed.phone()
-    phone.cancels = True
-    await phone.connect()
-    cancelled = await daemon.event("pairing-failed")
-    check(cancelled.get("reason"), f"no reason: {cancelled}")
-    await phone.give_up()
-    phone.cancels, phone.user.agrees = False, False
-    await phone.connect()
-    denied = await daemon.event("pairing-failed", since=cancelled)
-    await phone.give_up()
-    check(phone.pairings == 0, "the phone paired although its user refused")
-    daemon.none("paired")
-    daemon.none("subscribed")
-    check(await daemon.listed("phones") == [], "a phone that refused is listed")
-    phone.user.agrees = True
-    await phone.connect()
-    await daemon.event("subscribed", since=denied)
 
 
 @case("pair-not-open")
