@@ -76,11 +76,10 @@ struct ControlDispatcherTests {
     let root = #filePath.prefix(
       #filePath.count - "/Tests/DaemonTests/ControlDispatcherTests.swift".count)
     let page = String(decoding: try Files.read("\(root)/docs/interface.md"), as: UTF8.self)
-    let table = page.split(separator: "\n").drop { !$0.hasPrefix("| method |") }
-      .dropFirst(2).prefix { $0.hasPrefix("|") }
-    // Of “| `gatt.read` `gatt.write` | on a live link |” the words of the first column.
-    let methods = table.compactMap { $0.split(separator: "|").first }
-      .flatMap { $0.split { " /`".contains($0) } }
+    // The words of headings such as “### gatt.read, gatt.write”.
+    let methods = page.split(separator: "\n").drop { $0 != "## The control socket" }
+      .prefix { $0 != "### Connections" }.filter { $0.hasPrefix("### ") }
+      .flatMap { $0.dropFirst(4).split { " ,".contains($0) } }
     #expect(methods.count == 22)
     for method in methods {
       let line = #"{"jsonrpc":"2.0","id":1,"method":"\#(method)"}"#
