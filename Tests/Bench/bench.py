@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What ancsd costs, in one table (docs/performance.md explains the figures): instructions, allocations and
 system calls a notification beside a consumer in plain C that prints the same lines; what runs, waits and takes
-memory when nothing happens; the start, a client, and captures beside btmon and tshark. Times are taken too, beside
-consumers in C and Python in the same run.
+memory when nothing happens; the start, a client, and captures.
 
-Instructions and counts repeat, so they can be kept (`--keep`) and held against later (`--check`). Times can't.
+Instructions and counts repeat, so they can be kept (`--keep`) and held against later (`--check`).
 """
 
 from __future__ import annotations
@@ -28,12 +27,10 @@ sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from Bench import emulator, runs  # noqa: E402
 from Bench.phone import Phone  # noqa: E402
-from Bench.runs import Consumer, Run, Unavailable  # noqa: E402
+from Bench.runs import Consumer, Unavailable  # noqa: E402
 from Harness import procfs  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-#: The goal: at most this share of a Python consumer's CPU time.
-PYTHON_GOAL = 0.1
 
 
 @dataclass
@@ -239,16 +236,13 @@ def capture(bench: Bench) -> tuple[Path, int]:
     return bench.once("capture", measure)  # type: ignore[return-value]
 
 
-def decode(*command: str) -> Callable[[Bench], Figure]:
-    """Records per second of CPU time; `BINARY` and `FILE` stand for the program and the capture."""
+def decode(*options: str) -> Callable[[Bench], Figure]:
+    """Records per second of CPU time."""
 
     def measure(bench: Bench) -> Figure:
-        program = str(bench.binary) if command[0] == "BINARY" else command[0]
         bench.alone()
-        if shutil.which(program) is None:
-            raise Unavailable(f"{program} is not installed")
         path, records = capture(bench)
-        words = [program, *(word.replace("FILE", str(path)) for word in command[1:])]
+        words = [str(bench.binary), "decode", *options, str(path)]
         return Figure(records / statistics.median(runs.cpu_seconds(words) for _ in range(3)))
 
     return measure
@@ -273,10 +267,8 @@ ROWS = (
     Row("instructions of “ancsd status”", 4.5e6, status, is_counted=True),
     Row("instructions of “ancsd list”, 1,000", 8e6, listing(1_000), is_counted=True),
     Row("instructions of “ancsd list”, 16,384", 8e6 * 16.384, listing(16_384), is_slow=True),
-    Row("decode as text, records a CPU second", None, decode("BINARY", "decode", "FILE"), is_rate=True),
-    Row("decode as JSON, records a CPU second", None, decode("BINARY", "decode", "--format", "json", "FILE"), is_rate=True),
-    Row("    btmon", None, decode("btmon", "-r", "FILE"), is_rate=True),
-    Row("    tshark", None, decode("tshark", "-r", "FILE"), is_rate=True),
+    Row("decode as text, records a CPU second", None, decode(), is_rate=True),
+    Row("decode as JSON, records a CPU second", None, decode("--format", "json"), is_rate=True),
 )
 
 
@@ -306,33 +298,6 @@ def table(bench: Bench, rows: list[Row]) -> Iterator[tuple[Row, float]]:
             flush=True,
         )
         yield row, figure.value
-
-
-def times(bench: Bench, others: list[Consumer], count: int, rounds: int) -> float:
-    """Prints the CPU time per notification, next to the other consumers in the same rounds. Returns the greatest ratio
-    to a Python consumer."""
-    print(f"\nCPU time: {count} notifications, all attributes, MTU 185; the median of {rounds} rounds")
-    consumers = [bench.ancsd, bench.c, *others]
-    whole: dict[str, list[Run]] = {one.name: [] for one in consumers}
-    starts: dict[str, list[Run]] = {one.name: [] for one in consumers}
-    for _ in range(rounds):
-        for one in consumers:
-            starts[one.name].append(runs.run(one, bench.work, 0))
-            whole[one.name].append(runs.run(one, bench.work, count))
-    user = {name: statistics.median(run.user for run in found) for name, found in whole.items()}
-    for name, found in whole.items():
-        begin = statistics.median(run.user for run in starts[name])
-        system = statistics.median(run.system for run in found)
-        seconds = statistics.median(run.seconds for run in found)
-        print(
-            f"{name:7} {user[name] / count * 1e6:7.1f} us of user CPU a notification, "
-            f"{max(user[name] - begin, 0) / count * 1e6:.1f} without the start ({begin * 1e3:.0f} ms); "
-            f"system {system / count * 1e6:.1f} us; {seconds:.2f} s in all"
-        )
-    ratios = {one.name: user[bench.ancsd.name] / user[one.name] for one in others}
-    for name, ratio in ratios.items():
-        print(f"ratio   {ratio:.3f} of {name}; the goal is {PYTHON_GOAL}")
-    return max(ratios.values(), default=0)
 
 
 #: The tolerance, unless the file has one.
@@ -388,12 +353,9 @@ def readable(binary: Path, work: Path) -> Path:
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", type=Path, required=True)
-    parser.add_argument("--bumble", metavar="PYTHON", help="an interpreter that has Bumble")
     parser.add_argument("--sdk", metavar="DIRECTORY", type=Path, help="the program is one for arm64, and so is this SDK")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--row", metavar="TEXT", action="append")
-    parser.add_argument("--count", type=int, default=2000)
-    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--idle", type=float, default=60)
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--check", metavar="FILE", type=Path)
@@ -425,24 +387,14 @@ def main() -> int:
         c = Consumer("c", lambda phone: [*prefix, str(program), str(phone)])
         idle = min(arguments.idle, 5) if arguments.quick else arguments.idle
         bench = Bench(ancsd, binary, None if arguments.check else c, work, idle, played)
-        others = [Consumer("python", lambda phone: [sys.executable, str(HERE / "consumer.py"), str(phone)])]
-        if arguments.bumble:
-            others.append(
-                Consumer("bumble", lambda phone: [arguments.bumble, str(HERE / "bumble_consumer.py"), str(phone)])
-            )
         one, other = (runs.run(consumer, work, 50).lines for consumer in (ancsd, c))
         if difference := runs.same_lines(one, other):
             print(f"bench: ancsd and the consumer in C print different lines:\n{difference}", file=sys.stderr)
             return 1
         found = dict(table(bench, rows))
-        ratio = 0.0
-        if not arguments.quick and not arguments.check and not wanted and not played:
-            ratio = times(bench, others, arguments.count, arguments.rounds)
     failures = check(arguments.check, found) if arguments.check else []
     if arguments.strict:
         failures += [f"{row.name}: the goal is missed" for row, value in found.items() if not row.meets_goal(value)]
-        if ratio > PYTHON_GOAL:
-            failures.append(f"CPU time: {ratio:.3f} of a Python consumer's, where {PYTHON_GOAL} is the goal")
     for failure in failures:
         print(f"bench: {failure}", file=sys.stderr)
     if arguments.keep:

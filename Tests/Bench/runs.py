@@ -71,10 +71,6 @@ def ancsd(binary: Path, work: Path, before: Sequence[str] = (), linker_map: Path
 class Run:
     """The cost of a run, from start to end."""
 
-    user: float = 0
-    system: float = 0
-    #: From the first notification until the last one was fetched.
-    seconds: float = 0
     lines: list[bytes] = field(default_factory=list)
     #: The tool's count, if there was one.
     count: int = 0
@@ -244,21 +240,17 @@ def run(
             assert consumer.control is not None
             readers = Clients(consumer.control, clients)
         phone.held = False
-        began = time.monotonic()
         phone.post()
         until(phone, lambda: phone.done > 0)
-        result.seconds = phone.done - began
         until(phone, lambda: len(notification_lines(output)) >= count)
         if during:
             during(process.pid, phone)
     finally:
         stop(process.pid)
-        _, _, usage = os.wait4(process.pid, 0)
-        process.returncode = 0
+        process.wait()
         if readers:
             readers.close()
         phone.close(path)
-    result.user, result.system = usage.ru_utime, usage.ru_stime
     result.lines = notification_lines(output)
     if tool:
         result.count = tool.read(log)
