@@ -59,7 +59,7 @@ class Relay:
         target.close()
 
     def hold(self) -> None:
-        """Holds back everything from the broker, acknowledgements included; what is sent to it arrives."""
+        """Delays everything from the broker, acknowledgements included; what is sent to it arrives."""
         self.open.clear()
 
     def release(self) -> None:

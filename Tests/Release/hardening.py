@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Holds a released program to what makes it hard to turn a fault into somebody else's code, as its ELF file says:
+"""Checks, in its ELF file, what makes it hard to turn a fault of a released program into somebody else's code:
 python3 Tests/Release/hardening.py BINARY…   (scripts/check-alone; docs/security.md, “The program itself”)
 
 Exit status: 0 all of it holds, 1 something does not.
