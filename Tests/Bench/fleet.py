@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Many boards on one broker (docs/fleet.md, “Towards 100,000 boards”): each board is a daemon, a bridge and `ancsd phone`,
+"""Many boards on one broker (docs/fleet.md, “How many boards a broker serves”): each board is a daemon, a bridge and `ancsd phone`,
 processes of their own; the broker is a mosquitto on the loopback. scripts/bench --fleet calls it.
 
 - Latency: one notification after the other at one board, with all others idle, in parts (latency.py); beside it a bare

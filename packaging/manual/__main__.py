@@ -23,7 +23,7 @@ SECTIONS = [
     ("ancsd.toml", 5, "settings, hooks and rules of ancsd", "settings.md",
      ["Settings, hooks and rules", "Rules", "The history", "Expressions", "Checking and changing"]),
     ("ancsd-events", 7, "events, control socket and hooks of ancsd", "interface.md",
-     ["Events (JSON Lines)", "The control socket", "Hooks", "Details"]),
+     ["Events (JSON Lines)", "The control socket", "Hooks", "Under a service manager"]),
 ]
 
 
