@@ -34,7 +34,6 @@ final class ControlPoint {
   private let client: Client
   private let handle: Handle
   private let timing: ConsumerSettings.Timing
-  private let alarm: Alarm
   private var exchange: Exchange?
   /// Assembles its response. (Not part of the stage, which each fragment would then copy.)
   private var assembler: DataSourceAssembler?
@@ -48,7 +47,6 @@ final class ControlPoint {
     self.client = client
     self.handle = handle
     self.timing = timing
-    alarm = Alarm(client.bearer)
   }
 
   private var now: Instant { client.bearer.scheduler.now }
@@ -58,40 +56,12 @@ final class ControlPoint {
 
   // MARK: Commands
 
-  /// Sends a command; `completion` is called once, at the latest by `end`. No task waits for it, because this is
-  /// nearly all that a session does.
-  ///
-  /// - Returns: false if it needs more than one request; use the other `send` then.
-  func send(_ command: ControlPointCommand, _ completion: @escaping (Outcome) -> Void) -> Bool {
+  /// Sends a command, in as many requests as needed; `completion` is called once, at the latest by `end`. No task waits
+  /// for it, because this is nearly all that a session does.
+  func send(_ command: ControlPointCommand, _ completion: @escaping (Outcome) -> Void) {
     let value = command.encoded
-    guard value.count <= client.bearer.mtu - 3 else { return false }
     begin(command, sentAs: value, completion)
-    client.write(handle, value, onWritten)
-    return true
-  }
-
-  /// Sends a command, in as many requests as needed and with more security if the phone requires it, and waits for its
-  /// response.
-  ///
-  /// - Throws: only if the link has ended.
-  func send(_ command: ControlPointCommand) async throws(ATTFailure) -> Outcome {
-    var outcome: Outcome?
-    let value = command.encoded
-    begin(command, sentAs: value) { [alarm] in
-      outcome = $0
-      alarm.ring()
-    }
-    do throws(ATTFailure) {
-      try await client.writeInFull(handle, value)
-      written(nil)
-    } catch {
-      if error.isEnd { throw error }
-      written(error)
-    }
-    while true {
-      if let outcome { return outcome }
-      try await alarm.wait()
-    }
+    client.writeInFull(handle, value, onWritten)
   }
 
   private func begin(
@@ -104,16 +74,16 @@ final class ControlPoint {
   }
 
   // One closure for all commands. They retain the Control Point until `end`.
-  private lazy var onWritten: (ATTFailure?) -> Void = { [self] in written($0) }
+  private lazy var onWritten: Bearer.Completion = { [self] outcome in
+    if case .failure(let failure) = outcome { written(failure) } else { written(nil) }
+  }
   private lazy var onDeadline: () -> Void = { [self] in checkDeadline() }
 
   /// The phone has accepted the command, or refused it.
   private func written(_ failure: ATTFailure?) {
     if let failure {
-      // The session's owner is notified too.
-      if failure.isEnd { return }
       if isCompleteEarly { lateBytesPossible = true }
-      return finish(.failure(failure.code.map(FetchFailure.refused) ?? .undelivered(failure)))
+      return finish(.failure(FetchFailure(failure)))
     }
     if exchange?.expectsResponse == false { return finish(.success(nil)) }
     if case .completed(let outcome)? = exchange?.stage { return finish(outcome) }
@@ -209,6 +179,11 @@ public enum FetchFailure: Error, Hashable, Sendable {
   case cancelled
   /// The link or the session ended.
   case ended
+
+  /// Why a command was not accepted.
+  init(_ failure: ATTFailure) {
+    self = failure.code.map(Self.refused) ?? (failure.isEnd ? .ended : .undelivered(failure))
+  }
 
   /// The phone's error code, if it refused.
   public var code: ErrorCode? { if case .refused(let code) = self { code } else { nil } }

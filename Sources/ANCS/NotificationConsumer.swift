@@ -76,8 +76,6 @@ public final class NotificationConsumer {
 
   /// The step whose command was sent.
   private var underWay: FetchQueue.Step?
-  /// A step with several requests, which the task of `run` has to perform.
-  private var stepInParts: FetchQueue.Step?
 
   /// A command on behalf of a user, who waits for the response.
   private struct Request {
@@ -228,9 +226,8 @@ public final class NotificationConsumer {
       updateBacklog()
       if controlPoint?.isBusy != true {
         try await watchSession()
-        if let step = stepInParts.take() { try await perform(step) }
         advance()
-        if isEnded || stepInParts != nil { continue }
+        if isEnded { continue }
       }
       // Due tasks wait for the response to the command in progress.
       let isBusy = controlPoint?.isBusy == true
@@ -247,7 +244,7 @@ public final class NotificationConsumer {
     advance()
     guard controlPoint?.isBusy != true else { return }
     let isEarlier = nextDeadline.map { next in end.map { next < $0 } ?? true } ?? false
-    if stepInParts != nil || isEarlier { alarm.ring() }
+    if isEarlier { alarm.ring() }
   }
 
   /// When the task of `run` next has work.
@@ -258,7 +255,7 @@ public final class NotificationConsumer {
 
   /// Performs steps of the queue until one waits for the phone. The session's due tasks come first.
   private func advance() {
-    while stepInParts == nil, !isEnded, client.bearer.end == nil,
+    while !isEnded, client.bearer.end == nil,
       watch.nextDeadline.map({ now < $0 }) ?? true
     {
       updateBacklog()
@@ -275,8 +272,7 @@ public final class NotificationConsumer {
         continue
       }
       underWay = step
-      if controlPoint.send(command, onOutcome) { return }
-      (underWay, stepInParts) = (nil, step)
+      return controlPoint.send(command, onOutcome)
     }
   }
 
@@ -293,25 +289,9 @@ public final class NotificationConsumer {
 
   private func finished(_ outcome: ControlPoint.Outcome) {
     guard let step = underWay.take(), let command = command(of: step) else { return }
-    if !isEnded, outcome.lacksSecurity, client.bearer.raiseSecurity != nil {
-      // The other way of sending raises the security level.
-      stepInParts = step
-    } else {
-      learn(from: outcome, on: command)
-      finish(step, outcome)
-    }
+    learn(from: outcome, on: command)
+    finish(step, outcome)
     goOn()
-  }
-
-  /// Performs a step that needs more than one request.
-  private func perform(_ step: FetchQueue.Step) async throws(ATTFailure) {
-    guard let command = command(of: step) else { return }
-    do throws(ATTFailure) {
-      finish(step, try await send(command))
-    } catch {
-      finish(step, .failure(.ended))
-      throw error
-    }
   }
 
   /// Handles the outcome of a step.
@@ -345,13 +325,16 @@ public final class NotificationConsumer {
     }
   }
 
-  /// Sends a command that may need several requests, and updates the session's state from the response.
-  private func send(
-    _ command: ControlPointCommand, asProbe isProbe: Bool = false
+  /// Sends a probe, and updates the session's state from the response.
+  private func sendProbe(
+    _ command: ControlPointCommand
   ) async throws(ATTFailure) -> ControlPoint.Outcome {
     guard let controlPoint else { return .failure(.unsupported) }
-    let outcome = try await controlPoint.send(command)
-    learn(from: outcome, on: command, asProbe: isProbe)
+    let outcome = await withCheckedContinuation { waiter in
+      controlPoint.send(command) { waiter.resume(returning: $0) }
+    }
+    if let end = client.bearer.end { throw end }
+    learn(from: outcome, on: command, asProbe: true)
     return outcome
   }
 
@@ -390,7 +373,6 @@ public final class NotificationConsumer {
       if let source { client.removeHandler(for: source.value) }
     }
     for number in queue.end() { resume(number, .failure(.ended)) }
-    if let step = stepInParts.take() { finish(step, .failure(.ended)) }
     controlPoint?.end()
     onOutcome = { _ in }
     alarm.ring()
@@ -528,7 +510,7 @@ extension NotificationConsumer {
       [self] in suspect(found)
     }
     defer { client.bearer.scheduler.cancel(timer) }
-    let result = try await send(.probe, asProbe: true)
+    let result = try await sendProbe(.probe)
     guard !isEnded else { return }
     if now - asked < settings.timing.probeResponse {
       if result.verdict(on: .probe, asProbe: true) != .unclear { return }
@@ -545,10 +527,10 @@ extension NotificationConsumer {
     let command = ControlPointCommand.getAppAttributes(
       appIdentifier: Self.probedApp, [.displayName])
     guard command.encoded.count <= client.bearer.mtu - 3 else {
-      _ = try await send(.probe, asProbe: true)
+      _ = try await sendProbe(.probe)
       return
     }
-    let result = try await send(command, asProbe: true)
+    let result = try await sendProbe(command)
     if let name = result.displayName { queue.learn(name, of: Self.probedApp, at: now) }
   }
 
@@ -567,11 +549,6 @@ extension Result {
 }
 
 extension Result<DataSourceResponse?, FetchFailure> {
-  /// Whether the phone refused a command because the link is not secure enough for it.
-  fileprivate var lacksSecurity: Bool {
-    failure?.code == .insufficientAuthentication || failure?.code == .insufficientEncryption
-  }
-
   /// What the response to a command shows about the session; nil if nothing. An accepted action is no proof of access,
   /// and a phone refuses a probe only for its parameter.
   fileprivate func verdict(

@@ -78,42 +78,11 @@ extension ATTRequest<[UInt8]> {
       if case .readBlobResponse(let part) = pdu { part } else { nil }
     }
   }
-
-  /// Read Multiple (3.4.4.7): the values one after the other.
-  public static func readMultiple(_ handles: [Handle]) -> Self {
-    Self(.readMultipleRequest(handles)) { pdu in
-      if case .readMultipleResponse(let values) = pdu { values } else { nil }
-    }
-  }
-}
-
-extension ATTRequest<[PDU.LengthValue]> {
-  /// Read Multiple Variable (3.4.4.11): the values, each with its length.
-  public static func readMultipleVariable(_ handles: [Handle]) -> Self {
-    Self(.readMultipleVariableRequest(handles)) { pdu in
-      if case .readMultipleVariableResponse(let values) = pdu { values } else { nil }
-    }
-  }
 }
 
 extension ATTRequest<Void> {
   /// Write (3.4.5.1).
   public static func write(_ handle: Handle, _ value: [UInt8]) -> Self {
     Self(.writeRequest(handle, value: value)) { $0 == .writeResponse ? () : nil }
-  }
-
-  /// Execute Write (3.4.6.3).
-  public static func executeWrite(_ flag: PDU.ExecuteFlag) -> Self {
-    Self(.executeWriteRequest(flag)) { $0 == .executeWriteResponse ? () : nil }
-  }
-}
-
-extension ATTRequest<PDU.PreparedPart> {
-  /// Prepare Write (3.4.6.1); the response echoes the part.
-  public static func prepareWrite(_ part: PDU.PreparedPart) -> Self {
-    Self(.prepareWriteRequest(part.handle, offset: part.offset, value: part.value)) { pdu in
-      guard case .prepareWriteResponse(let handle, let offset, let value) = pdu else { return nil }
-      return .init(handle: handle, offset: offset, value: value)
-    }
   }
 }

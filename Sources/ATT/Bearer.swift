@@ -49,27 +49,14 @@ public final class Bearer {
   public var onDropped: ([UInt8], String) -> Void = { _, _ in }
   /// Called once if the bearer ends by itself (a transaction timed out): the link must be disconnected.
   public var onDead: (ATTFailure) -> Void = { _ in }
-  /// Raises the link's security after a request was refused with 0x05 or 0x0F; returns whether that
-  /// worked. If it did, the request is sent once more, before any other.
-  public var raiseSecurity: ((ErrorCode) async -> Bool)?
+  /// Raises the link's security after a request was refused with 0x05 or 0x0F, and calls back with whether that worked.
+  /// If it did, the request is sent once more; nothing else is sent meanwhile.
+  public var raiseSecurity: ((@escaping (_ isRaised: Bool) -> Void) -> Void)?
 
-  /// The outcome of a request.
-  private enum Outcome: Sendable {
-    case response(PDU)
-    case failure(ATTFailure)
-    /// It was refused for lack of security, and keeps its place in the queue.
-    case suspended(PDU.ErrorResponse)
-  }
+  /// Called once with the response to a request, or the reason why there is none.
+  public typealias Completion = (Result<PDU, ATTFailure>) -> Void
 
-  /// The waiter for a response.
-  private enum Waiter {
-    /// A task, which raises the link's security if the request was refused for lack of it.
-    case task((Outcome) -> Void)
-    /// A callback, which only gets the failure, if any.
-    case callback((ATTFailure?) -> Void)
-  }
-
-  private var requests = TransactionQueue<Waiter>()
+  private var requests = TransactionQueue<Completion>()
   private var indications = TransactionQueue<(Result<Void, ATTFailure>) -> Void>()
   private var requestTimer: TimerID?
   private var indicationTimer: TimerID?
@@ -98,69 +85,36 @@ public final class Bearer {
 
   /// Sends a request after earlier ones with the same purpose or one with precedence, and returns its response. If it
   /// is cancelled before it is sent, it fails with `cancelled`.
-  public func request(
-    _ pdu: PDU, for purpose: Purpose = .session
-  ) async throws(ATTFailure) -> PDU {
-    let bytes = try fitting(pdu)
-    var onCancel: Int?
-    var outcome = await withCheckedContinuation { waiter in
-      // Other tasks may have run, and the link may have ended, before this is reached.
-      if let end { return waiter.resume(returning: Outcome.failure(end)) }
-      if purpose.isCancelled { return waiter.resume(returning: .failure(.cancelled)) }
-      let begun = requests.begin(
-        pdu.opcode, bytes, rank: purpose.rank, .task { waiter.resume(returning: $0) })
-      if let now = begun.now { return transmitRequest(now) }
-      onCancel = purpose.cancellation?.onCancel { [self] in
-        tell(requests.cancel(begun.number), .failure(.cancelled))
-      }
+  public func request(_ pdu: PDU, for purpose: Purpose = .session) async throws(ATTFailure) -> PDU {
+    let outcome = await withCheckedContinuation { waiter in
+      request(pdu, for: purpose) { waiter.resume(returning: $0) }
     }
-    if let onCancel { purpose.cancellation?.forget(onCancel) }
-    if case .suspended(let refusal) = outcome, await raiseSecurity?(refusal.code) == true {
-      outcome = await withCheckedContinuation { waiter in
-        if let end { return waiter.resume(returning: .failure(end)) }
-        guard let now = requests.resume(.task { waiter.resume(returning: $0) }) else {
-          return waiter.resume(returning: .failure(.refused(refusal)))
-        }
-        transmitRequest(now)
-      }
-    }
-    switch outcome {
-    case .response(let response): return response
-    case .failure(let failure): throw failure
-    case .suspended(let refusal):
-      // The security was not raised, or not enough: a request is repeated only once.
-      if let end { throw end }
-      finishRequest(outcome)
-      throw .refused(refusal)
-    }
+    return try outcome.get()
   }
 
-  /// Sends a request after the earlier ones; `completion` is called once, after its response or with the failure. The
-  /// request is not repeated with more security.
-  public func request(_ pdu: PDU, _ completion: @escaping (ATTFailure?) -> Void) {
+  /// The same without a task that waits. The response has the opcode that belongs to the request.
+  public func request(
+    _ pdu: PDU, for purpose: Purpose = .session, _ completion: @escaping Completion
+  ) {
     let bytes: [UInt8]
-    do {
+    do throws(ATTFailure) {
       bytes = try fitting(pdu)
     } catch {
-      return completion(error)
+      return completion(.failure(error))
     }
-    if let now = requests.begin(pdu.opcode, bytes, .callback(completion)).now {
-      transmitRequest(now)
+    guard let cancellation = purpose.cancellation else {
+      if let now = requests.begin(pdu.opcode, bytes, completion).now { transmitRequest(now) }
+      return
     }
-  }
-
-  private func tell(_ waiter: Waiter?, _ outcome: Outcome) {
-    switch waiter {
-    case .task(let resume)?: resume(outcome)
-    case .callback(let completion)?:
-      switch outcome {
-      case .response: completion(nil)
-      case .failure(let failure): completion(failure)
-      case .suspended(let refusal):
-        finishRequest(outcome)
-        completion(.refused(refusal))
-      }
-    case nil: break
+    if cancellation.isCancelled { return completion(.failure(.cancelled)) }
+    var action: Int?
+    let begun = requests.begin(pdu.opcode, bytes, rank: purpose.rank) { outcome in
+      if let action { cancellation.forget(action) }
+      completion(outcome)
+    }
+    if let now = begun.now { return transmitRequest(now) }
+    action = cancellation.onCancel { [self] in
+      requests.cancel(begun.number)?(.failure(.cancelled))
     }
   }
 
@@ -317,25 +271,29 @@ public final class Bearer {
       onDropped(Array(bytes), "\(response.opcode) while \(asked) waits")
     } else {
       if case .exchangeMTUResponse(let serverMTU) = response { agree(on: serverMTU) }
-      finishRequest(.response(response))
+      finishRequest(.success(response))
     }
   }
 
   private func receiveRefusal(_ refusal: PDU.ErrorResponse) {
     let isSecurity =
       refusal.code == .insufficientAuthentication || refusal.code == .insufficientEncryption
-    guard isSecurity, raiseSecurity != nil else {
+    guard isSecurity, let raiseSecurity, requests.suspend() else {
       return finishRequest(.failure(.refused(refusal)))
     }
     stop(&requestTimer)
-    tell(requests.suspend(), .suspended(refusal))
+    raiseSecurity { [self] isRaised in
+      guard requests.isSuspended else { return }
+      if isRaised, let again = requests.resume() { return transmitRequest(again) }
+      finishRequest(.failure(.refused(refusal)))
+    }
   }
 
-  private func finishRequest(_ outcome: Outcome) {
+  private func finishRequest(_ outcome: Result<PDU, ATTFailure>) {
     stop(&requestTimer)
-    let waiter = requests.finish()
+    let completion = requests.finish()
     if let next = requests.next() { transmitRequest(next) }
-    tell(waiter, outcome)
+    completion?(outcome)
   }
 
   private func receiveConfirmation(_ bytes: ArraySlice<UInt8>) {
@@ -383,7 +341,7 @@ public final class Bearer {
     end = reason
     stop(&requestTimer)
     stop(&indicationTimer)
-    for waiter in requests.drain() { tell(waiter, .failure(reason)) }
+    for completion in requests.drain() { completion(.failure(reason)) }
     for waiter in indications.drain() { waiter(.failure(reason)) }
     for alarm in alarms.values { alarm.release() }
     send = { _ in }

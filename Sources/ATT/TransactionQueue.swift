@@ -18,7 +18,7 @@ public struct TransactionQueue<Waiter> {
   private enum State {
     case idle
     /// Sent, and not answered yet; `waiter` waits for that.
-    case outstanding(Opcode)
+    case outstanding(Opcode, isRepeated: Bool)
     /// Answered, but it keeps its place, and its bytes, until it is sent again or finished.
     case suspended(Opcode)
   }
@@ -36,11 +36,14 @@ public struct TransactionQueue<Waiter> {
 
   /// The opcode whose response is awaited.
   public var outstandingOpcode: Opcode? {
-    if case .outstanding(let opcode) = state { opcode } else { nil }
+    if case .outstanding(let opcode, _) = state { opcode } else { nil }
   }
 
   /// Whether a transaction is outstanding or suspended.
   public var isBusy: Bool { if case .idle = state { false } else { true } }
+
+  /// Whether a transaction is suspended.
+  public var isSuspended: Bool { if case .suspended = state { true } else { false } }
 
   /// Adds a transaction; returns its bytes if they are to be sent now, and its number for `cancel`.
   ///
@@ -50,7 +53,7 @@ public struct TransactionQueue<Waiter> {
   ) -> (now: [UInt8]?, number: UInt64) {
     lastNumber += 1
     if case .idle = state, !isAnyWaiting {
-      state = .outstanding(opcode)
+      state = .outstanding(opcode, isRepeated: false)
       (self.waiter, self.bytes) = (waiter, bytes)
       return (bytes, lastNumber)
     }
@@ -74,26 +77,24 @@ public struct TransactionQueue<Waiter> {
     return nil
   }
 
-  /// Ends the transaction at hand; returns its waiter, unless it was suspended.
+  /// Ends the transaction at hand; returns its waiter.
   public mutating func finish() -> Waiter? {
     state = .idle
     return waiter.take()
   }
 
-  /// Suspends the outstanding transaction, so that nothing is sent until it is resumed or finished;
-  /// returns its waiter.
-  public mutating func suspend() -> Waiter? {
-    guard case .outstanding(let opcode) = state else { return nil }
+  /// Suspends the outstanding transaction, so that nothing is sent until it is resumed or finished; returns false if it
+  /// was suspended before.
+  public mutating func suspend() -> Bool {
+    guard case .outstanding(let opcode, isRepeated: false) = state else { return false }
     state = .suspended(opcode)
-    return waiter.take()
+    return true
   }
 
-  /// Makes the suspended transaction outstanding again, for `waiter`; returns its bytes, which are to be
-  /// sent now.
-  public mutating func resume(_ waiter: Waiter) -> [UInt8]? {
+  /// Makes the suspended transaction outstanding again; returns its bytes, which are to be sent now.
+  public mutating func resume() -> [UInt8]? {
     guard case .suspended(let opcode) = state else { return nil }
-    state = .outstanding(opcode)
-    self.waiter = waiter
+    state = .outstanding(opcode, isRepeated: true)
     return bytes
   }
 
@@ -103,7 +104,7 @@ public struct TransactionQueue<Waiter> {
     guard case .idle = state, isAnyWaiting else { return nil }
     for rank in waiting.indices {
       guard let transaction = waiting[rank].popFirst() else { continue }
-      state = .outstanding(transaction.opcode)
+      state = .outstanding(transaction.opcode, isRepeated: false)
       (waiter, bytes) = (transaction.waiter, transaction.bytes)
       return bytes
     }

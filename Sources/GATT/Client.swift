@@ -29,6 +29,9 @@ public final class Client {
     }
   }
 
+  /// Those of all clients on the bearer.
+  private let longWrites: LongWrites
+
   private struct ValueHandler {
     let handle: Handle
     let receive: (Arrival) -> Void
@@ -45,16 +48,18 @@ public final class Client {
   public init(_ bearer: Bearer) {
     self.bearer = bearer
     purpose = .session
+    longWrites = LongWrites(bearer)
     bearer.onValue = { [self] handle, value in received(value, at: handle) }
   }
 
-  private init(_ bearer: Bearer, for purpose: Purpose) {
-    self.bearer = bearer
+  private init(_ other: Client, for purpose: Purpose) {
+    bearer = other.bearer
+    longWrites = other.longWrites
     self.purpose = purpose
   }
 
   /// A client on the same bearer that only sends requests, for this purpose; notified values still go to this one.
-  public func acting(for purpose: Purpose) -> Client { Client(bearer, for: purpose) }
+  public func acting(for purpose: Purpose) -> Client { Client(self, for: purpose) }
 
   /// Sends a request for this client's purpose.
   func request<Response>(
@@ -205,29 +210,6 @@ public final class Client {
     }
   }
 
-  /// Read Using Characteristic UUID, repeated until no more values are found.
-  public func readAll(
-    _ type: UUID, in range: HandleRange = .all
-  ) async throws(ATTFailure) -> [PDU.AttributeValue] {
-    try await walk(range) { (rest) throws(ATTFailure) in
-      try await request(.readByType(rest, type: type)).map {
-        (HandleRange($0.handle, $0.handle), $0)
-      }
-    }
-  }
-
-  /// Read Multiple Characteristic Values (4.8.4): the values one after the other.
-  public func readMultiple(_ handles: [Handle]) async throws(ATTFailure) -> [UInt8] {
-    try await request(.readMultiple(handles))
-  }
-
-  /// Read Multiple Variable Length Characteristic Values (4.8.5); the MTU may cut the last one.
-  public func readMultipleVariable(
-    _ handles: [Handle]
-  ) async throws(ATTFailure) -> [PDU.LengthValue] {
-    try await request(.readMultipleVariable(handles))
-  }
-
   // MARK: Writing (4.9)
 
   /// Write Characteristic Value (4.9.3): up to MTU − 3 octets, with a response.
@@ -235,20 +217,22 @@ public final class Client {
     try await request(.write(handle, value))
   }
 
-  /// Write Characteristic Value, for the session and without a task that waits: `completion` is called once, with nil
-  /// after the Write Response, or with the failure. A refusal for lack of security is final.
-  public func write(
-    _ handle: Handle, _ value: [UInt8], _ completion: @escaping (ATTFailure?) -> Void
-  ) {
-    bearer.request(.writeRequest(handle, value: value), completion)
-  }
-
   /// Writes a value of any length: in one request if the MTU allows it, otherwise in parts.
   public func writeInFull(_ handle: Handle, _ value: [UInt8]) async throws(ATTFailure) {
+    let outcome = await withCheckedContinuation { waiter in
+      writeInFull(handle, value) { waiter.resume(returning: $0) }
+    }
+    _ = try outcome.get()
+  }
+
+  /// The same without a task that waits; `completion` is called once.
+  public func writeInFull(
+    _ handle: Handle, _ value: [UInt8], _ completion: @escaping Bearer.Completion
+  ) {
     if value.count <= bearer.mtu - 3 {
-      try await write(handle, value)
+      bearer.request(.writeRequest(handle, value: value), for: purpose, completion)
     } else {
-      try await writeLong(handle, value)
+      longWrites.write(handle, value, for: purpose, completion)
     }
   }
 
@@ -257,65 +241,14 @@ public final class Client {
     try bearer.command(.writeCommand(handle, value: value))
   }
 
-  /// Signed Write Without Response (4.9.2). On an encrypted link, where a signature adds nothing, it is
-  /// a Write Command (Part C, 10.4.1).
-  public func writeSigned(
-    _ handle: Handle, _ value: [UInt8], by signer: inout Signer, on link: LinkSecurity = .none
-  ) throws(ATTFailure) {
-    guard !link.encrypted else { return try writeCommand(handle, value) }
-    let signature = signer.signature(of: value, at: handle)
-    try bearer.command(.signedWriteCommand(handle, value: value, signature: signature))
-  }
-
   /// Write Long Characteristic Values (4.9.4): parts are prepared, then written together.
   public func writeLong(
     _ handle: Handle, _ value: [UInt8], offset: Int = 0
   ) async throws(ATTFailure) {
-    try await prepareAndExecute([(handle, value)], offset: offset, isChecked: false)
-  }
-
-  /// Reliable Writes (4.9.5): the server echoes every part, which is compared before all are written.
-  public func writeReliably(_ writes: [(handle: Handle, value: [UInt8])]) async throws(ATTFailure) {
-    try await prepareAndExecute(writes, offset: 0, isChecked: true)
-  }
-
-  private func prepareAndExecute(
-    _ writes: [(handle: Handle, value: [UInt8])], offset: Int, isChecked: Bool
-  ) async throws(ATTFailure) {
-    do {
-      for (handle, value) in writes {
-        try await prepare(handle, value, offset: offset, isChecked: isChecked)
-      }
-    } catch {
-      // Prepared parts must not stay in the server's queue for a later write to execute.
-      if error.isEnd { throw error }
-      do {
-        try await bearer.request(.executeWrite(.cancel))
-      } catch let failure {
-        if failure.isEnd { throw failure }
-      }
-      throw error
+    let outcome = await withCheckedContinuation { waiter in
+      longWrites.write(handle, value, offset: offset, for: purpose) { waiter.resume(returning: $0) }
     }
-    // Prepared parts are written even if nobody waits for them anymore.
-    try await bearer.request(.executeWrite(.write))
-  }
-
-  private func prepare(
-    _ handle: Handle, _ value: [UInt8], offset: Int, isChecked: Bool
-  ) async throws(ATTFailure) {
-    var written = 0
-    repeat {
-      guard let position = UInt16(exactly: offset + written) else {
-        throw .protocolViolation("a value cannot be written at octet \(offset + written)")
-      }
-      let part = PDU.PreparedPart(
-        handle: handle, offset: position, value: Array(value[written...].prefix(bearer.mtu - 5)))
-      let echo = try await request(.prepareWrite(part))
-      guard !isChecked || echo == part else {
-        throw .protocolViolation("the server did not echo the value to write")
-      }
-      written += part.value.count
-    } while written < value.count
+    _ = try outcome.get()
   }
 }
 
@@ -326,28 +259,16 @@ public final class Client {
 
 extension Client {
   /// Discover All Primary Services (4.4.1).
-  public func primaryServices(in range: HandleRange = .all) async throws(ATTFailure) -> [Service] {
-    try await services(.primaryService, in: range)
-  }
-
-  /// The secondary services, which are useful only if another service includes them (3.1).
-  public func secondaryServices(in range: HandleRange = .all) async throws(ATTFailure) -> [Service]
-  {
-    try await services(.secondaryService, in: range)
-  }
-
-  private func services(
-    _ declaration: UUID, in range: HandleRange
-  ) async throws(ATTFailure) -> [Service] {
-    try await walk(range) { (rest) throws(ATTFailure) in
-      var found: [Service] = []
-      for group in try await request(.readByGroupType(rest, type: declaration)) {
+  public func primaryServices() async throws(ATTFailure) -> [Service] {
+    try await collect(.all) { (rest) throws(ATTFailure) in
+      var found: [(HandleRange, Service)] = []
+      for group in try await request(.readByGroupType(rest, type: .primaryService)) {
         guard let uuid = UUID(littleEndian: group.value) else {
           throw .protocolViolation("a service declaration of \(group.value.count) octets")
         }
-        found.append(Service(uuid: uuid, range: group.range))
+        found.append((group.range, Service(uuid: uuid, range: group.range)))
       }
-      return found.map { ($0.range, $0) }
+      return found
     }
   }
 
@@ -358,7 +279,7 @@ extension Client {
   public func primaryServices(
     _ uuid: UUID, in range: HandleRange = .all, wide: Bool = false
   ) async throws(ATTFailure) -> [Service] {
-    try await walk(range) { (rest) throws(ATTFailure) in
+    try await collect(range) { (rest) throws(ATTFailure) in
       try await servicesInOneRequest(uuid, in: rest, wide: wide).map { ($0.range, $0) }
     }
   }
@@ -374,18 +295,8 @@ extension Client {
     return found.map { Service(uuid: uuid, range: $0) }
   }
 
-  /// Find Included Services (4.5.1); a 128-bit type is read from the included service itself.
-  public func includedServices(in range: HandleRange) async throws(ATTFailure) -> [Include] {
-    try await walk(range) { (rest) throws(ATTFailure) in
-      var includes: [Include] = []
-      for entry in try await request(.readByType(rest, type: .include)) {
-        includes.append(try await include(entry))
-      }
-      return includes.map { (HandleRange($0.handle, $0.handle), $0) }
-    }
-  }
-
-  func include(_ entry: PDU.AttributeValue) async throws(ATTFailure) -> Include {
+  /// The service that a declaration includes (4.5.1); a 128-bit type is read from the included service itself.
+  public func include(_ entry: PDU.AttributeValue) async throws(ATTFailure) -> Include {
     let declared: IncludeDeclaration
     do {
       declared = try IncludeDeclaration(decoding: entry.value)
@@ -425,7 +336,8 @@ extension Client {
   ) async throws(ATTFailure) -> [Characteristic] {
     // A declaration and its value take two handles.
     let least = resumption == .value ? 2 : 1
-    var found = try await walk(range, least: least, until: isEnough) { (rest) throws(ATTFailure) in
+    var found = try await collect(range, least: least, until: isEnough) {
+      (rest) throws(ATTFailure) in
       var entries: [(HandleRange, Characteristic)] = []
       for entry in try await request(.readByType(rest, type: .characteristic)) {
         let found = try characteristic(entry, in: range)
@@ -461,45 +373,81 @@ extension Client {
   public func attributes(
     in range: HandleRange
   ) async throws(ATTFailure) -> [PDU.AttributeInformation] {
-    try await walk(range) { (rest) throws(ATTFailure) in
-      try await request(.findInformation(rest)).map {
-        (HandleRange($0.handle, $0.handle), $0)
+    try await collect(range) { (rest) throws(ATTFailure) in try await types(in: rest) }
+  }
+
+  /// The types of some attributes in `range`, each with its handle: one request.
+  func types(
+    in range: HandleRange
+  ) async throws(ATTFailure) -> [(HandleRange, PDU.AttributeInformation)] {
+    try await request(.findInformation(range)).map { (HandleRange($0.handle, $0.handle), $0) }
+  }
+}
+
+// MARK: - Walking over a range
+
+extension Client {
+  /// Repeats a request over `range`, each time from the end of the previous results, until the server finds nothing
+  /// more or fewer than `least` handles are left.
+  ///
+  /// - Parameters:
+  ///   - request: sends one request; returns what it found, each with its handles.
+  ///   - recover: called with a refusal or an invalid response, with the rest of the range and with how many there
+  ///     were in a row; returns where to continue, or nil at the end.
+  ///   - body: called with what each response holds; returns whether to continue.
+  public func walk<Found>(
+    _ range: HandleRange, least: Int = 1,
+    _ request: (HandleRange) async throws(ATTFailure) -> [(HandleRange, Found)],
+    recover: (ATTFailure, HandleRange, _ count: Int) async throws(ATTFailure) -> Handle?,
+    body: ([Found]) async throws(ATTFailure) -> Bool
+  ) async throws(ATTFailure) {
+    var rest = range
+    var failures = 0
+    while rest.isValid, Int(rest.end) - Int(rest.start) + 1 >= least {
+      var failure: ATTFailure?
+      var found: [Found] = []
+      var next = Int(rest.start)
+      do throws(ATTFailure) {
+        for (handles, element) in try await request(rest) {
+          guard handles.isValid, Int(handles.start) >= next, handles.end <= range.end else {
+            throw .protocolViolation("handles \(handles) in a response about \(rest)")
+          }
+          next = Int(handles.end) + 1
+          found.append(element)
+        }
+      } catch {
+        if error.isEnd { throw error }
+        failure = error
+      }
+      if !found.isEmpty {
+        guard try await body(found), let start = Handle(exactly: next) else { return }
+        rest.start = start
+      }
+      if let failure {
+        failures += 1
+        guard let start = try await recover(failure, rest, failures) else { return }
+        rest.start = start
+      } else {
+        failures = 0
+        if found.isEmpty { return }
       }
     }
   }
 
-  /// Repeats a request over `range`, each time from the end of the previous results, until the server finds nothing
-  /// more (Attribute Not Found) or fewer than `least` handles are left.
+  /// What such a walk finds. Attribute Not Found ends it, any other failure is thrown.
   ///
-  /// - Parameters:
-  ///   - isEnough: called after each response, with everything found so far; true ends the walk.
-  ///   - step: sends one request; returns what it found, each with its handles.
-  func walk<Found>(
+  /// - Parameter isEnough: called after each response, with everything found so far; true ends the walk.
+  public func collect<Found>(
     _ range: HandleRange, least: Int = 1, until isEnough: ([Found]) -> Bool = { _ in false },
-    _ step: (HandleRange) async throws(ATTFailure) -> [(HandleRange, Found)]
+    _ request: (HandleRange) async throws(ATTFailure) -> [(HandleRange, Found)]
   ) async throws(ATTFailure) -> [Found] {
     var all: [Found] = []
-    var rest = range
-    while rest.isValid, Int(rest.end) - Int(rest.start) + 1 >= least {
-      let found: [(HandleRange, Found)]
-      do {
-        found = try await step(rest)
-      } catch {
-        guard error.code == .attributeNotFound else { throw error }
-        return all
-      }
-      var next = Int(rest.start)
-      for (handles, element) in found {
-        guard handles.isValid, Int(handles.start) >= next, handles.end <= range.end else {
-          throw .protocolViolation("handles \(handles) in a response about \(rest)")
-        }
-        next = Int(handles.end) + 1
-        all.append(element)
-      }
-      guard !isEnough(all), let start = Handle(exactly: next), start > rest.start else {
-        return all
-      }
-      rest.start = start
+    try await walk(range, least: least, request) { (failure, _, _) throws(ATTFailure) in
+      guard failure.code == .attributeNotFound else { throw failure }
+      return nil
+    } body: { (found) throws(ATTFailure) in
+      all += found
+      return !isEnough(all)
     }
     return all
   }

@@ -216,33 +216,20 @@ extension DatabaseDiscovery {
     _ step: DiscoveryFault.Step, _ range: HandleRange, _ type: UUID,
     _ body: (Declaration) async throws(ATTFailure) -> Void
   ) async throws(ATTFailure) {
-    var rest = range
-    var refusals = 0
-    while rest.isValid {
-      do throws(ATTFailure) {
-        for found in try await declarations(step, type, rest) {
-          guard found.handle >= rest.start, found.end ?? found.handle >= found.handle,
-            found.end ?? found.handle <= range.end
-          else {
-            throw .protocolViolation(
-              "a declaration at \(hexadecimal(found.handle)) in a response about \(rest)")
-          }
-          try await apply(body, to: found, step)
-          guard let next = (found.end ?? found.handle).next else { return }
-          rest.start = next
-        }
-        refusals = 0
-      } catch {
-        if error.isEnd { throw error }
-        if Self.meansNone(error, step) { return }
-        refusals += 1
-        guard faults.count < Self.maximumFaults else {
-          return record(step, rest, error, lost: rest)
-        }
-        guard let next = try await workAround(error, step, rest, type, all: refusals > 1, body)
-        else { return }
-        rest.start = next
+    try await client.walk(range) { (rest) throws(ATTFailure) in
+      try await declarations(step, type, rest).map {
+        (HandleRange($0.handle, $0.end ?? $0.handle), $0)
       }
+    } recover: { (failure, rest, count) throws(ATTFailure) in
+      if Self.meansNone(failure, step) { return nil }
+      guard faults.count < Self.maximumFaults else {
+        record(step, rest, failure, lost: rest)
+        return nil
+      }
+      return try await workAround(failure, step, rest, type, all: count > 1, body)
+    } body: { (found) throws(ATTFailure) in
+      for declaration in found { try await apply(body, to: declaration, step) }
+      return true
     }
   }
 
@@ -328,41 +315,27 @@ extension DatabaseDiscovery {
   private func attributeTypes() async throws(ATTFailure) -> [Handle: UUID] {
     if let types { return types }
     var found: [Handle: UUID] = [:]
-    var rest = HandleRange.all
     var leap: Handle = 1
     var leaps = 0
     var refusal: (place: Handle, failure: ATTFailure)?
-    while rest.isValid {
-      do throws(ATTFailure) {
-        let start = rest.start
-        for entry in try await client.request(.findInformation(rest)) {
-          guard entry.handle >= rest.start else {
-            throw .protocolViolation(
-              "handle \(hexadecimal(entry.handle)) in a response about \(rest)")
-          }
-          if let missed = refusal {
-            let gap = HandleRange(missed.place, max(missed.place, entry.handle - 1))
-            record(.attributes, HandleRange(missed.place, .max), missed.failure, lost: gap)
-            refusal = nil
-          }
-          found[entry.handle] = entry.type
-          guard let next = entry.handle.next else {
-            types = found
-            return found
-          }
-          rest.start = next
-        }
-        leap = rest.start > start ? 1 : leap
-      } catch {
-        if error.isEnd { throw error }
-        if error.code == .attributeNotFound { break }
-        refusal = refusal ?? (rest.start, error)
-        leaps += 1
-        guard leaps < Self.maximumLeaps, let next = Handle(exactly: Int(rest.start) + Int(leap))
-        else { break }
-        rest.start = next
-        if leaps >= 4 { leap = min(leap &* 2, 0x4000) }
+    try await client.walk(.all) { (rest) throws(ATTFailure) in
+      try await client.types(in: rest)
+    } recover: { (failure, rest, _) throws(ATTFailure) in
+      if failure.code == .attributeNotFound { return nil }
+      refusal = refusal ?? (rest.start, failure)
+      leaps += 1
+      guard leaps < Self.maximumLeaps else { return nil }
+      defer { if leaps >= 4 { leap = min(leap &* 2, 0x4000) } }
+      return Handle(exactly: Int(rest.start) + Int(leap))
+    } body: { (entries) throws(ATTFailure) in
+      if let missed = refusal, let first = entries.first?.handle {
+        let gap = HandleRange(missed.place, max(missed.place, first - 1))
+        record(.attributes, HandleRange(missed.place, .max), missed.failure, lost: gap)
+        refusal = nil
       }
+      for entry in entries { found[entry.handle] = entry.type }
+      leap = 1
+      return true
     }
     if let refusal {
       let behind = HandleRange(refusal.place, .max)

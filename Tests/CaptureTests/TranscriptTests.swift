@@ -38,7 +38,7 @@ private struct Transcript: CustomTestStringConvertible {
 @Suite("Captures of BlueZ's transcripts")
 struct TranscriptTests {
   @Test("The transcripts are there")
-  func count() { #expect(Transcript.all.count > 140) }
+  func count() { #expect(Transcript.all.count > 130) }
 
   @Test(
     "Every PDU is decoded, and responses have their requests", arguments: Transcript.all)

@@ -27,15 +27,39 @@ struct Discovery {
     }
     services = try await client.primaryServices().map { ($0, true) }
     if isNext(.readByGroupTypeRequest, .secondaryService) {
-      services += try await client.secondaryServices().map { ($0, false) }
+      services += try await Self.secondaryServices(client, in: .all).map { ($0, false) }
     }
     if isNext(.readByTypeRequest, .include) {
-      for range in ranges(player) { includes += try await client.includedServices(in: range) }
+      for range in ranges(player) {
+        includes += try await Self.includedServices(client, in: range)
+      }
     }
     for range in ranges(player) {
       let known = characteristics.count
       characteristics += try await client.characteristics(in: range)
       for index in characteristics.indices.dropFirst(known) { try await describe(index, client) }
+    }
+  }
+
+  static func secondaryServices(
+    _ client: Client, in range: HandleRange
+  ) async throws(ATTFailure) -> [Service] {
+    try await client.collect(range) { (rest) throws(ATTFailure) in
+      try await client.bearer.request(.readByGroupType(rest, type: .secondaryService)).map {
+        ($0.range, Service(uuid: UUID(littleEndian: $0.value) ?? 0, range: $0.range))
+      }
+    }
+  }
+
+  static func includedServices(
+    _ client: Client, in range: HandleRange
+  ) async throws(ATTFailure) -> [Include] {
+    try await client.collect(range) { (rest) throws(ATTFailure) in
+      var found: [(HandleRange, Include)] = []
+      for entry in try await client.bearer.request(.readByType(rest, type: .include)) {
+        found.append((HandleRange(entry.handle, entry.handle), try await client.include(entry)))
+      }
+      return found
     }
   }
 

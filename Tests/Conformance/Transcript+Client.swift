@@ -13,7 +13,7 @@ extension Transcripts {
     let run = ClientRun(transcript, client, player)
     if transcript.step["auto_security"]?.bool == true {
       // The link's security can be raised, and is.
-      player.bearer.raiseSecurity = { _ in true }
+      player.bearer.raiseSecurity = { done in done(true) }
     }
     let work = loop.start { try await run.all() }
     let difference = await player.play(loop)
@@ -87,7 +87,6 @@ final class ClientRun {
     do {
       values = try await work()
     } catch let failure as ATTFailure {
-      if case .protocolViolation = failure, echoDiffers { return }
       guard let found = failure.code, Int64(found.rawValue) == code else {
         throw Verdict.failed("ended with \(failure)")
       }
@@ -99,17 +98,6 @@ final class ClientRun {
     guard let expected = step.octets("value") else { return }
     if let wrong = values.first(where: { $0 != expected }) {
       throw Verdict.failed("read \(wrong.hex) instead of \(expected.hex)")
-    }
-  }
-
-  /// Whether the transcript's server echoes a prepared write differently, which ends a reliable write with
-  /// an error of the client's own (Vol 3 Part G, 4.9.5).
-  private var echoDiffers: Bool {
-    guard step["op"]?.string == "reliable_write" else { return false }
-    return zip(transcript.lines, transcript.lines.dropFirst()).contains { sent, echo in
-      sent.bytes.first == Opcode.prepareWriteRequest.rawValue
-        && echo.bytes.first == Opcode.prepareWriteResponse.rawValue
-        && sent.bytes.dropFirst() != echo.bytes.dropFirst()
     }
   }
 
@@ -127,15 +115,19 @@ final class ClientRun {
           // A type written with all its digits is sent with all its octets.
           _ = try await client.primaryServices(uuid, in: range, wide: text.utf8.count > 8)
         } else {
-          _ = try await client.primaryServices(in: range)
+          _ = try await client.primaryServices()
         }
-      case "search_secondary": _ = try await client.secondaryServices(in: range)
-      case "search_included": _ = try await client.includedServices(in: range)
+      case "search_secondary": _ = try await Discovery.secondaryServices(client, in: range)
+      case "search_included": _ = try await Discovery.includedServices(client, in: range)
       case "search_chars": _ = try await client.characteristics(in: range)
       case "search_descs": _ = try await client.attributes(in: range)
       case "read_by_type":
         guard let uuid else { throw Verdict.notApplicable("its step names no type") }
-        return try await client.readAll(uuid, in: range).map(\.value)
+        return try await client.collect(range) { (rest) throws(ATTFailure) in
+          try await client.bearer.request(.readByType(rest, type: uuid)).map {
+            (HandleRange($0.handle, $0.handle), $0.value)
+          }
+        }
       default: throw Verdict.notApplicable("the procedure \(name) is not known")
       }
       return []
@@ -158,32 +150,16 @@ final class ClientRun {
 
   // MARK: Operations on what was discovered (role `client`)
 
-  /// The key of signed writes if the file names none: that of the reference's own tests, which the
-  /// signatures in the transcripts agree with.
-  private static let signingKey: [UInt8] = [
-    0xD8, 0x51, 0x59, 0x48, 0x45, 0x1F, 0xEA, 0x32, 0x0D, 0xC0, 0x5A, 0x2E, 0x88, 0x30, 0x81, 0x88,
-  ]
-
   private func perform(_ operation: String, _ discovery: Discovery) async throws -> [[UInt8]] {
-    let handles =
-      step["handles"]?.array?.compactMap { $0.int.flatMap { Handle(exactly: $0) } } ?? []
-    let handle = step.u16("handle") ?? handles.first ?? 0
+    let handle = step.u16("handle") ?? 0
     let value = step.octets("value") ?? []
     let offset = Int(step.u16("offset") ?? 0)
     switch operation {
     case "read": return [try await client.read(handle)]
     case "long_read": return [try await client.readLong(handle)]
-    case "multiple_read": return [try await client.readMultiple(handles)]
-    case "multiple_read_variable", "multiple_variable_read":
-      return [try await client.readMultipleVariable(handles).flatMap(\.value)]
     case "write": try await client.write(handle, value)
     case "long_write": try await client.writeLong(handle, value, offset: offset)
-    case "reliable_write": try await client.writeReliably([(handle, value)])
     case "write_without_response": try client.writeCommand(handle, value)
-    case "signed_write", "signed_write_seclevel":
-      var signer = Signer(key: step.octets("key") ?? Self.signingKey)
-      let raised = operation == "signed_write_seclevel"
-      try client.writeSigned(handle, value, by: &signer, on: raised ? .encrypted : .none)
     case "notification": return try await firstValue(handle, .notifications, discovery)
     case "indication": return try await firstValue(handle, .indications, discovery)
     default: throw Verdict.notApplicable("a client's step \(operation) is not known")

@@ -138,25 +138,20 @@ extension FuzzTarget {
 
   private static func procedure(_ choice: UInt8, _ client: Client) async throws {
     if choice & 0x80 != 0 { try await client.bearer.exchangeMTU() }
-    switch choice % 16 {
+    switch choice % 11 {
     case 0: _ = try await client.primaryServices()
     case 1: _ = try await client.primaryServices(0x1800)
-    case 2: _ = try await client.includedServices(in: .all)
+    case 2: _ = try await client.include(.init(handle: 2, value: [1, 0, 2, 0]))
     case 3: _ = try await client.characteristics(in: .all)
     case 4: _ = try await client.characteristics(in: .all, resumingAfter: .value)
     case 5: _ = try await client.attributes(in: .all)
     case 6: _ = try await client.locate(0x1800)
     case 7: _ = try await client.readLong(3)
-    case 8: _ = try await client.readAll(0x2A00)
-    case 9: try await client.writeLong(3, [UInt8](repeating: 1, count: 60))
-    case 10: try await client.writeReliably([(3, [1, 2]), (5, [3])])
-    case 11: _ = try await client.readMultipleVariable([3, 5])
-    case 12: _ = try await client.readMultiple([3, 5])
-    case 13:
+    case 8: try await client.writeLong(3, [UInt8](repeating: 1, count: 60))
+    case 9:
       var located = try await client.locate([WantedService(0x1800, [0x2A00, 0x2A05])])
       try await client.findConfigurations(of: &located)
-    case 14: try await client.enableNotifications(4, attempts: 2)
-    default: _ = try await client.secondaryServices()
+    default: try await client.enableNotifications(4, attempts: 2)
     }
   }
 }

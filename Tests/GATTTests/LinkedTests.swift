@@ -54,10 +54,10 @@ struct LinkedTests {
       let pair = Pair(loop, mtu: mtu, database: database)
       try await pair.client.exchangeIfNeeded(mtu)
       let primary = try await pair.client.primaryServices()
-      let secondary = try await pair.client.secondaryServices()
-      #expect(
-        (primary + secondary).sorted { $0.range.start < $1.range.start }
-          == database.services.map(\.service))
+      let discovery = DatabaseDiscovery(pair.client)
+      try await discovery.discoverServices()
+      #expect(discovery.services.map(\.service) == database.services.map(\.service))
+      #expect(discovery.services.filter(\.isPrimary).map(\.service) == primary)
       for service in database.services {
         let located = try await pair.client.locate(service.service)
         #expect(located == service)
@@ -67,7 +67,9 @@ struct LinkedTests {
         #expect(whole == thrifty)
         let same = try await pair.client.primaryServices(service.service.uuid)
         #expect(same == primary.filter { $0.uuid == service.service.uuid })
-        for include in try await pair.client.includedServices(in: service.service.range) {
+        let index = try #require(discovery.services.firstIndex { $0.service == service.service })
+        try await discovery.discoverContents(of: index)
+        for include in discovery.services[index].includes {
           #expect(database.services.map(\.service).contains(include.service))
         }
       }
@@ -90,13 +92,43 @@ struct LinkedTests {
         // A queue of 64 parts holds 512 octets at any MTU.
         try await pair.client.writeLong(characteristic.value, new)
         #expect(database.value(at: characteristic.value) == new)
-        let all = try await pair.client.readAll(characteristic.uuid)
-        #expect(all.map(\.handle).contains(characteristic.value))
       }
-      let handles = database.services.flatMap(\.characteristics).map(\.value).prefix(8)
-      guard handles.count > 1 else { return }
-      let values = try await pair.client.readMultipleVariable(Array(handles))
-      #expect(values.first?.length == database.value(at: handles[0]).map { UInt16($0.count) })
+    }
+  }
+}
+
+extension LinkedTests {
+  @Test("Long writes at the same time are executed one after another")
+  func longWrites() throws {
+    try TestLoop.run { loop in
+      let database = AttributeDatabase()
+      let located = try database.add(
+        ServiceDefinition(
+          0x180F,
+          characteristics: (0..<3 as Range<UInt16>).map { index in
+            CharacteristicDefinition(UUID(0x2A00 + index), [.read, .write])
+          }))
+      let pair = Pair(loop, database: database)
+      let send = pair.near.send
+      pair.near.send = { bytes in _ = loop.clock.schedule(after: .milliseconds(1)) { send(bytes) } }
+      let handles = located.characteristics.map(\.value)
+      let user = pair.client.acting(for: .user(Cancellation()))
+      let writes = zip([pair.client, user, user], handles).map { client, handle in
+        loop.start {
+          try await client.writeLong(handle, [UInt8](repeating: UInt8(handle), count: 100))
+        }
+      }
+      await loop.sleep(for: .seconds(1))
+      for (write, handle) in zip(writes, handles) {
+        #expect(write.failure == nil && write.value != nil)
+        #expect(database.value(at: handle) == [UInt8](repeating: UInt8(handle), count: 100))
+      }
+      // A write that fails does not hold up the next one.
+      let missing = loop.start { try await user.writeLong(0x100, [1]) }
+      let next = loop.start { try await pair.client.writeLong(handles[0], [2]) }
+      await loop.sleep(for: .seconds(1))
+      #expect((missing.failure as? ATTFailure)?.code == .invalidHandle)
+      #expect(next.value != nil && database.value(at: handles[0]) == [2])
     }
   }
 }

@@ -95,28 +95,16 @@ struct ServerRequestTests {
 
   @Test(
     "A command is carried out if possible, and never answered",
-    arguments: ["521a00aa", "520300aa", "520700aa", "521a000102030405", "7f00"])
+    arguments: [
+      "521a00aa", "520300aa", "520700aa", "521a000102030405", "7f00",
+      "d21a0001000000000102030405060708",
+    ])
   func commands(hex: String) throws {
     try TestLoop.run { loop in
       let pair = Pair(loop)
       try odd(pair.database)
       #expect(pair.ask(hex) == nil)
       #expect(pair.database.value(at: 0x1A) == (hex == "521a00aa" ? [0xAA] : []))
-    }
-  }
-
-  @Test("A signed write is ignored without a key")
-  func signed() throws {
-    try TestLoop.run { loop in
-      let pair = Pair(loop)
-      try odd(pair.database)
-      var signer = Signer(key: [UInt8](repeating: 1, count: 16))
-      try pair.client.writeSigned(0x1A, [1], by: &signer)
-      #expect(signer.counter == 1)
-      #expect(pair.trace.count == 1)
-      #expect(pair.database.value(at: 0x1A) == [])
-      try pair.client.writeSigned(0x1A, [2], by: &signer, on: .encrypted)
-      #expect(pair.database.value(at: 0x1A) == [2])
     }
   }
 

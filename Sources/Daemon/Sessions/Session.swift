@@ -141,7 +141,7 @@ import Wire
       if case .timedOut = failure { self?.hasTimedOut = true }
       link.end("\(failure)")
     }
-    bearer.raiseSecurity = { _ in await link.raiseSecurity() }
+    bearer.raiseSecurity = { done in Loop.start { done(await link.raiseSecurity()) } }
     client.onUnclaimedValue = { handle, value in
       log.dropped("an unexpected value of \(hexadecimal(handle))", value, at: .info)
     }
