@@ -231,14 +231,21 @@ public struct FetchQueue {
     event: (NotificationUID) -> NotificationEvent?
   ) -> Step? {
     guard case .nothing = underWay else { return nil }
-    let othersWait = !isHeld && (current != nil || !waiting.isEmpty)
-    if requestsDone < Self.requestsInARow || !othersWait, let request = requests.popFirst() {
-      requestsDone += 1
-      underWay = .request
-      return .request(request)
-    }
-    guard othersWait else { return nil }
+    if requestsDone < Self.requestsInARow, let request = popRequest() { return request }
     requestsDone = 0
+    return (isHeld ? nil : nextFetch(at: now, judge: judge, event: event)) ?? popRequest()
+  }
+
+  private mutating func popRequest() -> Step? {
+    guard let request = requests.popFirst() else { return nil }
+    requestsDone += 1
+    underWay = .request
+    return .request(request)
+  }
+
+  private mutating func nextFetch(
+    at now: Instant, judge: NotificationJudge?, event: (NotificationUID) -> NotificationEvent?
+  ) -> Step? {
     if current != nil { return goOn(judge) }
     guard let (uid, waiting) = popWaiting(at: now), let event = event(uid) else { return nil }
     current = Fetch(NotificationReport(event), waiting)

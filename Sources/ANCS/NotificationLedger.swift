@@ -50,6 +50,8 @@ public struct NotificationLedger: Sendable {
     var state = State.untold
     /// Whether the rules have acted on it, which they do once.
     var isActedOn = false
+    /// Whether something was fetched for one client that the others were not told.
+    var isAhead = false
     /// Its memory size, as last counted.
     var size = NotificationReport.ownSize
 
@@ -217,7 +219,7 @@ public struct NotificationLedger: Sendable {
       if fetch.failed { fetch.report.complete(told) }
       if fetch.report.standing == .hidden {
         outputs.append(.tell(told.removal()))
-      } else if fetch.isEcho, fetch.report.says(told) {
+      } else if fetch.isEcho, !entry.isAhead, fetch.report.says(told) {
         return
       }
       fetch.report.event.change = .modified
@@ -239,6 +241,7 @@ public struct NotificationLedger: Sendable {
     let before = entry.size
     entry.size = fetch.report.size
     size += entry.size - before
+    entry.isAhead = false
     entry.state = isShown ? .told(fetch.report) : .hidden(fetch.report)
     live.values[index] = entry
     makeSpace()
@@ -253,6 +256,7 @@ public struct NotificationLedger: Sendable {
     size += report.size - live.values[index].size
     live.values[index].size = report.size
     live.values[index].state = .told(report)
+    live.values[index].isAhead = true
     makeSpace()
   }
 

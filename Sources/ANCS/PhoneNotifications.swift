@@ -59,6 +59,7 @@ public final class PhoneNotifications {
   private let scheduler: any Scheduler
   private var timer: (id: TimerID, due: Instant)?
   private var hasToldForgotten = false
+  private var isFollowingUp = false
 
   /// - Parameter seen: what clients were told in an earlier life of the daemon.
   public init(keeping period: Duration, _ scheduler: any Scheduler, seen: SeenContents = .init()) {
@@ -92,8 +93,12 @@ public final class PhoneNotifications {
     return value
   }
 
+  /// Carries out the ledger's actions in one loop: an action may change the ledger, and so add others.
   private func followUp() {
+    guard !isFollowingUp else { return }
+    isFollowingUp = true
     while let output = ledger.nextOutput() { perform(output) }
+    isFollowingUp = false
     if ledger.isIncomplete, !hasToldForgotten {
       hasToldForgotten = true
       onForgotten()

@@ -435,6 +435,19 @@ struct ConsumerTests {
     }
   }
 
+  @Test("New rules that show thousands of hidden notifications report each of them")
+  func thousandsShown() throws {
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, ConsumerSettings(.none))
+      session.notifications.judge = { _, _ in Judgement(.hidden, isFinal: true) }
+      try await session.begin(loop)
+      for uid in UInt32(1)...16_000 { session.phone.notify(.added, uid) }
+      #expect(session.told == [])
+      session.notifications.judge = nil
+      #expect(session.told == (1...16_000).map { "added \($0)" })
+    }
+  }
+
   @Test("A phone without Control Point and Data Source still reports notifications")
   func onlyNotificationSource() throws {
     try TestLoop.run { loop in

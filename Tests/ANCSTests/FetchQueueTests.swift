@@ -305,6 +305,18 @@ struct FetchQueueTests {
       ])
   }
 
+  @Test("Requests go on while all that waits has to pause")
+  func requestsDuringPause() {
+    var fetching = Fetching()
+    fetching.event(.added, 1)
+    _ = fetching.next()
+    fetching.settle(fetching.queue.failed(.timedOut, at: fetching.now))
+    for number in 1...6 { fetching.queue.add(number) }
+    fetching.drain()
+    #expect(fetching.log.dropFirst() == (1...6).map { "request \($0)" }[...])
+    #expect(fetching.queue.nextDeadline == .zero + .seconds(15))
+  }
+
   @Test("An app's name is fetched once, before the next notification")
   func appNames() {
     var fetching = Fetching()

@@ -323,6 +323,25 @@ struct RequestTests {
     }
   }
 
+  @Test("What a user has fetched before the phone's change was reported is reported anyway")
+  func getBeforeChange() throws {
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, ConsumerSettings(AttributeSelection([.title])))
+      session.phone.notifications = [1: [1: "Hello"]]
+      session.phone.react = { [unowned phone = session.phone] _ in
+        phone.commands.count == 1 ? .response([]) : nil
+      }
+      try await session.begin(loop)
+      session.phone.notify(.added, 1)
+      await loop.sleep(for: .seconds(11))
+      let get = loop.start { try await session.consumer.get(1, [.title]) }
+      await loop.sleep(for: .seconds(30))
+      #expect(get.value?.attributes.title == "Hello")
+      #expect(
+        session.told == ["added 1 (the phone did not respond in time)", "modified 1 Hello"])
+    }
+  }
+
   @Test("An action is performed, or fails with the phone's error")
   func act() throws {
     let lazily = lazily
