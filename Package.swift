@@ -99,10 +99,8 @@ let edges: [Target] = [
   .target(name: "CWipe"),
   // What `--version` prints after the number.
   .target(name: "CBuild", cSettings: [.define("ANCSD_BUILD", to: "\"\(build)\"")]),
-  // The start of the program: arguments without /proc, relocation, and stubs for what scripts/build leaves out.
-  .target(
-    name: "CStart",
-    cSettings: Context.environment["ANCSD_SMALL"] == nil ? [] : [.define("WITHOUT_DISPATCH")]),
+  // The start of the program: arguments without /proc.
+  .target(name: "CStart"),
   module(
     "Control", ["JSON", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
   // What is published about a board, and the requests; without sockets.

@@ -259,7 +259,7 @@ ROWS = (
     Row("system calls a notification, MTU 23", 4.6, each(runs.SYSTEM_CALLS, mtu=23), is_slow=True, is_counted=True),
     Row("wake-ups while idle", 0, lambda bench: Figure(quiet(bench).wake_ups)),
     Row("threads", 1, lambda bench: Figure(quiet(bench).threads)),
-    Row("binary, stripped, MB", 12, stripped),
+    Row("binary, stripped, MB", 14, stripped),
     Row("shared libraries that it needs", 0, needed),
     Row("anonymous memory when ready, KiB", 1_024, lambda bench: Figure(quiet(bench).anonymous)),
     Row("resident memory when ready, KiB", 7_168, lambda bench: Figure(quiet(bench).resident)),

@@ -22,7 +22,6 @@ from pathlib import Path
 
 from Bench.phone import MTU, Phone
 from Harness import procfs
-from Release.program import LinkMap
 
 #: A notification's cost is the difference between runs with these two numbers of notifications. The daemon keeps the last
 #: 1,000 events, so from there on each new one replaces an old one.
@@ -120,10 +119,11 @@ ALLOCATORS = frozenset(("malloc", "calloc", "realloc", "memalign", "aligned_allo
 
 
 def allocators(linker_map: Path) -> frozenset[str]:
-    """callgrind's names for them. Without symbols, a function's name is its address, which is in the linker's map."""
+    """callgrind's names for them. Without symbols, a function's name is its address, which is in lld's map."""
     found = set(ALLOCATORS)
     if linker_map.exists():
-        found |= {f"0x{symbol.address:016x}" for symbol in LinkMap(linker_map).symbols if symbol.name in ALLOCATORS}
+        symbols = re.findall(r"^ *([0-9a-f]+) .* (\w+)$", linker_map.read_text(errors="replace"), re.MULTILINE)
+        found |= {f"0x{int(address, 16):016x}" for address, name in symbols if name in ALLOCATORS}
     return frozenset(found)
 
 
