@@ -103,9 +103,9 @@ extension CommandOption {
   }
 
   /// `--capture-limit`, the size at which a capture ends, in bytes.
-  public static func captureLimit(help: String, set: @escaping Setter<Int>) -> CommandOption {
+  public static func captureLimit(help: String, set: @escaping Setter<Int64>) -> CommandOption {
     .number("--capture-limit", value: "MIB", of: "MiB", within: 1...1_048_576, help: help) {
-      set(&$0, Int(clamping: Int64($1) << 20))
+      set(&$0, Int64($1) << 20)
     }
   }
 }

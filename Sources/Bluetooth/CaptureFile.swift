@@ -10,17 +10,17 @@ public final class CaptureFile {
   private let path: String
   private var file: FileDescriptor
   /// The maximum size of the file in bytes.
-  private let limit: Int
-  private var size: Int
+  private let limit: Int64
+  private var size: Int64
 
   /// The default maximum size in bytes: some hours of a busy link.
-  public static let usualLimit = 256 << 20
+  public static let usualLimit: Int64 = 256 << 20
 
   /// Creates the file, or empties the one that is there, with mode 0600: a capture contains what the phone
   /// sent, and the keys that the kernel gives to the controller.
   ///
   /// - Parameter limit: the maximum size of the file in bytes.
-  public convenience init(_ path: String, limit: Int = usualLimit) throws(SystemError) {
+  public convenience init(_ path: String, limit: Int64 = usualLimit) throws(SystemError) {
     self.init(path, try Files.create(path, mode: 0o600), size: 0, limit: limit)
     try write(BtsnoopWriter.header)
   }
@@ -28,10 +28,10 @@ public final class CaptureFile {
   /// Creates the file, or appends to an existing capture after its last complete record. Any other file is refused
   /// with EEXIST and left unchanged.
   public convenience init(
-    continuing path: String, limit: Int = usualLimit
+    continuing path: String, limit: Int64 = usualLimit
   ) throws(SystemError) {
     let file = try Files.openToContinue(path, mode: 0o600)
-    let end: Int
+    let end: Int64
     do throws(SystemError) {
       end = try Self.end(of: file)
       // An incomplete record after a crash would make those after it unreadable.
@@ -44,7 +44,7 @@ public final class CaptureFile {
   }
 
   private init(
-    _ path: String, _ file: consuming FileDescriptor, size: Int, limit: Int
+    _ path: String, _ file: consuming FileDescriptor, size: Int64, limit: Int64
   ) {
     self.path = path
     self.file = file
@@ -53,16 +53,16 @@ public final class CaptureFile {
   }
 
   /// The length of the complete records in a capture; 0 if the file is empty.
-  private static func end(of file: borrowing FileDescriptor) throws(SystemError) -> Int {
+  private static func end(of file: borrowing FileDescriptor) throws(SystemError) -> Int64 {
     let size = try file.size()
     if size == 0 { return 0 }
-    var end = BtsnoopWriter.header.count
-    guard try file.read(end, at: 0) == BtsnoopWriter.header else {
+    guard try file.read(BtsnoopWriter.header.count, at: 0) == BtsnoopWriter.header else {
       throw SystemError("open", .fileExists)
     }
+    var end = Int64(BtsnoopWriter.header.count)
     while let length = BtsnoopWriter.recordLength(
       head: try file.read(BtsnoopWriter.recordHeadLength, at: end)), length <= size - end
-    { end += length }
+    { end += Int64(length) }
     return end
   }
 
@@ -97,7 +97,7 @@ public final class CaptureFile {
 
   private func write(_ bytes: [UInt8]) throws(SystemError) {
     guard bytes.count <= limit - size else { throw SystemError("write", .fileTooLarge, on: path) }
-    size += bytes.count
+    size += Int64(bytes.count)
     do throws(SystemError) { try file.writeAll(bytes) } catch { throw error.on(path) }
   }
 }

@@ -18,7 +18,7 @@ import Wire
   /// The host name.
   var hostName: String { get }
   /// This process's resident memory in bytes; nil if unknown.
-  var residentMemory: Int? { get }
+  var residentMemory: Int64? { get }
   /// Whether standard input is a terminal, where a user can answer.
   var isInteractive: Bool { get }
   /// Reads lines from the terminal until it is closed. `onLine` gets nil if nothing more can be read.

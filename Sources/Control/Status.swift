@@ -26,7 +26,7 @@ public struct StatusReport: JSONObjectCodable, Hashable, Sendable {
   /// Counts since the daemon started.
   public var totals: Totals?
   /// The daemon's resident memory in bytes; nil if unknown.
-  public var memory: Int?
+  public var memory: Int64?
 
   public init() {}
 

@@ -27,7 +27,7 @@ import Wire
     return time
   }
   var hostName: String { Host.name }
-  var residentMemory: Int? { Host.residentMemory }
+  var residentMemory: Int64? { Host.residentMemory }
   var isInteractive: Bool { Terminal.isTerminal(Standard.input) }
   var mayAcceptPhones: Bool { SilentLink.mayAcceptMore }
   var isBluetoothDaemonRunning: Bool { BluetoothDaemon.isRunning }

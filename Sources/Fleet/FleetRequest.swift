@@ -44,7 +44,7 @@ public struct FleetRequest: Hashable, Sendable {
             "act needs answer or decline, or a notification and positive or negative (act UID negative)"
         )
       }
-      self.init("notifications.act", ["uid": .number(Int(uid)), "action": .string(action)])
+      self.init("notifications.act", ["uid": .number(uid), "action": .string(action)])
     case "list"? where rest.isEmpty: self.init("notifications.list")
     case "clear"? where rest.isEmpty: self.init("clear")
     case let verb?:

@@ -87,7 +87,7 @@ package struct TimerDescriptor: ~Copyable {
     let number = descriptor.raw
     var when = itimerspec()
     let (seconds, nanoseconds) = time.quotientAndRemainder(dividingBy: 1_000_000_000)
-    when.it_value = timespec(tv_sec: Int(clamping: seconds), tv_nsec: Int(nanoseconds))
+    when.it_value = timespec(tv_sec: time_t(clamping: seconds), tv_nsec: Int(nanoseconds))
     try Syscall.retrying("timerfd_settime") {
       timerfd_settime(number, Int32(TFD_TIMER_ABSTIME), &when, nil)
     }

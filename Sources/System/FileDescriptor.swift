@@ -52,26 +52,26 @@ extension FileDescriptor {
   }
 
   /// The size of the file in bytes; 0 if it has none.
-  public borrowing func size() throws(SystemError) -> Int {
+  public borrowing func size() throws(SystemError) -> Int64 {
     let number = raw
     var status = stat()
     try Syscall.retrying("fstat") { fstat(number, &status) }
-    return status.st_mode & S_IFMT == S_IFREG ? Int(status.st_size) : 0
+    return status.st_mode & S_IFMT == S_IFREG ? Int64(status.st_size) : 0
   }
 
   /// Reads up to `count` bytes at an offset; fewer at the end of the file.
-  public borrowing func read(_ count: Int, at place: Int) throws(SystemError) -> [UInt8] {
+  public borrowing func read(_ count: Int, at place: Int64) throws(SystemError) -> [UInt8] {
     let number = raw
     var bytes = [UInt8](repeating: 0, count: max(0, count))
-    let length = try Syscall.retrying("pread") { pread(number, &bytes, bytes.count, place) }
+    let length = try Syscall.retrying("pread") { pread(number, &bytes, bytes.count, off_t(place)) }
     bytes.removeLast(bytes.count - length)
     return bytes
   }
 
   /// Truncates the file to this number of bytes.
-  public borrowing func truncate(to length: Int) throws(SystemError) {
+  public borrowing func truncate(to length: Int64) throws(SystemError) {
     let number = raw
-    try Syscall.retrying("ftruncate") { ftruncate(number, length) }
+    try Syscall.retrying("ftruncate") { ftruncate(number, off_t(length)) }
   }
 
   /// Writes all bytes, and blocks if the descriptor is not ready for more.

@@ -68,13 +68,13 @@ public enum Host {
   }
 
   /// The resident memory of this process in bytes (proc(5), /proc/pid/statm); nil without /proc.
-  public static var residentMemory: Int? {
+  public static var residentMemory: Int64? {
     guard let bytes = try? Files.read("/proc/self/statm") else { return nil }
     let fields = bytes.split(separator: UInt8(ascii: " "))
-    guard fields.count > 1, let pages = Int(String(decoding: fields[1], as: UTF8.self)) else {
+    guard fields.count > 1, let pages = Int64(String(decoding: fields[1], as: UTF8.self)) else {
       return nil
     }
-    return pages * sysconf(CInt(_SC_PAGESIZE))
+    return pages * Int64(sysconf(CInt(_SC_PAGESIZE)))
   }
 
   /// The number of this process.

@@ -108,7 +108,7 @@ struct CaptureWriterTests {
   }
 
   /// Writes so many PDUs of a link that lasts for this call.
-  private static func capture(_ path: String, _ count: Int, limit: Int = 1 << 20, files: Int = 1)
+  private static func capture(_ path: String, _ count: Int, limit: Int64 = 1 << 20, files: Int = 1)
     async throws
   {
     try await onLoop {

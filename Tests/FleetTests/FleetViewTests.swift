@@ -116,6 +116,10 @@ struct FleetViewTests {
       (["media", "pause"], "media.command", #"{"command":"pause"}"#),
       (["act", "answer"], "call", #"{"action":"answer"}"#),
       (["act", "7", "negative"], "notifications.act", #"{"uid":7,"action":"negative"}"#),
+      (
+        ["act", "4294967295", "positive"], "notifications.act",
+        #"{"uid":4294967295,"action":"positive"}"#
+      ),
       (["list"], "notifications.list", "{}"), (["clear"], "clear", "{}"),
     ])
   func words(_ words: [String], method: String, parameters: String) throws {

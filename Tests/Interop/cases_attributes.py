@@ -204,7 +204,7 @@ async def dates(bed: Testbed) -> None:
     daemon, phone, since = await bed.served()
     good = {
         "20261121T070000": "2026-11-21T07:00:00", "20240229T235959": "2024-02-29T23:59:59",
-        "19991231T000000": "1999-12-31T00:00:00",
+        "19991231T000000": "1999-12-31T00:00:00", "20390601T120000": "2039-06-01T12:00:00",
     }
     bad = ["", "2026", "20261321T070000", "20261132T070000", "20261121T250000", "20261121T076000"]
     bad += ["20261121 070000", "20261121T07000", "2026112aT070000", "20230229T070000", "x" * 15]
@@ -215,6 +215,21 @@ async def dates(bed: Testbed) -> None:
         event = await daemon.event("notification", since=since, uid=uid)
         found = event.get("date", "absent")
         check(found == date, f"{text!r} became {found!r}")
+
+
+@case("wide-uids")
+async def wide_uids(bed: Testbed) -> None:
+    """UIDs that an integer of 32 bits with a sign does not hold are numbers like others: in events, lists and requests."""
+    daemon, phone, since = await bed.served()
+    uids = {0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF}
+    phone.ancs.post(*map(Notification, uids))
+    for uid in uids:
+        await daemon.event("notification", since=since, uid=uid)
+    listed = (await bed.run("list", "--json", "--socket", str(daemon.socket))).expect(0).objects
+    check({one["uid"] for one in listed} == uids, f"the list has {listed}")
+    for uid in uids:
+        check(await daemon.call("notifications.act", uid=uid, action="negative") is True, f"{uid} was not acted on")
+        await daemon.event("notification", since=since, uid=uid, change="removed")
 
 
 @case("app-names")

@@ -41,6 +41,18 @@ struct SafeFileTests {
     #expect(try Files.read(path) == [4])
   }
 
+  @Test("A file of 3 GB has its size, is read at its end, and truncated there")
+  func large() throws {
+    let scratch = try Scratch()
+    let file = try Files.create(scratch.path + "/capture")
+    let end: Int64 = 3_000_000_000
+    try file.truncate(to: end)
+    #expect(try file.size() == end)
+    #expect(try file.read(16, at: end - 2) == [0, 0])
+    try file.truncate(to: end - 1)
+    #expect(try file.size() == end - 1)
+  }
+
   @Test("A file with another name, a pipe and a directory are refused at once")
   func others() throws {
     let scratch = try Scratch()

@@ -54,7 +54,7 @@ final class VirtualPlatform: Platform {
       nanoseconds: Int32(attoseconds / 1_000_000_000))
   }
   var hostName: String { "board" }
-  let residentMemory: Int? = 8 << 20
+  let residentMemory: Int64? = 8 << 20
   /// Whether the daemon has a terminal.
   var isInteractive = false
   /// Types a line at the daemon's terminal; nil: nothing is read there now.

@@ -30,7 +30,7 @@ import Wire
   ///   - files: the maximum number of files. When one is full, a new one begins, and the old ones become FILE.1,
   ///     FILE.2 and so on.
   init(
-    _ path: String, limit: Int = CaptureFile.usualLimit, files: Int = 1
+    _ path: String, limit: Int64 = CaptureFile.usualLimit, files: Int = 1
   ) throws(SystemError) {
     self.files = files
     file = try CaptureFile(continuing: path, limit: limit)

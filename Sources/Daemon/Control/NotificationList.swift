@@ -25,10 +25,12 @@ import Wire
 
   /// A page of the matching ones.
   func page(matching query: NotificationQuery) throws(RPCError) -> Page<ActiveNotification> {
-    let numbers = (query.after ?? "0.0").split(separator: ".").compactMap { Int($0) }
-    guard numbers.count == 2 else { throw .invalidParams("after is not a “next” of this list") }
+    let numbers = (query.after ?? "0.0").split(separator: ".")
+    guard numbers.count == 2, let phone = Int(numbers[0]), let number = UInt64(numbers[1]) else {
+      throw .invalidParams("after is not a “next” of this list")
+    }
     var page = Page<ActiveNotification>()
-    visit(after: (numbers[0], UInt64(clamping: numbers[1]))) { place, phone, report in
+    visit(after: (phone, number)) { place, phone, report in
       !query.matches(report)
         || page.add(
           phone.active(report), at: "\(place.phone).\(place.number)", within: ControlLimits.page)

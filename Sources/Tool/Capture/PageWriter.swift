@@ -10,15 +10,15 @@ import System
 final class PageWriter {
   private let path: String
   private let console: Console
-  private let limit: Int
-  private var size = 0
+  private let limit: Int64
+  private var size: Int64 = 0
   private var picture: SessionPicture
   private var file: FileDescriptor?
   private var warnings: [String] = []
 
   /// - Parameter limit: the size in bytes at which no more packets are added.
   init(
-    _ path: String, _ source: SessionPicture.Source, _ console: Console, limit: Int = .max
+    _ path: String, _ source: SessionPicture.Source, _ console: Console, limit: Int64 = .max
   ) {
     self.path = path
     self.limit = limit
@@ -52,7 +52,7 @@ final class PageWriter {
   private func write(_ bytes: [UInt8], atLeast least: Int) throws(Failure) {
     waiting += bytes
     guard waiting.count >= least, !waiting.isEmpty else { return }
-    size += waiting.count
+    size += Int64(waiting.count)
     if path == "-" {
       try console.print(waiting)
     } else {

@@ -88,7 +88,7 @@ extension CaptureFile: RecordFile {}
   /// The parts of the system that a trace needs.
   struct Environment {
     var openMonitor: () throws(BluetoothError) -> any PacketMonitor
-    var createFile: (_ path: String, _ limit: Int) throws(SystemError) -> any RecordFile
+    var createFile: (_ path: String, _ limit: Int64) throws(SystemError) -> any RecordFile
     /// The links that are up.
     var links: () -> [HCIConnection]
     /// What daemons at these control sockets know about their links.

@@ -320,7 +320,7 @@ extension ControlClient.Connection {
 
 extension Double {
   /// The number, without a decimal point if it is whole.
-  fileprivate var shortText: String { self == rounded() ? "\(Int(self))" : "\(self)" }
+  fileprivate var shortText: String { Int64(exactly: self).map { "\($0)" } ?? "\(self)" }
 }
 
 extension Console {
