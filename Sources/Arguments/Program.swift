@@ -142,8 +142,13 @@ public enum Invocation: Sendable {
 extension DefaultPaths {
   /// The possible paths of this user's control socket, in order; only `ANCSD_SOCKET` if that is set.
   public static var sockets: [String] {
-    if let named = Host.variable("ANCSD_SOCKET"), !named.isEmpty { return [named] }
+    if let named = Host.variable("ANCSD_SOCKET"), !named.isEmpty { return [socket(named)] }
     return sockets(userID: Host.userID, runtimeDirectory: Host.variable("XDG_RUNTIME_DIR"))
+  }
+
+  /// The address of a socket that a user has named: an absolute path, since hooks run elsewhere, or `@name`.
+  public static func socket(_ named: String) -> String {
+    named.hasPrefix("@") ? named : Files.absolute(named)
   }
 
   /// The path of the history, next to bonds and caches.

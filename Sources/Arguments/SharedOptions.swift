@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import Control
+import System
 
 // The options that several commands have.
 
@@ -39,7 +40,7 @@ extension CommandOption {
     .file(
       "--socket", value: "PATH",
       help: "the daemon's control socket (default: ANCSD_SOCKET, else the daemon's default)",
-      set: set)
+      set: { set(&$0, DefaultPaths.socket($1)) })
   }
 
   /// `--att`, a socket instead of the radio.
@@ -72,7 +73,8 @@ extension CommandOption {
   ) -> CommandOption {
     .text(
       "--state-dir", value: "DIR", kind: .directory, expects: "a directory",
-      help: "where \(things) are stored (default: \(usual()))", set: set)
+      help: "where \(things) are stored (default: \(usual()))",
+      set: { set(&$0, Files.absolute($1)) })
   }
 
   /// `--config`, the file to read instead of the default ones.

@@ -34,7 +34,9 @@ public enum DefaultPaths {
   /// - Parameter runtimeDirectory: the user's XDG_RUNTIME_DIR, if set.
   public static func sockets(userID: UInt32, runtimeDirectory: String?) -> [String] {
     let system = "/run/ancsd/control.sock"
-    guard userID != 0, let runtimeDirectory, !runtimeDirectory.isEmpty else { return [system] }
+    guard userID != 0, let runtimeDirectory, runtimeDirectory.hasPrefix("/") else {
+      return [system]
+    }
     return ["\(runtimeDirectory)/ancsd.sock", system]
   }
 }

@@ -228,7 +228,8 @@ extension Grammar<RunOptions> {
     .file(
       "--socket", value: "PATH",
       help: "the control socket (default: /run/ancsd/control.sock; "
-        + "$XDG_RUNTIME_DIR/ancsd.sock when not root)", set: { $0.socket = $1 }),
+        + "$XDG_RUNTIME_DIR/ancsd.sock when not root)",
+      set: { $0.socket = DefaultPaths.socket($1) }),
     .stateDirectory(
       for: "bonds and caches",
       default: "\(DefaultPaths.systemState); ~/.local/state/ancsd when not root",

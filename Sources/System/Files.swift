@@ -21,6 +21,13 @@ public enum Files {
     }
   }
 
+  /// The path from the root directory, for programs that run in another one.
+  public static func absolute(_ path: String) -> String {
+    guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
+    defer { free(folder) }
+    return "\(String(cString: folder))/\(path)"
+  }
+
   static func status(ofLink path: String) throws(SystemError) -> stat {
     var status = stat()
     try Syscall.retrying("lstat", on: path) { lstat(path, &status) }

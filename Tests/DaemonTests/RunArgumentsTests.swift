@@ -2,6 +2,7 @@
 import ANCS
 import Arguments
 import Control
+import FoundationEssentials
 import Mgmt
 import System
 import Testing
@@ -58,6 +59,15 @@ struct RunArgumentsTests {
     #expect(options.live.fetch.maximumLengths == [.title: 512, .subtitle: 512, .message: 512])
     #expect(options.start.socket == "/tmp/s" && options.start.stateDirectory == "/tmp/d")
     #expect(options.start.btsnoop == "/tmp/b" && options.live.logLevel == .debug)
+  }
+
+  @Test("Paths that programs in another directory are given are absolute from the beginning")
+  func relativePaths() throws {
+    let folder = FileManager.default.currentDirectoryPath
+    let options = try parse("--socket run/s --state-dir d")
+    #expect(options.start.socket == "\(folder)/run/s")
+    #expect(options.start.stateDirectory == "\(folder)/d")
+    #expect(try parse("--socket @name").start.socket == "@name")
   }
 
   @Test("An optional value needs its equals sign")
