@@ -7,8 +7,8 @@ import System
 /// with the shell; it reads only when the descriptor is readable. Files are always readable and cannot be watched
 /// (EPERM). They are read in pieces, one per turn.
 public final class LineReader {
-  /// Called with each line, without its line feed. Setting it begins reading, nil pauses it.
-  public var onLine: (([UInt8]) -> Void)? { didSet { updateWatch() } }
+  /// Called with each line, without its line feed. Setting it begins reading.
+  public var onLine: (([UInt8]) -> Void)? { didSet { if oldValue == nil { begin() } } }
   /// Called when a line exceeds the limit. The line is dropped.
   public var onOverlong: (() -> Void)?
   /// Called once at the end of the input, or when reading failed.
@@ -18,8 +18,6 @@ public final class LineReader {
   private let loop: Loop
   private var watch: Watch?
   private var lines: LineSplitter
-  private var isAlwaysReady = false
-  private var isReading = false
   private var hasEnded = false
 
   /// Reads a descriptor that is owned elsewhere.
@@ -38,37 +36,22 @@ public final class LineReader {
     (onLine, onOverlong, onEnd) = (nil, nil, nil)
   }
 
-  private func updateWatch() {
+  private func begin() {
     guard !hasEnded else { return }
-    if isAlwaysReady { return readLater() }
-    guard onLine != nil else {
-      // The watch must go, since the end of a pipe is always reported.
-      watch = nil
-      return
-    }
-    guard watch == nil else { return }
     do throws(SystemError) {
       watch = try loop.watch(number: number, for: .readable) { [unowned self] _ in read() }
     } catch {
-      if error.errno == .notPermitted {
-        isAlwaysReady = true
-        readLater()
-      } else {
-        let errno = error.errno
-        loop.later { [weak self] in self?.end(errno) }
-      }
+      guard error.errno != .notPermitted else { return readLater() }
+      let errno = error.errno
+      loop.later { [weak self] in self?.end(errno) }
     }
   }
 
   private func readLater() {
-    guard onLine != nil, !isReading else { return }
-    isReading = true
     loop.later { [weak self] in
-      guard let self else { return }
-      isReading = false
-      guard onLine != nil, !hasEnded else { return }
+      guard let self, !hasEnded else { return }
       read()
-      if !hasEnded { readLater() }
+      readLater()
     }
   }
 
@@ -128,6 +111,9 @@ struct LineSplitter {
     }
     bytes.append(contentsOf: more)
   }
+
+  /// Whether `next` may return something: it has not yet searched everything.
+  var mayHaveLine: Bool { searched < bytes.count }
 
   /// The next complete line, if any.
   mutating func next() -> Item? {

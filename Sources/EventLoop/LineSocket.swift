@@ -3,8 +3,9 @@ import System
 
 /// A stream socket whose messages are lines, such as JSON Lines.
 ///
-/// It reads nothing before `onLine` is set. It never waits for a peer that does not read: the connection
-/// is closed when the queue exceeds its limit. It is closed when the object goes away.
+/// It reads nothing before `onLine` is set, and nothing while a complete line waits to be delivered. Lines are
+/// delivered one a turn of the loop, so a peer that sends without a pause delays nobody. It never waits for a peer that
+/// does not read: the connection is closed when the queue exceeds its limit. It is closed when the object goes away.
 public final class LineSocket {
   /// Why a connection ended.
   public enum End: Hashable, Sendable {
@@ -21,7 +22,7 @@ public final class LineSocket {
   public var onLine: (([UInt8]) -> Void)? {
     didSet {
       updateWatch()
-      if onLine != nil, oldValue == nil { loop.later { [weak self] in self?.deliver() } }
+      if onLine != nil, oldValue == nil { deliverLater() }
     }
   }
   /// Called when a line exceeds the limit. The line is dropped.
@@ -43,6 +44,8 @@ public final class LineSocket {
   private var watch: Watch?
   private var queue: SendQueue
   private var lines: LineSplitter
+  /// Whether the next line's turn is queued.
+  private var isDelivering = false
   /// Whether the peer has finished sending, and whether that was reported.
   private var hasEnded = false
   private var isEndTold = false
@@ -125,7 +128,7 @@ public final class LineSocket {
     if ready.contains(.writable) { flush() }
     guard isOpen else { return }
     if onLine != nil, !hasEnded, !isClosing {
-      if !ready.isDisjoint(with: [.readable, .hungUp, .failed]) { read() }
+      if !lines.mayHaveLine, !ready.isDisjoint(with: [.readable, .hungUp, .failed]) { read() }
     } else if !ready.isDisjoint(with: [.hungUp, .failed]) {
       fail(.ended)  // nobody will read the queue
     }
@@ -141,19 +144,31 @@ public final class LineSocket {
     }
     if count > 0 {
       lines.append(loop.readBuffer[..<count])
-      return deliver()
+    } else {
+      hasEnded = true
+      updateWatch()
     }
-    hasEnded = true
-    updateWatch()
     deliver()
   }
 
-  /// Delivers the lines until reading is paused, and then the end.
-  private func deliver() {
-    while onLine != nil, isOpen, !isClosing, let item = lines.next() {
-      item.deliver(onLine, onOverlong)
+  private func deliverLater() {
+    guard !isDelivering else { return }
+    isDelivering = true
+    loop.later { [weak self] in
+      self?.isDelivering = false
+      self?.deliver()
     }
-    guard hasEnded, !isEndTold, onLine != nil, isOpen, !isClosing else { return }
+  }
+
+  /// Delivers the next line, unless reading is paused; after the last one, the end.
+  private func deliver() {
+    guard onLine != nil, isOpen, !isClosing else { return }
+    if let item = lines.next() {
+      item.deliver(onLine, onOverlong)
+      if lines.mayHaveLine { deliverLater() }
+      return
+    }
+    guard hasEnded, !isEndTold else { return }
     isEndTold = true
     lines.last()?.deliver(onLine, onOverlong)
     guard isOpen, !isClosing else { return }
