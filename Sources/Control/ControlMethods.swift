@@ -44,7 +44,7 @@ public enum ControlMethods {
   public static let listPhones = ControlMethod<NoParameters, Page<PhoneReport>>("phones.list")
   public static let forgetPhone = ControlMethod<ForgetParameters, Bool>("phones.forget")
   public static let openPairing = ControlMethod<PairingParameters, PairingReport>("pairing.open")
-  public static let closePairing = ControlMethod<NoParameters, Bool>("pairing.close")
+  public static let closePairing = ControlMethod<ClosingParameters, Bool>("pairing.close")
   public static let respondToPairing = ControlMethod<PairingResponse, Bool>("pairing.respond")
   /// A bridge reports its state, which is kept until the connection ends.
   public static let reportBridge = ControlMethod<BridgeReport, Bool>("bridge.report")
@@ -175,6 +175,19 @@ public struct PairingParameters: JSONObjectCodable, Hashable, Sendable {
 
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try json.optional("seconds", &seconds)
+  }
+}
+
+/// What `pairing.close` ends.
+public struct ClosingParameters: JSONObjectCodable, Hashable, Sendable {
+  /// The opening to end (`PairingReport.opening`); nil: no phone may pair from now on.
+  public var opening: Int?
+
+  public init() {}
+  public init(opening: Int?) { self.opening = opening }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.optional("opening", &opening)
   }
 }
 

@@ -258,6 +258,8 @@ public struct PairingReport: JSONObjectCodable, Hashable, Sendable {
   public var name = ""
   /// How long pairing stays open; nil: until it is closed.
   public var seconds: Int?
+  /// The number of this opening, for `pairing.close`.
+  public var opening: Int?
   /// The question of a phone that is already pairing; nil if there is none.
   public var question: PairingQuestion?
   /// That phone.
@@ -274,6 +276,7 @@ public struct PairingReport: JSONObjectCodable, Hashable, Sendable {
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try json.required("name", &name)
     try json.optional("seconds", &seconds)
+    try json.optional("opening", &opening)
     try json.optional("question", &question)
     try json.optional("phone", &phone)
   }

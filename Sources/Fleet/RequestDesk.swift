@@ -48,7 +48,7 @@ public enum DaemonCall: Hashable, Sendable {
     case .getMedia(let phone): RPC.request(ControlMethods.getMedia.name, phone, id: id)
     case .command(let command): RPC.request(ControlMethods.sendMediaCommand.name, command, id: id)
     case .openPairing(let time): RPC.request(ControlMethods.openPairing.name, time, id: id)
-    case .closePairing: RPC.request(ControlMethods.closePairing.name, NoParameters(), id: id)
+    case .closePairing: RPC.request(ControlMethods.closePairing.name, ClosingParameters(), id: id)
     case .forget(let phone): RPC.request(ControlMethods.forgetPhone.name, phone, id: id)
     }
   }

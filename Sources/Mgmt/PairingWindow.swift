@@ -4,7 +4,7 @@ import Wire
 /// Whether an unknown phone may pair with an adapter now.
 ///
 /// A rule applies by default (`--pairable`). Opening pairing by hand overrides it for a time and for one phone,
-/// closing it by hand until it is opened again.
+/// closing it by hand until it is opened again or the last bond is forgotten.
 public struct PairingWindow: Hashable, Sendable {
   /// The rule while nobody has opened or closed pairing by hand.
   public enum Rule: Hashable, Sendable {
@@ -24,16 +24,27 @@ public struct PairingWindow: Hashable, Sendable {
 
   private enum Hand: Hashable, Sendable {
     case off
-    case open(until: Instant)
+    case open(until: Instant, number: Int)
     case closed
   }
 
   public init(_ rule: Rule) { self.rule = rule }
 
   /// Opens it for a time.
-  public mutating func open(until deadline: Instant) { hand = .open(until: deadline) }
+  ///
+  /// - Parameter number: identifies this opening, for `end`.
+  public mutating func open(until deadline: Instant, number: Int) {
+    hand = .open(until: deadline, number: number)
+  }
 
-  /// Closes it until it is opened by hand.
+  /// Ends that opening, so that the rule applies again; false if it was over already.
+  public mutating func end(_ number: Int, at now: Instant) -> Bool {
+    guard case .open(let deadline, number) = hand, now < deadline else { return false }
+    hand = .off
+    return true
+  }
+
+  /// Closes it by hand.
   public mutating func close() { hand = .closed }
 
   /// A phone has paired, which closes what was opened by hand.
@@ -41,6 +52,7 @@ public struct PairingWindow: Hashable, Sendable {
 
   /// The user has removed the last bond: the board accepts a first phone again.
   public mutating func lastBondForgotten(at now: Instant) {
+    if hand == .closed { hand = .off }
     if case .firstPhone = rule { rule = .firstPhone(until: now + Self.firstPhoneTime) }
   }
 
@@ -51,7 +63,7 @@ public struct PairingWindow: Hashable, Sendable {
   public func isOpen(at now: Instant, wasBonded: Bool) -> Bool {
     switch hand {
     case .closed: return false
-    case .open(let deadline) where now < deadline: return true
+    case .open(let deadline, _) where now < deadline: return true
     case .open, .off: break
     }
     return switch rule {
@@ -68,7 +80,7 @@ public struct PairingWindow: Hashable, Sendable {
     case .until(let end), .firstPhone(let end): ends.append(end)
     case .always: break
     }
-    if case .open(let end) = hand { ends.append(end) }
+    if case .open(let end, _) = hand { ends.append(end) }
     return hand == .closed ? nil : ends.filter { $0 > now }.min()
   }
 }

@@ -64,7 +64,11 @@ struct MethodTests {
       #""method":"pairing.open","params":{"seconds":60}"#),
     .init(
       ControlMethods.openPairing, PairingParameters(seconds: nil), #""method":"pairing.open""#),
-    .init(ControlMethods.closePairing, #""method":"pairing.close""#),
+    .init(
+      ControlMethods.closePairing, ClosingParameters(), #""method":"pairing.close""#),
+    .init(
+      ControlMethods.closePairing, ClosingParameters(opening: 7),
+      #""method":"pairing.close","params":{"opening":7}"#),
     .init(
       ControlMethods.respondToPairing,
       PairingResponse(accept: true, passkey: Passkey(value: 42)),

@@ -444,16 +444,18 @@ struct LinkPairingTests {
     window.lastBondForgotten(at: later)
     #expect(window.isOpen(at: later, wasBonded: false))
     #expect(window.deadline(after: later) == later + PairingWindow.firstPhoneTime)
-    window.open(until: later)
+    window.open(until: later, number: 1)
     #expect(window.isOpen(at: now, wasBonded: true))
     #expect(window.deadline(after: now) == later)
     #expect(!window.isOpen(at: later, wasBonded: true))
-    window.open(until: later)
+    window.open(until: later, number: 2)
     window.phonePaired()
     #expect(!window.isOpen(at: now, wasBonded: true))
     window.close()
     #expect(!window.isOpen(at: now, wasBonded: false))
     #expect(window.deadline(after: now) == nil)
+    window.lastBondForgotten(at: now)
+    #expect(window.isOpen(at: now, wasBonded: false))
     var timed = PairingWindow(.until(later))
     timed.phonePaired()
     timed.lastBondForgotten(at: later)
@@ -461,6 +463,22 @@ struct LinkPairingTests {
     #expect(timed.deadline(after: now) == later)
     #expect(!timed.isOpen(at: later, wasBonded: false))
     #expect(PairingWindow(.always).isOpen(at: later, wasBonded: true))
+  }
+
+  @Test("Who ends an opening ends that one alone, and returns to the rule")
+  func endedOpening() {
+    let now = Instant.zero
+    var window = PairingWindow(.firstPhone(until: now + .seconds(90)))
+    window.open(until: now + .seconds(60), number: 1)
+    let hasEndedAnother = window.end(2, at: now)
+    #expect(!hasEndedAnother && window.isOpen(at: now, wasBonded: true))
+    let hasEnded = window.end(1, at: now)
+    #expect(hasEnded && !window.isOpen(at: now, wasBonded: true))
+    #expect(window.isOpen(at: now, wasBonded: false))
+    // Over by itself: a phone that still pairs may finish.
+    window.open(until: now + .seconds(60), number: 3)
+    let isLate = window.end(3, at: now + .seconds(60))
+    #expect(!isLate)
   }
 
   // MARK: Who may not pair, and which key is not believed

@@ -126,10 +126,13 @@ struct BondTests {
     }
   }
 
-  @Test("A forgotten phone's keys are gone from the disk and the kernel, and it can pair again")
-  func forgotten() async throws {
+  @Test(
+    "A forgotten phone's keys are gone from the disk and the kernel, and it can pair again, even if pairing was closed",
+    arguments: [true, false])
+  func forgotten(wasClosed: Bool) async throws {
     try await inWorld { world in
       try await Bonds.make(world)
+      if wasClosed { _ = try await world.call(ControlMethods.closePairing, ClosingParameters()) }
       let phone = PhoneSelector(world.phone.kind.identity.address.description)
       _ = try await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: phone))
       try await world.until(.disconnected)
@@ -216,7 +219,7 @@ struct OneSidedBondTests {
       try await world.until(.pairingFailed)
       await world.pass(.seconds(1))
       #expect(world.adapter.keyedPeers == [])
-      _ = try await world.call(ControlMethods.closePairing, NoParameters())
+      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
       await world.pass(.seconds(1))
       #expect(world.adapter.keyedPeers == [world.phone.kind.identity])
       #expect(world.daemon?.phoneReports.count == 1)

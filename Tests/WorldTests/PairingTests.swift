@@ -250,7 +250,7 @@ struct FailedPairingTests {
     try await inWorld { world in
       try await world.start()
       try await world.until(.advertising)
-      _ = try await world.call(ControlMethods.closePairing, NoParameters())
+      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
       let mark = world.events.count
       world.phone.connect(to: world.adapter)
       await world.pass(.seconds(9))
@@ -279,7 +279,7 @@ struct FailedPairingTests {
       } else {
         await world.pass(.seconds(2))
       }
-      _ = try await world.call(ControlMethods.closePairing, NoParameters())
+      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
       guard case .pairingFailed(let reason)? = world.last(.pairingFailed) else {
         Issue.record("it pairs: \(world.story)")
         return
@@ -291,12 +291,31 @@ struct FailedPairingTests {
     }
   }
 
+  @Test("Ending an opening refuses the phone that pairs under it, unless the options let it pair")
+  func openingEnded() async throws {
+    for pairable in [RadioSettings.Pairable.always, .firstPhone] {
+      try await inWorld { world in
+        try await Bonds.make(world) { $0.pairable = pairable }
+        let opened = try await world.call(
+          ControlMethods.openPairing, PairingParameters(seconds: 60))
+        let stranger = world.stranger()
+        stranger.consent = .accepts(after: .seconds(3))
+        stranger.connect(to: world.adapter)
+        await world.pass(.seconds(2))
+        _ = try await world.call(
+          ControlMethods.closePairing, ClosingParameters(opening: opened.opening))
+        await world.pass(.seconds(30))
+        #expect(world.daemon?.phoneReports.count == (pairable == .always ? 2 : 1))
+      }
+    }
+  }
+
   @Test("A phone that waits while pairing is closed pairs once it is opened")
   func openedLate() async throws {
     try await inWorld { world in
       try await world.start()
       try await world.until(.advertising)
-      _ = try await world.call(ControlMethods.closePairing, NoParameters())
+      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
       world.phone.connect(to: world.adapter)
       await world.pass(.seconds(5))
       _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
@@ -310,7 +329,7 @@ struct FailedPairingTests {
     try await inWorld { world in
       try await world.start()
       try await world.until(.advertising)
-      _ = try await world.call(ControlMethods.closePairing, NoParameters())
+      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
       world.phone.connect(to: world.adapter)
       world.phone.pair()
       try await world.until(.pairingFailed)

@@ -130,7 +130,7 @@ struct AdmissionTests {
     try await inWorld { world in
       try await world.start()
       await world.pass(.seconds(1))
-      _ = try await world.call(ControlMethods.closePairing, NoParameters())
+      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
       world.unplug()
       await world.pass(.seconds(1))
       world.replug()

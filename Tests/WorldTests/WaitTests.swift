@@ -128,7 +128,7 @@ struct WaitTests {
     },
     Scene("nobody") { world in
       try await world.start()
-      _ = try await world.call(ControlMethods.closePairing, NoParameters())
+      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
     },
     Scene("bond-lost-by-phone") { world in
       try await Bonds.makeAndLeave(world)
@@ -218,7 +218,7 @@ struct WaitTests {
     Scene("closed-out") { world in
       try await world.start()
       await world.pass(.seconds(1))
-      _ = try await world.call(ControlMethods.closePairing, NoParameters())
+      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
       await world.pass(.seconds(1))
       world.phone.connect(to: world.adapter)
     },

@@ -363,15 +363,20 @@ import Wire
   }
 
   /// Lets phones without a bond pair until `end`, and asks connected ones to pair.
-  package func openPairing(until end: Instant) {
-    window.open(until: end)
+  func openPairing(until end: Instant, number: Int) {
+    window.open(until: end, number: number)
     host.pairingMayBeOver()
     advertiser.pairingOpened()
   }
 
-  /// Lets no phone pair from now on; an unknown one that is pairing is refused.
-  package func closePairing() {
-    window.close()
+  /// Ends the opening of that number; without one, lets no phone pair from now on. If pairing closes, an unknown phone
+  /// that is pairing is refused.
+  func closePairing(_ number: Int?) {
+    if let number {
+      guard window.end(number, at: scheduler.now), !isPairable else { return advertiser.update() }
+    } else {
+      window.close()
+    }
     for link in links { link.handle(.windowClosed) }
     pairingMayBeClosed()
   }

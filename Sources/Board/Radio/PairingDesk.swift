@@ -11,6 +11,8 @@ struct PairingDesk {
   /// By the adapters' addresses, so a window that was closed by hand stays closed when its adapter is plugged in
   /// again.
   private var windows: [Address: PairingWindow] = [:]
+  /// How often pairing was opened by hand.
+  private var openings = 0
   /// The phones with the latest questions to the board's user, and when they asked, until somebody answers.
   private var questions: [(phone: Address, at: Instant)] = []
 
@@ -20,6 +22,12 @@ struct PairingDesk {
   subscript(adapter: Address) -> PairingWindow {
     get { windows[adapter] ?? PairingWindow(rule) }
     set { windows[adapter] = newValue }
+  }
+
+  /// Pairing is opened by hand; returns the number of this opening.
+  mutating func opened() -> Int {
+    openings += 1
+    return openings
   }
 
   /// A phone has paired, which closes pairing on every adapter if it was opened by hand.

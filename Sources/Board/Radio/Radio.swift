@@ -428,6 +428,20 @@ import Wire
 
   // MARK: Pairing
 
+  /// Lets phones without a bond pair with every adapter until `end`.
+  ///
+  /// - Returns: the number of this opening.
+  package func openPairing(until end: Instant) -> Int {
+    let number = desk.opened()
+    for adapter in sortedAdapters { adapter.openPairing(until: end, number: number) }
+    return number
+  }
+
+  /// Ends the opening of that number, if it is not over; without one, lets no phone pair from now on.
+  package func closePairing(_ opening: Int?) {
+    for adapter in sortedAdapters { adapter.closePairing(opening) }
+  }
+
   /// The links on which a phone is pairing.
   var pairingLinks: [RadioLink] {
     sortedAdapters.flatMap(\.links).filter { $0.machine.pairing != nil }

@@ -150,17 +150,15 @@ import Wire
       guard !radio.adapters.isEmpty else { throw .unavailable("there is no adapter to pair with") }
       let seconds = parameters.seconds?.value
       let end = seconds.map { self.platform.scheduler.now + .seconds($0) }
-      for adapter in radio.sortedAdapters {
-        adapter.openPairing(until: end ?? Instant(nanoseconds: .max))
-      }
       var report = PairingReport(name: self.daemon.name, seconds: seconds)
+      report.opening = radio.openPairing(until: end ?? Instant(nanoseconds: .max))
       if let (question, phone) = radio.pairingQuestion {
         (report.question, report.phone) = (question, phone)
       }
       return report
     }
-    dispatcher.register(ControlMethods.closePairing) { _ throws(RPCError) in
-      for adapter in try self.radio().sortedAdapters { adapter.closePairing() }
+    dispatcher.register(ControlMethods.closePairing) { parameters throws(RPCError) in
+      try self.radio().closePairing(parameters.opening)
       return true
     }
     dispatcher.register(ControlMethods.respondToPairing) { parameters throws(RPCError) in

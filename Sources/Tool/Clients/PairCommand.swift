@@ -40,6 +40,8 @@ struct Pairing {
   private var dialogue = PairingDialogue()
   /// Whether standard input has ended, so that nobody can answer.
   private var hasInputEnded = false
+  /// What it has opened; nil once a phone has paired, which closes it.
+  private var opening: Int?
 
   /// How long the phone has after pairing to show its services.
   private static let patience = Duration.seconds(15)
@@ -54,10 +56,11 @@ struct Pairing {
     try await client.call(ControlMethods.subscribe, Subscription(events: events), "pair")
     let window = try await client.call(
       ControlMethods.openPairing, PairingParameters(seconds: seconds), "pair")
+    opening = window.opening
+    defer { if let opening { client.send(ControlMethods.closePairing, .init(opening: opening)) } }
     try guide(
       "On the phone, open Settings › Bluetooth and tap “\(window.name)”. "
         + "(Pairing is open for \(window.seconds ?? seconds) s; Ctrl-C closes it.)")
-    defer { client.send(ControlMethods.closePairing, NoParameters()) }
     do throws(Failure) {
       // A phone that connected before this command started may be waiting for an answer.
       if let question = window.question {
@@ -86,7 +89,9 @@ struct Pairing {
         guard let event = try show(line) else { break }
         switch event.content {
         case .pairing(let question): try await ask(question, event.phone)
-        case .paired: return try await waitUntilServed()
+        case .paired:
+          opening = nil
+          return try await waitUntilServed()
         // Others may fail while one pairs.
         case .pairingFailed(let reason)
         where reason != "\(PairingFailure.busy)" && [nil, event.phone].contains(dialogue.phone):
