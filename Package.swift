@@ -52,17 +52,11 @@ let terminalLibraries: [LinkerSetting] = [
   .linkedLibrary(":libncursesw.a"), .linkedLibrary(":libtinfo.a"),
 ]
 
-/// libmosquitto and OpenSSL. Debian has no static archive of libmosquitto: scripts/mosquitto builds one for the processor
-/// that scripts/build names (default: this machine's), and lists the archives that TLS needs.
-#if arch(arm64)
-  let processor = Context.environment["ANCSD_ARCH"] ?? "arm64"
-#else
-  let processor = Context.environment["ANCSD_ARCH"] ?? "amd64"
-#endif
-let brokerLibraries: [LinkerSetting] = [
-  .unsafeFlags(["-L\(Context.packageDirectory)/.build/mosquitto/\(processor)"]),
-  .linkedLibrary(":libmosquitto_static.a"), .linkedLibrary(":libtls.a"),
-]
+/// How scripts/build links ancsd: statically (also libc), at a random address. The same modules make ancsd-mqtt, which is
+/// linked with the system's libc.
+let alone: [LinkerSetting] =
+  Context.environment["ANCSD_SMALL"] == nil
+  ? [] : [.unsafeFlags(["-static-executable", "-Xclang-linker", "-static-pie"])]
 
 let edges: [Target] = [
   .systemLibrary(name: "CLinux", pkgConfig: nil, providers: [.apt(["libbluetooth-dev"])]),
@@ -87,7 +81,8 @@ let edges: [Target] = [
   .target(
     name: "Patterns", dependencies: ["CPCRE2"], swiftSettings: settings + small,
     linkerSettings: [.linkedLibrary(":libpcre2-8.a")]),
-  .systemLibrary(name: "CMosquitto", pkgConfig: nil, providers: [.apt(["libssl-dev"])]),
+  .systemLibrary(
+    name: "CMosquitto", pkgConfig: nil, providers: [.apt(["libmosquitto-dev", "libssl-dev"])]),
   .systemLibrary(name: "CSQLite", pkgConfig: nil, providers: [.apt(["libsqlite3-dev"])]),
   .target(
     name: "History", dependencies: ["CSQLite", "System", "Wire"], swiftSettings: settings + small,
@@ -154,10 +149,8 @@ let package = Package(
       ], small),
     .executableTarget(
       name: "ancsd", dependencies: ["Tool", "Daemon", "Arguments", "CWipe", "CStart"],
-      swiftSettings: settings),
-    .target(
-      name: "MQTT", dependencies: ["CMosquitto", "Fleet", "EventLoop", "System", "Wire"],
-      swiftSettings: settings + small, linkerSettings: brokerLibraries),
+      swiftSettings: settings, linkerSettings: alone),
+    module("MQTT", ["CMosquitto", "Fleet", "EventLoop", "System", "Wire"], small),
     module(
       "Bridge",
       [

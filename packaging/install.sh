@@ -44,9 +44,12 @@ case $prefix in *[!A-Za-z0-9/_.-]*) misused "--prefix may only contain letters, 
 
 # What differs between the two programs.
 case $program in
-    ancsd) settings=ancsd.toml kept="the bonds" also="" ;;
+    ancsd) settings=ancsd.toml kept="the bonds" also="" libraries="" ;;
     # Its service joins the group ancsd to use the daemon's control socket.
-    ancsd-mqtt) settings=conf.d/mqtt.toml kept="the names of phones" also=", and the group ancsd" ;;
+    ancsd-mqtt)
+        settings=conf.d/mqtt.toml kept="the names of phones" also=", and the group ancsd"
+        libraries="glibc 2.36 or later (not musl), libmosquitto.so.1 and OpenSSL 3"
+        ;;
 esac
 list=$prefix/share/$program/files # the installed files, one path per line
 if [ -z "$root" ] && [ -e /var/lib/dpkg/info/$program.list ] && [ -e /usr/bin/$program ]; then
@@ -153,7 +156,7 @@ fi
 
 # Checks everything that can fail before changing anything.
 "$here/$program" --version >/dev/null 2>&1 || [ -n "$root" ] ||
-    fail "$here/$program can't run on this processor ($(uname -m)); download the archive for it"
+    fail "$here/$program can't run here${libraries:+ without $libraries}, or not on this processor ($(uname -m)), which has its own archive"
 has_user() { grep -q "^$program:" "$root/etc/passwd" 2>/dev/null; }
 has_group() { grep -q "^$1:" "$root/etc/group" 2>/dev/null; }
 if ! has_user && [ -z "$root" ] && [ "$init" != none ]; then

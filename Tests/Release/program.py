@@ -72,3 +72,17 @@ class Elf:
                 text = self.bytes[texts + name:self.bytes.index(0, texts + name)].decode()
                 found.append(Section(text, address, length))
         return found
+
+    @cached_property
+    def libraries(self) -> list[str]:
+        """The shared libraries that it needs (DT_NEEDED)."""
+        table = next((segment for segment in self.segments if segment.kind == DYNAMIC), None)
+        if table is None:
+            return []
+        form, size = ("<QQ", 16) if self.has_64_bits else ("<II", 8)
+        places = range(table.offset, table.offset + table.file_size, size)
+        entries = [struct.unpack_from(form, self.bytes, place) for place in places]
+        names = next((value for tag, value in entries if tag == 5), 0)  # DT_STRTAB
+        start = next((names - segment.address + segment.offset for segment in self.segments
+                      if segment.kind == LOAD and segment.address <= names < segment.address + segment.file_size), 0)
+        return [self.bytes[start + value:self.bytes.index(0, start + value)].decode() for tag, value in entries if tag == 1]
