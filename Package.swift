@@ -81,8 +81,10 @@ let edges: [Target] = [
   .target(
     name: "Patterns", dependencies: ["CPCRE2"], swiftSettings: settings + small,
     linkerSettings: [.linkedLibrary(":libpcre2-8.a")]),
-  .systemLibrary(
-    name: "CMosquitto", pkgConfig: nil, providers: [.apt(["libmosquitto-dev", "libssl-dev"])]),
+  // libmosquitto and OpenSSL: shared libraries, whose security updates come from the system. With what one lacks of the other.
+  .target(
+    name: "CMosquitto",
+    linkerSettings: [.linkedLibrary("mosquitto"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
   .systemLibrary(name: "CSQLite", pkgConfig: nil, providers: [.apt(["libsqlite3-dev"])]),
   .target(
     name: "History", dependencies: ["CSQLite", "System", "Wire"], swiftSettings: settings + small,

@@ -70,28 +70,38 @@ public final class BrokerConnection {
     case failed
   }
 
-  /// In seconds: how long the broker keeps the session and delays the will after the link is lost, so a short
-  /// interruption goes unnoticed.
-  private static let (sessionExpiry, willDelay): (UInt32, UInt32) = (60, 10)
-  private static let keepAlive: Int32 = 30
   /// How long after the end of a program the broker may publish its will: it first misses the pings, for 1.5 times the
   /// keep-alive time.
   public static let longestWill = Duration.seconds(60)
-  /// The longest packet to accept, in bytes.
-  private static let packetSize: UInt32 = 16_384
-  /// The same for a client that sends requests to boards: a list is longer.
-  private static let longestResponse: UInt32 = 1 << 20
-
-  private let client: Mosquitto
   private let loop: Loop
   private let onInput: (Input) -> Void
   private let identity: BrokerIdentity
-  private var watch: Watch?
-  /// The broker's limits; nil until it has accepted the connection.
-  private var limits: BrokerLimits?
-  /// When a packet was last sent or received.
-  private var lastTraffic: Instant
-  private var keepAliveTimer: TimerID?
+  /// Nil: without TLS.
+  private let tls: TLSContext?
+  private var stage = Stage.closed
+  /// When a packet was last sent.
+  private var lastSent: Instant
+
+  private enum Stage {
+    /// The host's name is being looked up.
+    case resolving(NameLookup)
+    /// `others`: the addresses to try after this one.
+    case connecting(Socket, others: ArraySlice<String>, late: TimerID?)
+    /// The broker has the connection, and sends CONNACK.
+    case connected(Socket)
+    /// The broker has accepted the connection.
+    case open(Socket, BrokerLimits, keepAlive: TimerID)
+    case closed
+  }
+
+  /// The library's client, whose socket the loop watches.
+  private struct Socket {
+    let client: Mosquitto
+    let watch: Watch
+  }
+
+  /// How long one of several addresses may take.
+  private static let addressTime = Duration.seconds(5)
 
   /// - Throws: if something can't be used, such as a certificate file.
   public init(
@@ -100,108 +110,151 @@ public final class BrokerConnection {
     self.identity = identity
     self.loop = loop
     self.onInput = onInput
-    lastTraffic = loop.now
-    client = try Mosquitto(identity)
-    try client.authenticate(user: identity.user, password: identity.password)
-    if case .tls = identity.address {
-      try client.useTLS(
-        authorities: identity.authorities, certificate: identity.certificateFile,
-        key: identity.keyFile)
-    }
-    try client.setWill(identity, delay: Self.willDelay)
+    lastSent = loop.now
+    tls =
+      if case .tls(let host, _) = identity.address { try TLSContext(host: host, identity) } else {
+        nil
+      }
   }
 
   deinit { close() }
 
-  /// Resolves the name and starts to connect. Resolving may block for seconds; connecting does not.
+  /// Looks up the host's addresses, and starts to connect. Nothing blocks.
   public func open() {
-    let failure = client.connect(
-      to: identity.address, keepAlive: Self.keepAlive,
-      sessionExpiry: identity.will == nil ? 0 : Self.sessionExpiry,
-      packetSize: identity.will == nil ? Self.longestResponse : Self.packetSize)
-    if let failure { return report([.lost(failure.described(identity.address))]) }
-    watchSocket()
+    switch identity.address {
+    case .unix(let path): connect(to: [path])
+    case .tcp(let host, _), .tls(let host, _):
+      guard !NameLookup.isAddress(host) else { return connect(to: [host]) }
+      do throws(SystemError) {
+        stage = .resolving(
+          try NameLookup(host, loop: loop) { [weak self] in self?.connect(to: $0[...]) })
+      } catch {
+        end("can't look up “\(host)”: \(error)")
+      }
+    }
   }
 
   /// Ends the connection without DISCONNECT.
   public func close() {
-    if let keepAliveTimer { loop.cancel(keepAliveTimer) }
-    keepAliveTimer = nil
-    watch = nil
-    client.close()
+    switch stage {
+    case .connecting(_, _, let late?): loop.cancel(late)
+    case .open(_, _, let keepAlive): loop.cancel(keepAlive)
+    case .resolving, .connecting, .connected, .closed: break
+    }
+    stage = .closed
   }
 
   /// Sends DISCONNECT; the broker then ends the connection.
   public func disconnect() {
-    client.disconnect()
+    socket?.client.disconnect()
     afterTurn()
   }
 
   /// Publishes.
   public func publish(_ publication: Publication) -> Sent {
-    let quality = publication.kind == .request ? 0 : limits?.quality ?? 1
-    let sent = client.publish(publication, quality: Int32(quality))
-    lastTraffic = loop.now
-    updateWatch()
-    return sent
+    guard case .open(let socket, let limits, _) = stage else { return .failed }
+    let quality = publication.kind == .request ? 0 : limits.quality
+    defer { hasSent(on: socket) }
+    return socket.client.publish(publication, quality: Int32(quality))
   }
 
-  /// Subscribes to these topics with QoS 0; retained messages keep their mark.
+  /// Subscribes to these topics with QoS 0.
   public func subscribe(_ filters: [String], noLocal: Bool = true) {
-    for filter in filters { client.subscribe(filter, noLocal: noLocal) }
-    lastTraffic = loop.now
-    updateWatch()
+    guard let socket else { return }
+    for filter in filters { socket.client.subscribe(filter, noLocal: noLocal) }
+    hasSent(on: socket)
   }
 
   // MARK: Turns of the loop
 
-  private func watchSocket() {
-    guard let number = client.socket else { return report([.lost("the connection has ended")]) }
+  private var socket: Socket? {
+    switch stage {
+    case .connecting(let socket, _, _), .connected(let socket), .open(let socket, _, _): socket
+    case .resolving, .closed: nil
+    }
+  }
+
+  private func connect(to addresses: ArraySlice<String>) {
+    guard let address = addresses.first else {
+      return end(BrokerError.unknownName.described(identity.address))
+    }
+    let others = addresses.dropFirst()
+    do throws(BrokerError) {
+      let client = try Mosquitto(identity, tls)
+      try client.connect(to: address)
+      let watch = try watch(client)
+      let late =
+        others.isEmpty
+        ? nil
+        : loop.schedule(after: Self.addressTime) { [weak self] in self?.connect(to: others) }
+      stage = .connecting(Socket(client: client, watch: watch), others: others, late: late)
+      lastSent = loop.now
+    } catch {
+      failed(error, others)
+    }
+  }
+
+  /// An address can't be reached; another one perhaps can.
+  private func failed(_ error: BrokerError, _ others: ArraySlice<String>) {
+    if case .errno = error, !others.isEmpty {
+      close()
+      return connect(to: others)
+    }
+    if case .unusable(let why) = error { return close(and: .refused(why)) }
+    end(error.described(identity.address))
+  }
+
+  private func watch(_ client: Mosquitto) throws(BrokerError) -> Watch {
+    guard let number = client.socket else { throw .closed }
     do throws(SystemError) {
-      watch = try loop.watch(number: number, for: [.readable, .writable]) { [unowned self] in
+      return try loop.watch(number: number, for: [.readable, .writable]) { [unowned self] in
         turn($0)
       }
-      updateWatch()
     } catch {
-      report([.lost("\(error)")])
+      throw .ended("\(error)")
     }
   }
 
   private func turn(_ ready: Readiness) {
-    if limits == nil, !ready.isDisjoint(with: [.failed, .hungUp]), let number = client.socket,
-      let failure = SocketError.pending(on: number)
-    {
-      return end(BrokerError.errno(failure).described(identity.address))
+    guard let socket else { return }
+    if case .connecting(_, let others, let late) = stage {
+      if let late { loop.cancel(late) }
+      stage = .connecting(socket, others: others, late: nil)
+      if let number = socket.client.socket, let failure = SocketError.pending(on: number) {
+        return failed(.errno(failure), others)
+      }
+      stage = .connected(socket)
     }
-    lastTraffic = loop.now
     var failure: BrokerError?
     // Reading drives the TLS handshake, in both directions.
-    if ready != .writable || limits == nil { failure = client.read() }
-    if failure == nil, ready.contains(.writable), client.socket != nil { failure = client.write() }
+    var reads = ready != .writable
+    if case .connected = stage { reads = true }
+    if reads { failure = socket.client.read() }
+    if failure == nil, ready.contains(.writable), socket.client.socket != nil {
+      failure = socket.client.write()
+    }
     afterTurn(failure)
   }
 
   /// Delivers the inputs, and the end if there was one.
   private func afterTurn(_ failure: BrokerError? = nil) {
-    let inputs = client.takeInputs()
-    for case .accepted(let limits) in inputs {
-      self.limits = limits
-      keepAliveTimer = keepAliveTimer ?? scheduleKeepAlive(limits.keepAlive)
+    guard let client = socket?.client else { return }
+    for input in client.takeInputs() {
+      // A handler may close the connection.
+      guard let socket else { return }
+      if case .accepted(let limits) = input {
+        stage = .open(socket, limits, keepAlive: scheduleKeepAlive(limits.keepAlive))
+      }
+      onInput(input)
     }
-    report(inputs)
-    guard client.isOpen else { return }
+    guard let socket else { return }
     switch failure {
     case .closed?: return close(and: .closed)
     case let failure?: return end(failure.described(identity.address))
     case nil: break
     }
-    guard client.socket != nil else { return close(and: .closed) }
-    updateWatch()
-  }
-
-  private func report(_ inputs: [Input]) {
-    // A handler may close the connection.
-    for input in inputs where client.isOpen { onInput(input) }
+    guard socket.client.socket != nil else { return close(and: .closed) }
+    updateWatch(of: socket)
   }
 
   private func end(_ why: String) { close(and: .lost(why)) }
@@ -211,29 +264,35 @@ public final class BrokerConnection {
     onInput(tell)
   }
 
-  private func updateWatch() {
-    watch?.modify(for: client.wantsWrite ? [.readable, .writable] : .readable)
+  private func hasSent(on socket: Socket) {
+    lastSent = loop.now
+    updateWatch(of: socket)
+  }
+
+  private func updateWatch(of socket: Socket) {
+    socket.watch.modify(for: socket.client.wantsWrite ? [.readable, .writable] : .readable)
   }
 
   // MARK: Keep alive
 
-  /// The library checks the time only when it is called. A call is needed after a keep-alive time without traffic.
+  /// The library checks the time only when it is called. It has to send something after a keep-alive time without
+  /// anything sent, whatever it receives.
   private func scheduleKeepAlive(_ seconds: Int) -> TimerID {
     // The library counts whole seconds, so a call may be too early. A broker waits 1.5 times the keep-alive time.
     let time = Duration.seconds(seconds >= 10 ? seconds + 1 : max(1, seconds / 2))
-    return loop.schedule(at: lastTraffic + time) { [weak self] in
+    return loop.schedule(at: lastSent + time) { [weak self] in
       self?.keepAliveDue(seconds, after: time)
     }
   }
 
   private func keepAliveDue(_ seconds: Int, after time: Duration) {
-    keepAliveTimer = nil
+    guard case .open(let socket, let limits, _) = stage else { return }
     var failure: BrokerError?
-    if seconds > 0, loop.now - lastTraffic >= time {
-      failure = client.checkKeepAlive()
-      lastTraffic = loop.now
+    if seconds > 0, loop.now - lastSent >= time {
+      failure = socket.client.checkKeepAlive()
+      lastSent = loop.now
     }
+    stage = .open(socket, limits, keepAlive: scheduleKeepAlive(seconds))
     afterTurn(failure)
-    if client.isOpen { keepAliveTimer = scheduleKeepAlive(seconds) }
   }
 }

@@ -36,7 +36,7 @@ public enum BrokerError: Error, Hashable, Sendable {
     case .tcp(let host, _), .tls(let host, _):
       let hint =
         host.hasSuffix(".local")
-        ? "names in .local can't be resolved here: use the address, or add a line to /etc/hosts"
+        ? "names in .local need libnss-mdns and avahi-daemon, or systemd-resolved; or use the address"
         : "see url in [mqtt], and /etc/resolv.conf"
       return "“\(host)” can't be resolved; \(hint)"
     case .unix(let path): return "\(path) is not a socket"

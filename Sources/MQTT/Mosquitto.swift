@@ -6,9 +6,8 @@ import Glibc
 /// A libmosquitto client (libmosquitto(3)) driven by an external loop. The library calls back only during calls to it;
 /// the results are kept for `takeInputs`.
 final class Mosquitto {
-  private var handle: OpaquePointer?
-  /// What the broker knows this client as.
-  private let name: String
+  private let handle: OpaquePointer
+  private let identity: BrokerIdentity
   private var inputs: [BrokerConnection.Input] = []
   /// Whether the broker has sent CONNACK.
   private var hasResponded = false
@@ -17,47 +16,47 @@ final class Mosquitto {
   /// The last TLS error.
   private var tlsFailure: String?
 
+  /// In seconds: how long the broker keeps the session and delays the will after the link is lost, so a short
+  /// interruption goes unnoticed.
+  private static let (sessionExpiry, willDelay): (UInt32, UInt32) = (60, 10)
+  private static let keepAlive: Int32 = 30
+  /// The longest packet to accept, in bytes.
+  private static let packetSize: UInt32 = 16_384
+  /// The same for a client that sends requests to boards: a list is longer.
+  private static let longestResponse: UInt32 = 1 << 20
+
   private static let isReady = mosquitto_lib_init() == MOSQ_ERR_SUCCESS.rawValue
 
-  init(_ identity: BrokerIdentity) throws(BrokerError) {
-    name = identity.name
-    guard Self.isReady else { throw .unusable("libmosquitto can't be initialised") }
-    handle = mosquitto_new(identity.clientID, identity.will == nil, nil)
-    guard let handle else { throw .unusable("no memory for a connection") }
+  /// - Parameter tls: nil: without TLS.
+  init(_ identity: BrokerIdentity, _ tls: TLSContext?) throws(BrokerError) {
+    guard Self.isReady, let handle = mosquitto_new(identity.clientID, identity.will == nil, nil)
+    else { throw .unusable("libmosquitto can't be initialised") }
+    self.handle = handle
+    self.identity = identity
     mosquitto_user_data_set(handle, Unmanaged.passUnretained(self).toOpaque())
     let window = Int32(Outbox.widestWindow)
     mosquitto_int_option(handle, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5)
     mosquitto_int_option(handle, MOSQ_OPT_RECEIVE_MAXIMUM, window)
     mosquitto_int_option(handle, MOSQ_OPT_SEND_MAXIMUM, window)
     mosquitto_int_option(handle, MOSQ_OPT_TCP_NODELAY, 1)
-    setCallbacks(handle)
-  }
-
-  deinit { close() }
-
-  // MARK: Before the connection
-
-  func authenticate(user: String?, password: String?) throws(BrokerError) {
-    guard let user else { return }
-    try check(mosquitto_username_pw_set(handle, user, password), "the user name")
-  }
-
-  func useTLS(authorities: String, certificate: String?, key: String?) throws(BrokerError) {
-    for file in [authorities, certificate, key].compactMap({ $0 }) where access(file, R_OK) != 0 {
-      throw .unusable("\(file) can't be read: \(String(cString: strerror(errno)))")
+    if let tls {
+      mosquitto_void_option(handle, MOSQ_OPT_SSL_CTX, UnsafeMutableRawPointer(tls.context))
+      mosquitto_int_option(handle, MOSQ_OPT_SSL_CTX_WITH_DEFAULTS, 0)
     }
-    // A key with a password would prompt for it on the terminal.
-    let isFolder = access("\(authorities)/.", F_OK) == 0
-    let result = mosquitto_tls_set(
-      handle, isFolder ? nil : authorities, isFolder ? authorities : nil, certificate, key
-    ) { _, _, _, _ in 0 }
-    try check(result, "the certificate files")
+    if let user = identity.user {
+      try check(mosquitto_username_pw_set(handle, user, identity.password), "the user name")
+    }
+    try setWill()
+    setCallbacks()
   }
 
-  func setWill(_ identity: BrokerIdentity, delay: UInt32) throws(BrokerError) {
+  deinit { mosquitto_destroy(handle) }
+
+  private func setWill() throws(BrokerError) {
     guard let will = identity.will else { return }
     var properties: OpaquePointer?
-    mosquitto_property_add_int32(&properties, Int32(MQTT_PROP_WILL_DELAY_INTERVAL.rawValue), delay)
+    mosquitto_property_add_int32(
+      &properties, Int32(MQTT_PROP_WILL_DELAY_INTERVAL.rawValue), Self.willDelay)
     let result = will.payload.withUnsafeBytes {
       mosquitto_will_set_v5(
         handle, will.topic, Int32(clamping: $0.count), $0.baseAddress, Int32(identity.willQuality),
@@ -74,54 +73,46 @@ final class Mosquitto {
 
   // MARK: The connection
 
-  var isOpen: Bool { handle != nil }
-
   /// The socket; nil after it was closed.
   var socket: Int32? {
-    guard let handle else { return nil }
     let number = mosquitto_socket(handle)
     return number >= 0 ? number : nil
   }
 
-  var wantsWrite: Bool { handle.map { mosquitto_want_write($0) } ?? false }
+  var wantsWrite: Bool { mosquitto_want_write(handle) }
 
-  /// Resolves the name, starts to connect, and queues CONNECT.
-  func connect(
-    to address: BrokerAddress, keepAlive: Int32, sessionExpiry: UInt32, packetSize: UInt32
-  ) -> BrokerError? {
-    guard let handle else { return .unusable("the connection was closed") }
+  /// Starts to connect, and queues CONNECT.
+  ///
+  /// - Parameter address: an IP address, or the path of a socket.
+  func connect(to address: String) throws(BrokerError) {
     var properties: OpaquePointer?
+    let isBoard = identity.will != nil
     mosquitto_property_add_int32(
-      &properties, Int32(MQTT_PROP_SESSION_EXPIRY_INTERVAL.rawValue), sessionExpiry)
+      &properties, Int32(MQTT_PROP_SESSION_EXPIRY_INTERVAL.rawValue),
+      isBoard ? Self.sessionExpiry : 0)
     mosquitto_property_add_int32(
-      &properties, Int32(MQTT_PROP_MAXIMUM_PACKET_SIZE.rawValue), packetSize)
+      &properties, Int32(MQTT_PROP_MAXIMUM_PACKET_SIZE.rawValue),
+      isBoard ? Self.packetSize : Self.longestResponse)
     defer { mosquitto_property_free_all(&properties) }
     // The library has a blocking connect with properties, and a non-blocking one without. The first stores the
-    // properties before it fails because the host is empty.
-    mosquitto_connect_bind_v5(handle, "", 0, keepAlive, nil, properties)
-    let result =
-      switch address {
-      case .tcp(let host, let port), .tls(let host, let port):
-        mosquitto_connect_bind_async(handle, host, Int32(port), keepAlive, nil)
-      case .unix(let path): mosquitto_connect_bind_async(handle, path, 0, keepAlive, nil)
+    // properties before it fails because no socket has an empty path.
+    mosquitto_connect_bind_v5(handle, "", 0, Self.keepAlive, nil, properties)
+    let port: UInt16 =
+      switch identity.address {
+      case .tcp(_, let port), .tls(_, let port): port
+      case .unix: 0
       }
-    return failure(result)
+    let result = mosquitto_connect_bind_async(handle, address, Int32(port), Self.keepAlive, nil)
+    if let failure = failure(result) { throw failure }
   }
 
-  func read() -> BrokerError? { handle.flatMap { failure(mosquitto_loop_read($0, 1)) } }
+  func read() -> BrokerError? { failure(mosquitto_loop_read(handle, 1)) }
 
-  func write() -> BrokerError? { handle.flatMap { failure(mosquitto_loop_write($0, 16)) } }
+  func write() -> BrokerError? { failure(mosquitto_loop_write(handle, 16)) }
 
-  func checkKeepAlive() -> BrokerError? { handle.flatMap { failure(mosquitto_loop_misc($0)) } }
+  func checkKeepAlive() -> BrokerError? { failure(mosquitto_loop_misc(handle)) }
 
-  func disconnect() {
-    if let handle { mosquitto_disconnect_v5(handle, 0, nil) }
-  }
-
-  func close() {
-    if let handle { mosquitto_destroy(handle) }
-    handle = nil
-  }
+  func disconnect() { mosquitto_disconnect_v5(handle, 0, nil) }
 
   /// The inputs since the last call.
   func takeInputs() -> [BrokerConnection.Input] {
@@ -133,42 +124,36 @@ final class Mosquitto {
     let number = errno
     switch mosq_err_t(result) {
     case MOSQ_ERR_SUCCESS, MOSQ_ERR_CONN_PENDING: return nil
-    case MOSQ_ERR_EAI: return .unknownName
     case MOSQ_ERR_ERRNO: return tlsFailure.map { .tls($0) } ?? .errno(number)
     case MOSQ_ERR_TLS, MOSQ_ERR_TLS_HANDSHAKE:
-      return .tls(tlsFailure ?? certificateFault ?? "the handshake failed")
+      guard let why = tlsFailure ?? certificateFault else { return .errno(number) }
+      return .tls(why)
     case MOSQ_ERR_KEEPALIVE: return .silent
     case MOSQ_ERR_CONN_LOST: return .closed
     // A broker that only speaks MQTT 3 sends a CONNACK without properties.
     case MOSQ_ERR_MALFORMED_PACKET, MOSQ_ERR_PROTOCOL:
-      return hasResponded ? .ended(String(cString: mosquitto_strerror(result))) : .notMQTT5
+      return hasResponded ? .ended("the broker sent a malformed packet") : .notMQTT5
     default: return .ended(String(cString: mosquitto_strerror(result)))
     }
   }
 
-  /// Records why TLS failed. The library reports it first while the connection can still tell what is wrong with the
-  /// certificate, and then again with another text.
-  private func tlsFailed(_ text: String) {
-    guard tlsFailure == nil else { return }
-    let isOtherName = strstr(text, "host name verification failed") != nil
-    tlsFailure =
-      isOtherName
-      ? "its certificate is for a different host name than url has" : certificateFault ?? text
-  }
-
   /// Why the broker's certificate was rejected; nil if it is valid.
   private var certificateFault: String? {
-    guard let ssl = handle.flatMap({ mosquitto_ssl_get($0) }) else { return nil }
+    guard let ssl = mosquitto_ssl_get(handle) else { return nil }
     let result = SSL_get_verify_result(OpaquePointer(ssl))
-    guard result != Int(X509_V_OK) else { return nil }
-    return
-      "its certificate is not trusted: \(String(cString: X509_verify_cert_error_string(result)))"
+    switch Int32(result) {
+    case X509_V_OK: return nil
+    case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH:
+      return "its certificate is for a different host name than url has"
+    default:
+      return
+        "its certificate is not trusted: \(String(cString: X509_verify_cert_error_string(result)))"
+    }
   }
 
   // MARK: Messages
 
   func publish(_ publication: Publication, quality: Int32) -> BrokerConnection.Sent {
-    guard let handle else { return .failed }
     var properties: OpaquePointer?
     defer { mosquitto_property_free_all(&properties) }
     var isRetained = false
@@ -201,9 +186,13 @@ final class Mosquitto {
   }
 
   func subscribe(_ filter: String, noLocal: Bool) {
-    guard let handle else { return }
-    let options =
-      MQTT_SUB_OPT_RETAIN_AS_PUBLISHED.rawValue | (noLocal ? MQTT_SUB_OPT_NO_LOCAL.rawValue : 0)
+    var options = noLocal ? MQTT_SUB_OPT_NO_LOCAL.rawValue : 0
+    // A board gets nothing that was retained before, and learns what is retained from now on. To another client, only what
+    // was retained before is marked so.
+    if identity.will != nil {
+      options |= MQTT_SUB_OPT_RETAIN_AS_PUBLISHED.rawValue
+      options |= MQTT_SUB_OPT_SEND_RETAIN_NEVER.rawValue
+    }
     var number: Int32 = 0
     mosquitto_subscribe_v5(handle, &number, filter, 0, Int32(options), nil)
     subscriptions[number] = filter
@@ -215,7 +204,7 @@ final class Mosquitto {
     object.map { Unmanaged<Mosquitto>.fromOpaque($0).takeUnretainedValue() }
   }
 
-  private func setCallbacks(_ handle: OpaquePointer) {
+  private func setCallbacks() {
     mosquitto_connect_v5_callback_set(handle) { _, object, code, _, properties in
       Mosquitto.of(object)?.connected(UInt8(truncatingIfNeeded: code), properties)
     }
@@ -237,8 +226,10 @@ final class Mosquitto {
       Mosquitto.of(object)?.subscribed(number, codes.first { $0 >= 0x80 })
     }
     mosquitto_log_callback_set(handle) { _, object, level, text in
-      guard let text, level == MOSQ_LOG_ERR else { return }
-      Mosquitto.of(object)?.tlsFailed(String(cString: text))
+      // The library reports it first while the connection can still tell what is wrong with the certificate, and then
+      // again with another text.
+      guard let text, level == MOSQ_LOG_ERR, let client = Mosquitto.of(object) else { return }
+      client.tlsFailure = client.tlsFailure ?? client.certificateFault ?? String(cString: text)
     }
   }
 
@@ -279,7 +270,7 @@ final class Mosquitto {
     }
     let remark =
       text(MQTT_PROP_SERVER_REFERENCE, properties) ?? text(MQTT_PROP_REASON_STRING, properties)
-    let why = reason.sentence(attempt, as: name, remark: remark)
+    let why = reason.sentence(attempt, as: identity.name, remark: remark)
     inputs.append(reason.isPersistent ? .refused(why) : .lost(why))
   }
 

@@ -3,5 +3,5 @@
 
 MODULES = """
     cases_state cases_events cases_requests cases_content cases_outage cases_limits cases_security cases_metrics cases_home cases_other
-    cases_fleet
+    cases_fleet cases_names cases_hostile
 """.split()

@@ -18,7 +18,7 @@ from Harness.process import Process
 
 def program(name: str) -> str:
     """The path of one of mosquitto's programs."""
-    found = shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin")
+    found = shutil.which(name)
     if found is None:
         raise Skipped(f"{name} is not installed: scripts/setup --tests")
     return found
