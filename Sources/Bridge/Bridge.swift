@@ -80,8 +80,8 @@ import Wire
     machine = BrokerMachine(now: Loop.shared.now, clientID: plan.identity.clientID) {
       Double.random(in: 0...1)
     }
-    control = DaemonLink(paths: paths, reconnects: true)
-    events = DaemonLink(paths: paths, reconnects: false)
+    control = DaemonLink(paths: paths)
+    events = DaemonLink(paths: paths)
     report.broker = "\(plan.identity.address)"
     report.client = plan.identity.clientID
     report.user = plan.identity.user
@@ -98,9 +98,8 @@ import Wire
     }
     control.onUp = { [unowned self] in daemonCame() }
     control.onDown = { [unowned self] in daemonLeft($0) }
-    events.onUp = { [unowned self] in subscribe() }
-    // It was paused for too long, or the daemon has exited, which `control` reports.
-    events.onDown = { [unowned self] _ in if control.isUp { synchronise() } }
+    events.onUp = { [unowned self] in synchronise() }
+    events.onDown = { [unowned self] in eventsEnded($0) }
     events.onEvent = { [unowned self] in received($0) }
     control.open()
     perform([])
@@ -228,7 +227,7 @@ import Wire
       connection?.subscribe(["\(discovery)/status"], noLocal: false)
     }
     if control.isUp {
-      synchronise()
+      events.open()
     } else {
       publish(mirror.daemonLeft("the daemon is not running"))
     }
@@ -308,13 +307,20 @@ import Wire
   private func daemonCame() {
     toldReport = nil
     tellState()
-    if machine.limits != nil { synchronise() }
+    if machine.limits != nil { events.open() }
   }
 
   private func daemonLeft(_ why: String) {
     say(why)
     events.close()
     publish(desk.daemonLeft() + mirror.daemonLeft(why))
+  }
+
+  /// It was paused for too long, the daemon has too many clients, or it has exited, which `control` reports.
+  private func eventsEnded(_ why: String) {
+    Loop.shared.later { [weak self] in
+      if let self, control.isUp { say("the daemon sends no events: \(why)") }
+    }
   }
 
   /// Requests the daemon's whole state, and then the events since.
@@ -358,7 +364,7 @@ import Wire
         return list(after: next, before + page)
       }
       publish(mirror.list(before + page))
-      events.reopen()
+      subscribe()
     }
   }
 

@@ -2,81 +2,73 @@
 import Arguments
 import Control
 import EventLoop
+import Fleet
 import JSON
 import System
 import Wire
 
 /// A connection to the daemon's control socket: calls with their responses, and events.
 ///
-/// It reports when it is up and when it is down. While it is paused (`isPaused`), it does not read,
-/// and events wait in the daemon.
+/// From `open` to `close` it reconnects after growing pauses. While it is paused (`isPaused`), it does not read, and events
+/// wait in the daemon.
 @LoopActor final class DaemonLink {
-  /// Called when the connection is up, and when it is down, with the reason.
+  /// Called when the connection is up, before the daemon has said whether it serves it.
   var onUp: () -> Void = {}
+  /// Called with the reason when the daemon can't be reached or has ended the connection; once for each reason, until the
+  /// daemon has responded again.
   var onDown: (String) -> Void = { _ in }
   /// Called with each event.
   var onEvent: (JSONObject) -> Void = { _ in }
 
   private enum State {
-    case waiting(TimerID?, attempts: Int)
-    case up(LineSocket)
     case closed
+    case waiting(TimerID, failures: Int)
+    /// `failures`: those before it, which count until the daemon responds.
+    case up(LineSocket, failures: Int)
   }
 
   private let paths: [String]
-  /// Whether to reconnect after the daemon has exited.
-  private let reconnects: Bool
-  private var state = State.waiting(nil, attempts: 0)
+  private var state = State.closed
   private var lastID: Int64 = 0
   private var calls: [Int64: (JSONValue) -> Void] = [:]
-  /// Whether `onDown` was called for the current outage.
-  private var isDownTold = false
+  /// The last reason given to `onDown`; nil once the daemon has responded.
+  private var told: String?
 
-  /// The pauses between attempts, in milliseconds.
-  private static let pauses: [Int64] = [0, 200, 500, 1_000, 2_000, 5_000]
+  /// The daemon is on the same machine, and often back soon.
+  private let pauses = RetryPauses(longest: .seconds(10)) { Double.random(in: 0...1) }
 
-  init(paths: [String], reconnects: Bool) {
-    self.paths = paths
-    self.reconnects = reconnects
-  }
+  init(paths: [String]) { self.paths = paths }
 
   var isUp: Bool { if case .up = state { true } else { false } }
 
   /// Whether reading is paused.
   var isPaused = false {
     didSet {
-      guard isPaused != oldValue, case .up(let socket) = state else { return }
+      guard isPaused != oldValue, case .up(let socket, _) = state else { return }
       socket.onLine = isPaused ? nil : { [weak self] in self?.receive($0) }
     }
   }
 
+  /// Connects, unless it does already.
   func open() {
-    guard case .waiting(nil, let attempts) = state else { return }
-    let pause = Self.pauses[min(attempts, Self.pauses.count - 1)]
-    let timer = Loop.shared.schedule(after: .milliseconds(pause)) { [weak self] in self?.connect() }
-    state = .waiting(timer, attempts: attempts)
-  }
-
-  /// Closes the connection and opens a new one.
-  func reopen() {
-    close()
-    state = .waiting(nil, attempts: 0)
-    open()
+    guard case .closed = state else { return }
+    wait(.zero, failures: 0)
   }
 
   func close() {
     switch state {
-    case .waiting(let timer?, _): Loop.shared.cancel(timer)
-    case .up(let socket): socket.close()
-    case .waiting(nil, _), .closed: break
+    case .waiting(let timer, _): Loop.shared.cancel(timer)
+    case .up(let socket, _): socket.close()
+    case .closed: break
     }
     state = .closed
     calls = [:]
+    told = nil
   }
 
   /// Sends a request; `done` gets the response, and is not called if the connection ends first.
   func call(_ line: (Int64) -> [UInt8], _ done: @escaping (JSONValue) -> Void) {
-    guard case .up(let socket) = state else { return }
+    guard case .up(let socket, _) = state else { return }
     lastID += 1
     calls[lastID] = done
     socket.send(line(lastID))
@@ -90,32 +82,39 @@ import Wire
     call({ RPC.request(method.name, parameters, id: .number(.int($0))) }, done)
   }
 
+  private func wait(_ pause: Duration, failures: Int) {
+    let timer = Loop.shared.schedule(after: pause) { [weak self] in self?.connect() }
+    state = .waiting(timer, failures: failures)
+  }
+
   private func connect() {
-    guard case .waiting(_, let attempts) = state else { return }
+    guard case .waiting(_, let failures) = state else { return }
     do throws(Failure) {
       let socket = try LineSocket.connect(toFirstOf: paths)
-      state = .up(socket)
-      isDownTold = false
+      state = .up(socket, failures: failures)
       socket.onOverlong = { [weak self] in self?.ended("it sent an overlong line") }
-      socket.onClose = { [weak self] _ in self?.ended("the daemon has exited") }
+      socket.onClose = { [weak self] in
+        self?.ended($0 == .ended ? "the daemon has exited" : "the daemon has ended the connection")
+      }
       if !isPaused { socket.onLine = { [weak self] in self?.receive($0) } }
       onUp()
     } catch {
-      state = reconnects ? .waiting(nil, attempts: attempts + 1) : .closed
-      if !isDownTold { onDown(error.sentence) }
-      isDownTold = true
-      open()
+      failed(error.sentence, before: failures)
     }
   }
 
   private func ended(_ why: String) {
-    guard case .up(let socket) = state else { return }
+    guard case .up(let socket, let failures) = state else { return }
     socket.close()
-    state = reconnects ? .waiting(nil, attempts: 0) : .closed
+    failed(why, before: failures)
+  }
+
+  private func failed(_ why: String, before: Int) {
     calls = [:]
-    isDownTold = true
+    wait(pauses.pause(after: before + 1), failures: before + 1)
+    guard told != why else { return }
+    told = why
     onDown(why)
-    open()
   }
 
   private func receive(_ line: [UInt8]) {
@@ -128,6 +127,8 @@ import Wire
     guard let id = response["id"]?.int, let done = calls.removeValue(forKey: id) else {
       return ended(response["error"]?["message"]?.string ?? "unexpected response")
     }
+    if case .up(let socket, 1...) = state { state = .up(socket, failures: 0) }
+    told = nil
     done(response)
   }
 }

@@ -15,8 +15,9 @@ public struct BrokerMachine: Sendable {
     case waiting(until: Instant, failures: Int, why: String?)
     /// The name is looked up, the connection opened, and CONNECT sent.
     case connecting(deadline: Instant, failures: Int, why: String?)
-    /// `acknowledgement`: the deadline for the broker's next acknowledgement; nil if none is due.
-    case connected(BrokerLimits, since: Instant, acknowledgement: Instant?)
+    /// `failures`: those before it, which count until it has lasted. `acknowledgement`: the deadline for the broker's next
+    /// acknowledgement; nil if none is due.
+    case connected(BrokerLimits, since: Instant, failures: Int, acknowledgement: Instant?)
     /// DISCONNECT was sent.
     case leaving(deadline: Instant)
     /// The broker has refused.
@@ -39,8 +40,7 @@ public struct BrokerMachine: Sendable {
   /// The number of consecutive takeovers by another client, real or suspected.
   private var takeovers = 0
   private let clientID: String
-  /// Random jitter from 0 to 1, so the boards of a site do not all connect at once.
-  private let jitter: @Sendable () -> Double
+  private let pauses: RetryPauses
 
   /// How long the broker has for CONNACK.
   static let connectTime = Duration.seconds(20)
@@ -48,8 +48,6 @@ public struct BrokerMachine: Sendable {
   static let acknowledgementTime = Duration.seconds(30)
   /// How long sending DISCONNECT may take.
   static let leavingTime = Duration.seconds(2)
-  /// The longest pause between attempts.
-  static let longestPause = Duration.seconds(60)
   /// The pause after a refusal.
   static let refusalPause = Duration.seconds(300)
   /// The number of consecutive takeovers after which this side backs off.
@@ -65,7 +63,7 @@ public struct BrokerMachine: Sendable {
   public init(now: Instant, clientID: String, jitter: @escaping @Sendable () -> Double) {
     self.clientID = clientID
     state = .waiting(until: now, failures: 0, why: nil)
-    self.jitter = jitter
+    pauses = RetryPauses(longest: .seconds(60), jitter: jitter)
   }
 
   /// When to call `timeUp`; nil: not at all.
@@ -73,14 +71,14 @@ public struct BrokerMachine: Sendable {
     switch state {
     case .waiting(let until, _, _), .refused(_, let until): until
     case .connecting(let deadline, _, _), .leaving(let deadline): deadline
-    case .connected(_, _, let acknowledgement): acknowledgement
+    case .connected(_, _, _, let acknowledgement): acknowledgement
     case .gone: nil
     }
   }
 
   /// The limits of the connection; nil if there is none.
   public var limits: BrokerLimits? {
-    if case .connected(let limits, _, _) = state { limits } else { nil }
+    if case .connected(let limits, _, _, _) = state { limits } else { nil }
   }
 
   /// Why there is no connection, in words; nil if there is one, or there was no attempt yet.
@@ -118,8 +116,8 @@ public struct BrokerMachine: Sendable {
 
   /// The broker has accepted the connection.
   public mutating func accepted(_ limits: BrokerLimits, now: Instant) -> [Action] {
-    guard case .connecting = state else { return [] }
-    state = .connected(limits, since: now, acknowledgement: nil)
+    guard case .connecting(_, let failures, _) = state else { return [] }
+    state = .connected(limits, since: now, failures: failures, acknowledgement: nil)
     return []
   }
 
@@ -153,7 +151,7 @@ public struct BrokerMachine: Sendable {
   /// is taken over.
   public mutating func closed(now: Instant) -> [Action] {
     let why = "the broker closed the connection"
-    guard case .connected(_, let since, _) = state, now - since < Self.suspiciousTime else {
+    guard case .connected(_, let since, _, _) = state, now - since < Self.suspiciousTime else {
       return lost(why, now: now)
     }
     takeovers += 1
@@ -174,16 +172,16 @@ public struct BrokerMachine: Sendable {
     case .connecting(_, let before, let known):
       failures = before + 1
       isNews = known != why
-    case .connected(_, let since, _):
+    case .connected(_, let since, let before, _):
       let wasGood = now - since >= Self.goodTime
       if wasGood { takeovers = 0 }
-      failures = wasGood ? 1 : 2
+      failures = wasGood ? 1 : before + 1
     case .leaving:
       state = .gone
       return [.finish]
     case .waiting, .refused, .gone: return []
     }
-    state = .waiting(until: now + pause(after: failures), failures: failures, why: why)
+    state = .waiting(until: now + pauses.pause(after: failures), failures: failures, why: why)
     return isNews ? [.say(why)] : []
   }
 
@@ -191,14 +189,14 @@ public struct BrokerMachine: Sendable {
   ///
   /// - Parameter hasMoved: whether it has just acknowledged something.
   public mutating func awaits(_ isAwaiting: Bool, hasMoved: Bool = false, now: Instant) {
-    guard case .connected(let limits, let since, let deadline) = state else { return }
+    guard case .connected(let limits, let since, let failures, let deadline) = state else { return }
     let next: Instant? =
       !isAwaiting
       ? nil
       : hasMoved
         ? now + Self.acknowledgementTime
         : deadline ?? now + Self.acknowledgementTime
-    state = .connected(limits, since: since, acknowledgement: next)
+    state = .connected(limits, since: since, failures: failures, acknowledgement: next)
   }
 
   /// The program is exiting.
@@ -215,13 +213,6 @@ public struct BrokerMachine: Sendable {
       return [.finish]
     case .leaving, .gone: return []
     }
-  }
-
-  /// 1, 2, 4 … 60 s, each with up to half of it more or less.
-  private func pause(after failures: Int) -> Duration {
-    let seconds = min(1 << min(max(failures - 1, 0), 6), 60)
-    let spread = 0.5 + jitter()
-    return min(.milliseconds(Int64(Double(seconds) * spread * 1_000)), Self.longestPause)
   }
 }
 

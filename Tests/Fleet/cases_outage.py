@@ -7,9 +7,11 @@ import asyncio
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 from Harness.ancs import Notification
 from Harness.case import Skipped, case, check, eventually
+from Harness.control import ControlClient
 
 from .cases_events import EVENTS, uids
 from .testbed import PHONE, Testbed
@@ -341,3 +343,41 @@ async def leaves(bed: Testbed) -> None:
     other = await bed.bridge(daemon, silent.url)
     await silent.connected()
     await other.stop(signal.SIGINT, within=5)
+
+
+@case("mqtt-daemon-full", seconds=120)
+async def daemon_full(bed: Testbed) -> None:
+    """With as many other clients as the daemon serves, or one less, the bridge neither spins nor fills its log, and says why
+    it publishes nothing; once they leave, it publishes."""
+    broker = await bed.mosquitto()
+    daemon, phone, bridge = await bed.board(broker)
+    watcher = await bed.online(broker)
+    await bridge.kill()
+    others = [await ControlClient.connect(daemon.socket) for _ in range(63)]
+    start = len(bridge.log)
+    await bridge.start()
+
+    async def costs(words: str) -> None:
+        """The bridge's CPU time and log in 8 s, once it has said these words."""
+        await eventually(lambda: words in bridge.log[start:], f"{words} is missing from the log: {bridge.log[start:]}", 10)
+        before, lines = processor_time(bridge.pid), len(bridge.log.splitlines())
+        await asyncio.sleep(8)
+        spent, said = processor_time(bridge.pid) - before, len(bridge.log.splitlines()) - lines
+        check(spent < 0.2 and said <= 2, f"{words}: in 8 s it took {spent:.2f} s of the processor and wrote {said} lines")
+
+    await costs("the daemon sends no events: 64 clients are connected already")
+    await bridge.kill()
+    others.append(await ControlClient.connect(daemon.socket))
+    start = len(bridge.log)
+    await bridge.start()
+    await costs("connected to mqtt")
+    for other in others:
+        other.close()
+    phone.ancs.post(Notification(7))
+    await watcher.message(EVENTS, uid=7, within=25)
+
+
+def processor_time(pid: int) -> float:
+    """The CPU time of a process so far, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

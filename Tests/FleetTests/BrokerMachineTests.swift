@@ -35,6 +35,21 @@ import Wire
     #expect(machine.trouble == "no broker listens")
   }
 
+  @Test("A broker that ends each connection is tried later each time, until a connection lasts")
+  func accepting() throws {
+    var machine = machine()
+    var (now, pauses) = (start, [Double]())
+    for lasting: Int64 in [1, 1, 1, 1, 60, 1] {
+      #expect(machine.timeUp(now: now) == [.connect])
+      _ = machine.accepted(BrokerLimits(), now: now)
+      _ = machine.lost("it is shutting down", now: now + .seconds(lasting))
+      let next = try #require(machine.deadline)
+      pauses.append((next - now).inSeconds - Double(lasting))
+      now = next
+    }
+    #expect(pauses == [1, 2, 4, 8, 1, 2])
+  }
+
   @Test("A connection times out if the broker does not acknowledge CONNECT within 20 s")
   func silentConnect() {
     var machine = machine()
