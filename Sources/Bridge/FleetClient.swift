@@ -25,7 +25,7 @@ import Wire
     case signal(Signal)
   }
 
-  /// The silence after which all retained messages have arrived; and the timeout for CONNACK.
+  /// The time without a retained message after which all have arrived; and the timeout for CONNACK and for all of them.
   private static let quietTime = Duration.milliseconds(500)
   private static let connectTime = Duration.seconds(20)
   /// Changes within this time are printed together.
@@ -95,13 +95,17 @@ import Wire
       case .quiet?: return nil
       case .broker(.subscribed)?: timer = timer ?? after(Self.quietTime)
       case .broker(let input)?:
-        if try take(input), let running = timer {
+        // What boards publish meanwhile does not count.
+        var isRetained = false
+        if case .message(let message) = input { isRetained = message.isRetained }
+        if try take(input), isRetained, let running = timer {
           Loop.shared.cancel(running)
           timer = after(Self.quietTime)
         }
       case .signal(let signal)?: return ExitStatus(signal: signal.rawValue)
       case .late?:
         if timer == nil { throw failure("\(plan.identity.address) does not answer") }
+        return nil
       case nil: return .software
       }
     }

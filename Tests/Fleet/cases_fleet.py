@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import signal
 from typing import Any
 
@@ -205,3 +207,40 @@ async def far(bed: Testbed) -> None:
     relay.delay = 0.5
     boards = (await fleet(bed, relay, "--json")).expect(0).objects
     check([board["board"] for board in boards] == ["kitchen"] and len(boards[0]["phones"]) == 1, f"there is {boards}")
+
+
+@case("fleet-busy")
+async def busy(bed: Testbed) -> None:
+    """Boards that change all the time are printed all the same."""
+    broker = await bed.mosquitto()
+    await bed.board(broker)
+    watcher = await bed.online(broker)
+    count = 0
+
+    async def change() -> None:
+        nonlocal count
+        while True:
+            count += 1
+            watcher.publish("ancsd/attic/board", json.dumps({"adapters": count}).encode(), retain=True)
+            await asyncio.sleep(0.1)
+
+    changing = asyncio.create_task(change())
+    shown = (await fleet(bed, broker, within=10)).expect(0)
+    changing.cancel()
+    check("kitchen" in shown.out, f"the boards are {shown.out}")
+
+
+@case("fleet-watch-pings")
+async def watch_pings(bed: Testbed) -> None:
+    """--watch pings the broker in time, however much it receives."""
+    broker = await bed.scripted(ServerKeepAlive=2)
+    watching = await bed.start(Lines([bed.binary, "fleet", "--watch", "--json", "--url", broker.url], bed.out / "watching"))
+    await broker.connected()
+    await asyncio.sleep(0.5)
+    for number in range(40):
+        broker.send("ancsd/kitchen/board", json.dumps({"adapters": number}).encode())
+        await asyncio.sleep(0.1)
+    # It pings each second, half of the time that it was given.
+    check(broker.pings >= 3, f"it has sent {broker.pings} pings in 4 s")
+    check(watching.running, f"it has ended: {watching.log}")
+    await watching.stop(signal.SIGINT)
