@@ -11,6 +11,8 @@ struct BridgeOptions: Sendable {
   var socket: String?
   /// The directory for the names of phones and the retained topics; nil: the default.
   var stateDirectory: String?
+  /// Only whether it could start.
+  var checks = false
 }
 
 extension Command {
@@ -21,10 +23,14 @@ extension Command {
     notes: [
       "Its settings are in [mqtt] of the settings files, which “ancsd config check” checks. On SIGHUP it reads "
         + "them again.",
-      "Exit status: 130 (SIGINT), 143 (SIGTERM), 78 for wrong settings, 66 if a file can't be read.",
+      "Exit status: 130 (SIGINT), 143 (SIGTERM), 78 for wrong settings, 66 if a file can't be read, 77 if others can read a secret.",
     ]
   ) { options throws(Failure) in
-    Console().onLoop { () async throws(Failure) in try await run(options) }
+    guard !options.checks else {
+      _ = try BridgePlan(file: options.config)
+      return .done
+    }
+    return Console().onLoop { () async throws(Failure) in try await run(options) }
   }
 
   /// Runs one bridge after another: SIGHUP starts the next one with the reloaded settings.
@@ -88,6 +94,9 @@ extension Command {
 extension Grammar<BridgeOptions> {
   fileprivate static let bridge = Grammar([
     .config(of: "the settings file", set: { $0.config = $1 }),
+    .flag(
+      "--check", help: "check the settings and the files that they name, and exit",
+      set: { $0.checks = true }),
     .socket(set: { $0.socket = $1 }),
     .stateDirectory(
       for: "the phones' names and the retained topics",

@@ -56,13 +56,16 @@ async def bridge(bed: Testbed) -> None:
     await bed.install_bridge(2)
     await bed.until_state("active/running", "ancsd-mqtt")
     check(int(await bed.property("MainPID", "ancsd-mqtt")) != before, "after an upgrade the former version runs on")
-    FILE.write_text("[mqtt]\nurl = 5\n")
-    await bed.inside("systemctl", "restart", "ancsd-mqtt", status=None)
-    await bed.until_state("failed/failed", "ancsd-mqtt")
-    status = await bed.property("ExecMainStatus", "ancsd-mqtt")
-    check(status == "78", f"with wrong settings it ended with {status}")
-    await asyncio.sleep(6)
-    check(await bed.property("NRestarts", "ancsd-mqtt") == "0", "wrong settings were tried again")
+    # Wrong settings, and a secret that everybody may read.
+    for settings, expected in [("[mqtt]\nurl = 5\n", "78"),
+                               (SETTINGS.format(url=broker.url, board="attic") + 'dedupe-key-file = "/etc/hostname"\n', "77")]:
+        FILE.write_text(settings)
+        await bed.inside("systemctl", "restart", "ancsd-mqtt", status=None)
+        await bed.until_state("failed/failed", "ancsd-mqtt")
+        status = await bed.property("ExecMainStatus", "ancsd-mqtt")
+        check(status == expected, f"with {settings} it ended with {status}")
+        await asyncio.sleep(6)
+        check(await bed.property("NRestarts", "ancsd-mqtt") == "0", f"after {expected} it was restarted")
 
     await bed.inside("dpkg", "--purge", "ancsd-mqtt")
     left = [path for path in (DEBIAN / "var/lib/ancsd-mqtt", DEBIAN / "run/ancsd-mqtt", FILE) if path.exists()]
