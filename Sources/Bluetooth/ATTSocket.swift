@@ -333,8 +333,8 @@ public final class ATTListener {
       try Syscall.listen(socket.raw, backlog: 8)
       return try Acceptor(owning: socket, loop: loop)
     }
-    acceptor.onError = { [unowned self] in onError?(BluetoothError($0)) }
-    acceptor.onConnection = { [unowned self] connection throws(SystemError) in
+    acceptor.onError = { [weak self] in self?.onError?(BluetoothError($0)) }
+    acceptor.onConnection = { [weak self] connection throws(SystemError) in
       guard let peer = (try? Syscall.peerAddress(connection.raw)).flatMap(L2CAPAddress.init),
         let local = (try? Syscall.localAddress(connection.raw)).flatMap(L2CAPAddress.init)
       else {
@@ -342,7 +342,7 @@ public final class ATTListener {
         SilentLink.abandon(connection)
         throw SystemError("accept", .notConnected)
       }
-      onConnection?(ATTSocket(connection, peer: peer.device, local: local.device, loop))
+      self?.onConnection?(ATTSocket(connection, peer: peer.device, local: local.device, loop))
     }
   }
 

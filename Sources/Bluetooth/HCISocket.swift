@@ -30,8 +30,8 @@ public final class RawHCISocket {
       try Syscall.setOption(descriptor.raw, SOL_HCI, HCI_FILTER, filter)
     }
     packets = PacketSocket(owning: descriptor, loop: loop)
-    packets.onPacket = { [unowned self] packet in
-      if let event = try? HCIEvent(decoding: Array(packet)) { onEvent?(event) }
+    packets.onPacket = { [weak self] packet in
+      if let event = try? HCIEvent(decoding: Array(packet)) { self?.onEvent?(event) }
     }
   }
 

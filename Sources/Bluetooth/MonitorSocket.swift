@@ -30,7 +30,7 @@ public final class MonitorSocket {
     let number = number
     watch = try bluetooth { () throws(SystemError) in
       try Syscall.setOption(number, SOL_SOCKET, linux_so_timestamp, Int32(1))
-      return try loop.watch(number: number, for: []) { [unowned self] _ in read() }
+      return try loop.watch(number: number, for: []) { [weak self] _ in self?.read() }
     }
     // The kernel drops packets if this process is too slow: a larger buffer helps, where it is allowed.
     try? Syscall.setOption(number, SOL_SOCKET, SO_RCVBUFFORCE, Int32(1 << 21))

@@ -30,7 +30,7 @@ public final class RFKill {
     }
     let number = descriptor.raw
     watch = try bluetooth("/dev/rfkill") { () throws(SystemError) in
-      try loop.watch(number: number, for: .readable) { [unowned self] _ in read() }
+      try loop.watch(number: number, for: .readable) { [weak self] _ in self?.read() }
     }
   }
 

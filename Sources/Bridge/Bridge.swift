@@ -96,11 +96,11 @@ import Wire
         "\(formerBroker) keeps what this board has published there: remove it with mosquitto_sub --remove-retained"
       )
     }
-    control.onUp = { [unowned self] in daemonCame() }
-    control.onDown = { [unowned self] in daemonLeft($0) }
-    events.onUp = { [unowned self] in synchronise() }
-    events.onDown = { [unowned self] in eventsEnded($0) }
-    events.onEvent = { [unowned self] in received($0) }
+    control.onUp = { [weak self] in self?.daemonCame() }
+    control.onDown = { [weak self] in self?.daemonLeft($0) }
+    events.onUp = { [weak self] in self?.synchronise() }
+    events.onDown = { [weak self] in self?.eventsEnded($0) }
+    events.onEvent = { [weak self] in self?.received($0) }
     control.open()
     perform([])
   }

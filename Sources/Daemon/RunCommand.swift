@@ -327,8 +327,9 @@ extension RadioSettings {
     format = console.format
     page = EventPage(console.style, today: feed.now())
     page.style.namesAdapter = options.start.source == .radio && options.radio.adapters.count != 1
-    writer.onError = { [unowned writer] in failed($0, writer.isClosed) }
-    writer.lossNotice = { [unowned self, feed] lost in
+    writer.onError = { [weak writer] in failed($0, writer?.isClosed ?? true) }
+    writer.lossNotice = { [weak self, feed] lost in
+      guard let self else { return [] }
       let event = Event(.lost(count: lost.count, first: lost.first, last: lost.last))
       return Array(bytes(of: NumberedEvent(seq: lost.last, time: feed.now(), event)))
     }

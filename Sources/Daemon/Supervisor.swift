@@ -399,7 +399,8 @@ import Wire
 
   /// Publishes each change of a wait, and logs the waits that last.
   private func reportWaits() {
-    waits.onChange = { [unowned self] standing in
+    waits.onChange = { [weak self] standing in
+      guard let self else { return }
       let why = standing.wait.sentence(name: name)
       timeline.history(adapter: standing.adapter, phone: standing.phone)
         .step(.wait, standing.wait.name)
@@ -411,11 +412,13 @@ import Wire
         log.about(standing.adapter, standing.phone).always(line(standing))
       }
     }
-    waits.onChanges = { [unowned self] standings in
+    waits.onChanges = { [weak self] standings in
+      guard let self else { return }
       let texts = standings.map { line($0, namesPhone: false) }
       if !texts.isEmpty { serviceManager.wait(for: texts.joined(separator: " | ")) }
     }
-    waits.onLasting = { [unowned self] standing in
+    waits.onLasting = { [weak self] standing in
+      guard let self else { return }
       if settings.live.printsWhy { return }
       let (adapter, phone, line) = (standing.adapter, standing.phone, line(standing))
       switch standing.wait {

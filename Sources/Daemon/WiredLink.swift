@@ -84,7 +84,7 @@ import Wire
 /// pause that grows while there is no session.
 @LoopActor final class SocketSource: LinkSource {
   private let path: String
-  private unowned let sessions: any LinkServer
+  private weak let sessions: (any LinkServer)?
   private let timeline: Timeline
   private let platform: any Platform
   private static let pauses: [Duration] = [
@@ -108,7 +108,7 @@ import Wire
 
   func run() async {
     var failures = 0
-    while !sessions.isStopping {
+    while let sessions, !sessions.isStopping {
       do {
         let socket = try PacketSocket.connect(unix: path)
         wait = .phone(.dialling)
@@ -128,7 +128,7 @@ import Wire
 /// The built-in phone (`--virtual-phone`): plays its scripted day on a link within the process.
 @LoopActor final class BuiltInSource: LinkSource {
   let wait = Wait.phone(.dialling)
-  private unowned let sessions: any LinkServer
+  private weak let sessions: (any LinkServer)?
   private let timeline: Timeline
   private let platform: any Platform
   private let phone: VirtualPhone
@@ -156,7 +156,7 @@ import Wire
   /// Plays the day, then continues slowly, unless the daemon exits after it.
   func run() async {
     phone.play(once: onDayEnd != nil)
-    while !sessions.isStopping {
+    while let sessions, !sessions.isStopping {
       let wire = VirtualLink(scheduler: platform.scheduler)
       phone.connect(wire.other)
       let history = timeline.begin(adapter: nil, phone: nil)

@@ -35,10 +35,10 @@ public final class ChildProcess {
     lines = LineSplitter(limit: lineLimit)
     do throws(SystemError) {
       outputWatch = try loop.watch(number: spawned.output.raw, for: .readable) {
-        [unowned self] _ in read()
+        [weak self] _ in self?.read()
       }
       endWatch = try loop.watch(number: spawned.end.raw, for: .readable) {
-        [unowned self] _ in end()
+        [weak self] _ in self?.end()
       }
     } catch {
       spawned.signal(.kill)

@@ -39,7 +39,7 @@ public final class LineReader {
   private func begin() {
     guard !hasEnded else { return }
     do throws(SystemError) {
-      watch = try loop.watch(number: number, for: .readable) { [unowned self] _ in read() }
+      watch = try loop.watch(number: number, for: .readable) { [weak self] _ in self?.read() }
     } catch {
       guard error.errno != .notPermitted else { return readLater() }
       let errno = error.errno

@@ -140,7 +140,8 @@ public final class LineWriter {
   private func waitForReader() {
     guard !queue.isEmpty, !isClosed, watch == nil else { return }
     do throws(SystemError) {
-      watch = try loop.watch(number: output.number, for: .writable) { [unowned self] _ in
+      watch = try loop.watch(number: output.number, for: .writable) { [weak self] _ in
+        guard let self else { return }
         drain()
         _ = tellLoss()
         if queue.isEmpty || isClosed { watch = nil }

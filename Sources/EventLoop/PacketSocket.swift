@@ -125,7 +125,7 @@ public final class PacketSocket {
     if let watch { return watch.modify(for: wanted) }
     guard !wanted.isEmpty else { return }
     do throws(SystemError) {
-      watch = try loop.watch(number: number, for: wanted) { [unowned self] in turn($0) }
+      watch = try loop.watch(number: number, for: wanted) { [weak self] in self?.turn($0) }
     } catch {
       failLater(error.errno)
     }

@@ -33,9 +33,9 @@ public final class UnixListener {
     acceptor = try Acceptor(
       owning: try UnixSocket.listen(at: address, type, mode: mode, group: group), loop: loop)
     identity = UnixSocket.identity(of: address)
-    acceptor.onConnection = { [unowned self] descriptor throws(SystemError) in
+    acceptor.onConnection = { [weak self] descriptor throws(SystemError) in
       let peer = try UnixSocket.peerCredentials(descriptor.raw)
-      onConnection?(descriptor, peer)
+      self?.onConnection?(descriptor, peer)
     }
   }
 
@@ -70,7 +70,7 @@ package final class Acceptor {
     self.loop = loop
     let number = descriptor.raw
     self.descriptor = consume descriptor
-    watch = try loop.watch(number: number, for: .readable) { [unowned self] _ in accept(number) }
+    watch = try loop.watch(number: number, for: .readable) { [weak self] _ in self?.accept(number) }
   }
 
   /// Whether it still listens.

@@ -63,7 +63,8 @@ public final class LineEditor {
     edit_set_prompt(edit, prompt)
     edit_set_active(edit, 1)
     do throws(SystemError) {
-      watch = try loop.watch(number: Standard.input, for: .readable) { [unowned self] _ in read() }
+      watch = try loop.watch(number: Standard.input, for: .readable) { [weak self] _ in self?.read()
+      }
     } catch { loop.later { [weak self] in self?.onEnd() } }
     // Keys that were typed ahead.
     handleKeys()

@@ -207,8 +207,8 @@ public final class BrokerConnection {
   private func watch(_ client: Mosquitto) throws(BrokerError) -> Watch {
     guard let number = client.socket else { throw .closed }
     do throws(SystemError) {
-      return try loop.watch(number: number, for: [.readable, .writable]) { [unowned self] in
-        turn($0)
+      return try loop.watch(number: number, for: [.readable, .writable]) { [weak self] in
+        self?.turn($0)
       }
     } catch {
       throw .ended("\(error)")

@@ -64,7 +64,8 @@ import System
     size = Self.currentSize
     if colour { curses_use_colours() }
     do throws(SystemError) {
-      watch = try loop.watch(number: Standard.input, for: .readable) { [unowned self] in read($0) }
+      watch = try loop.watch(number: Standard.input, for: .readable) { [weak self] in self?.read($0)
+      }
     } catch {
       close()
       throw Failure(.software, "reading keys", error.errno.text)

@@ -86,8 +86,8 @@ final class PhoneConnection {
   private func observeServer() {
     server.namesEndingHandle = profile.namesEndingHandle
     let serve = bearer.serve
-    bearer.serve = { [unowned self] pdu in
-      guard isAllowed(pdu) else { return nil }
+    bearer.serve = { [weak self] pdu in
+      guard let self, isAllowed(pdu) else { return nil }
       let response = serve(pdu)
       if case .errorResponse(let error) = response { judge(error) }
       return response

@@ -151,6 +151,29 @@ struct RulesInForceTests {
     }
   }
 
+  @Test("The end of a link cuts off a rule's action, which is no error of its own")
+  func cutOff() async throws {
+    try await inWorld { world in
+      world.phone.transform = { pdu, toPhone in
+        guard toPhone, pdu.count > 3, [0x12, 0x52].contains(pdu[0]),
+          case .performNotificationAction? = try? ControlPointCommand(decoding: Array(pdu[3...]))
+        else { return pdu }
+        _ = world.clock.schedule(after: .milliseconds(10)) { world.phone.goOutOfRange() }
+        return nil
+      }
+      try await world.meet {
+        $0.rules = [
+          Self.rule({ $0.categories = [.incomingCall] }, { $0.action = .negative })
+        ]
+      }
+      try await world.until(.subscribed)
+      try world.phone.phone.perform(.add(Self.contents(.incomingCall, "Spam"), uid: 5))
+      try await world.until(.disconnected)
+      await world.pass(.seconds(1))
+      #expect(!world.story.contains("error"), "\(world.story)")
+    }
+  }
+
   @Test(
     "Of what a rule may hide only what it needs to know is asked, and the rest where it does not hide it"
   )

@@ -349,7 +349,7 @@ import Wire
     let here = Set(links.filter(\.machine.holdsPhone).map(\.peer))
     let isAwaited = keys.ring.bonds.contains { !here.contains($0.identity) }
     if links.isEmpty || isAwaited { return .bonded }
-    return context.sessions.sharingAdvertisement(on: name).map { .connected($0) } ?? .nobody
+    return context.sessions?.sharingAdvertisement(on: name).map { .connected($0) } ?? .nobody
   }
 
   /// Called when a phone may have begun or stopped sharing its notifications. A session learns this within moments, so

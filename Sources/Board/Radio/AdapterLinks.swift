@@ -18,7 +18,8 @@ import Wire
 
   let name: String
   private let index: ControllerIndex
-  private unowned let adapter: Adapter
+  /// Links may outlive it.
+  private weak let adapter: Adapter?
   private let radio: Radio
   private let context: RadioContext
   let keys: KeyKeeper
@@ -37,7 +38,7 @@ import Wire
   var scheduler: any Scheduler { context.platform.scheduler }
   private var mgmt: MgmtClient { radio.sockets.mgmt }
 
-  func updateWait() { adapter.updateWait() }
+  func updateWait() { adapter?.updateWait() }
 
   func publish(_ content: Event.Content, phone: DeviceAddress? = nil) {
     context.feed.publish(
@@ -71,10 +72,10 @@ import Wire
 
   /// A link with a phone that has just connected.
   @discardableResult private func begin(_ peer: DeviceAddress) -> RadioLink {
-    if !adapter.isPairable { keys.returnKeys() }
+    if !isPairable { keys.returnKeys() }
     let history = context.timeline.begin(adapter: name, phone: peer.address)
     let link = RadioLink(
-      self, peer, radio.policy, history, profile: adapter.advertiser.phoneConnected())
+      self, peer, radio.policy, history, profile: adapter?.advertiser.phoneConnected())
     links.append(link)
     keys.ring.connected(peer, at: scheduler.now)
     return link
@@ -94,23 +95,23 @@ import Wire
       former.handle(.displaced)
     }
     link.attach(channel)
-    Loop.start { await self.context.sessions.serve(link) }
+    Loop.start { await self.context.sessions?.serve(link) }
     // The kernel stops advertising when a phone connects.
-    adapter.advertiser.update()
+    adapter?.advertiser.update()
   }
 
   /// Called when a link is over.
   func ended(_ link: RadioLink, _ end: LinkEnd) {
     links.removeAll { $0 === link }
     let peer = link.peer
-    if !adapter.isPairable { keys.returnKeys() }
+    if !isPairable { keys.returnKeys() }
     if let failure = end.failure { publish(.pairingFailed(reason: "\(failure)"), phone: peer) }
     if let bond = keys.ring.disconnected(peer, at: scheduler.now, end.cause) {
       let remedy = bond.remedy(board: context.name, phone: peer.address.description)
       publish(.stale(what: bond.what, remedy: remedy), phone: peer)
     }
     updateWait()
-    guard adapter.isServing, !radio.isStopping else { return }
+    guard let adapter, adapter.isServing, !radio.isStopping else { return }
     if links.isEmpty { adapter.advertiser.phonesGone() } else { adapter.advertiser.update() }
   }
 
@@ -143,7 +144,7 @@ import Wire
     }
   }
 
-  func presenceChanged() { if !radio.isStopping { adapter.advertiser.update() } }
+  func presenceChanged() { if !radio.isStopping { adapter?.advertiser.update() } }
   func close(_ channel: any ATTChannel) { radio.sockets.close(channel) }
   func asked(by phone: Address) { radio.desk.asked(by: phone, at: scheduler.now) }
 
@@ -175,7 +176,7 @@ import Wire
   func parametersRefused(_ status: UInt8) {
     guard parametersRefusal == nil else { return }
     parametersRefusal = status
-    if let text = adapter.report.parametersRefusalText { log.notice("\(name): \(text)") }
+    if let text = adapter?.report.parametersRefusalText { log.notice("\(name): \(text)") }
     send(ConnectionIntervalRange.asked.command)
   }
 
@@ -207,9 +208,11 @@ import Wire
 
   /// Whether the phone on a link may pair: one at a time.
   private func admission(of link: RadioLink) -> Admission {
-    if !adapter.isPairable { return .closed }
+    if !isPairable { return .closed }
     return radio.pairingLinks.allSatisfy { $0 === link } ? .open : .busy
   }
+
+  private var isPairable: Bool { adapter?.isPairable ?? false }
 
   func pairingMayBeOver() { radio.pairingMayBeOver() }
 

@@ -19,8 +19,10 @@ import Wire
   /// A change takes several commands. Another change requested meanwhile has to follow it.
   private enum Work { case idle, changing, changingAgain }
 
-  private unowned let owner: Adapter
-  private var plan: AdvertisingPlan { didSet { owner.updateWait() } }
+  /// It may be unplugged during a change.
+  private weak let owner: Adapter?
+  private let scheduler: any Scheduler
+  private var plan: AdvertisingPlan { didSet { owner?.updateWait() } }
   private var method = Advertisement.Method.extended
   private var work = Work.idle
   private var timer: TimerID?
@@ -31,6 +33,7 @@ import Wire
 
   init(_ owner: Adapter, _ plan: AdvertisingPlan) {
     self.owner = owner
+    scheduler = owner.scheduler
     self.plan = plan
   }
 
@@ -73,15 +76,14 @@ import Wire
   /// Performs the plan's current step.
   func update() {
     guard case .idle = work else { return work = .changingAgain }
+    guard let owner else { return }
     work = .changing
-    // Retains the adapter until the change is over, even if it is unplugged meanwhile.
-    Loop.start { [owner] in
+    Loop.start {
       repeat {
         self.work = .changing
-        await self.change()
+        await self.change(of: owner)
       } while self.work == .changingAgain
       self.work = .idle
-      withExtendedLifetime(owner) {}
     }
   }
 
@@ -92,16 +94,16 @@ import Wire
     published = nil
   }
 
-  private var now: Instant { owner.scheduler.now }
+  private var now: Instant { scheduler.now }
 
-  private func change() async {
+  private func change(of owner: Adapter) async {
     guard owner.isServing else { return }
     let audience = owner.audience
     if let step = plan.step(for: audience, at: now) {
       owner.changesAdvertising(true)
       let before = connections
       do {
-        try await perform(step)
+        try await perform(step, on: owner)
         // The adapter may have been removed.
         guard owner.isServing else { return }
         plan.succeeded(step)
@@ -111,18 +113,20 @@ import Wire
         guard owner.isServing else { return }
         let isNews = plan.failed(
           step, for: audience, isAlone: owner.links.isEmpty, why: "\(error)", at: now)
-        report(error, isNews: isNews)
+        report(error, isNews: isNews, on: owner)
       }
       owner.changesAdvertising(false)
     }
     if case .on(let advertisement) = state, advertisement.reach == .connectable {
-      publish(pairable: audience == .anybody)
+      publish(pairable: audience == .anybody, on: owner)
     }
     let ends = [plan.deadline(for: audience, at: now), owner.window.deadline(after: now)]
     setTimer(ends.compactMap { $0 }.min())
   }
 
-  private func perform(_ step: AdvertisingPlan.Step) async throws(MgmtError) {
+  private func perform(
+    _ step: AdvertisingPlan.Step, on owner: Adapter
+  ) async throws(MgmtError) {
     switch step {
     case .remove:
       do {
@@ -134,27 +138,27 @@ import Wire
       }
     case .advertise(let advertisement):
       do {
-        try await advertise(advertisement, by: method)
+        try await advertise(advertisement, by: method, on: owner)
       } catch {
         // A controller that does not respond would not respond to the older commands either.
         guard let status = error.status, status != .authenticationFailed, owner.isServing else {
           throw error
         }
         owner.log.info("\(owner.name): \(error); trying another way")
-        try await advertiseOtherwise(advertisement, error)
+        try await advertiseOtherwise(advertisement, error, on: owner)
       }
     }
   }
 
   /// Tries the other methods in turn, and keeps the one that works.
   private func advertiseOtherwise(
-    _ advertisement: Advertisement, _ error: MgmtError
+    _ advertisement: Advertisement, _ error: MgmtError, on owner: Adapter
   ) async throws(MgmtError) {
     var error = error
     var next = method.fallback
     while let other = next {
       do {
-        try await advertise(advertisement, by: other)
+        try await advertise(advertisement, by: other, on: owner)
         method = other
         return
       } catch let another {
@@ -166,7 +170,7 @@ import Wire
   }
 
   private func advertise(
-    _ advertisement: Advertisement, by method: Advertisement.Method
+    _ advertisement: Advertisement, by method: Advertisement.Method, on owner: Adapter
   ) async throws(MgmtError) {
     for step in advertisement.steps(method) {
       do {
@@ -179,14 +183,14 @@ import Wire
     }
   }
 
-  private func publish(pairable: Bool) {
+  private func publish(pairable: Bool, on owner: Adapter) {
     // An adapter that was just switched off still accepts advertisements.
     guard published != pairable, !owner.isSuspectingTrouble else { return }
     published = pairable
     owner.host.publish(.advertising(pairable: pairable))
   }
 
-  private func report(_ error: MgmtError, isNews: Bool) {
+  private func report(_ error: MgmtError, isNews: Bool, on owner: Adapter) {
     // Not every controller can advertise while a phone is connected. And if the adapter was
     // switched off, that is about to be reported itself.
     if !owner.links.isEmpty {
@@ -199,9 +203,9 @@ import Wire
   }
 
   private func setTimer(_ due: Instant?) {
-    if let timer { owner.scheduler.cancel(timer) }
+    if let timer { scheduler.cancel(timer) }
     timer = due.map { due in
-      owner.scheduler.schedule(at: due) { [weak self] in
+      scheduler.schedule(at: due) { [weak self] in
         self?.timer = nil
         self?.update()
       }

@@ -412,7 +412,7 @@ import Wire
     for adapter in sortedAdapters {
       for bond in adapter.keys.ring.bonds where places.contains(place(of: bond, on: adapter)) {
         await adapter.revoke(bond.identity)
-        context.sessions.forget(bond.identity)
+        context.sessions?.forget(bond.identity)
       }
     }
     for place in places {

@@ -35,7 +35,7 @@ import Wire
   let waits: WaitBoard
   let timeline: Timeline
   let bonds: BondStore
-  unowned let sessions: any LinkServer
+  weak let sessions: (any LinkServer)?
 
   package init(
     _ settings: RadioSettings, name: String, life: String, _ platform: any Platform, _ log: Log,

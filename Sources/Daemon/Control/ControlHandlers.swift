@@ -29,7 +29,7 @@ import Wire
 
 /// Implements the methods of the control socket on the live sessions.
 @LoopActor struct ControlHandlers {
-  private unowned let daemon: any ControlledDaemon
+  private weak let server: (any ControlledDaemon)?
   private let feed: EventFeed
   private let timeline: Timeline
   private let platform: any Platform
@@ -39,10 +39,18 @@ import Wire
     _ daemon: any ControlledDaemon, _ feed: EventFeed, _ timeline: Timeline,
     _ platform: any Platform
   ) {
-    self.daemon = daemon
+    server = daemon
     self.feed = feed
     self.timeline = timeline
     self.platform = platform
+  }
+
+  /// The daemon, which a request that it answers last may outlive.
+  private var daemon: any ControlledDaemon {
+    get throws(RPCError) {
+      guard let server else { throw .unavailable("the daemon has exited") }
+      return server
+    }
   }
 
   /// Registers every method.
@@ -57,6 +65,7 @@ import Wire
   func replay() -> [NumberedEvent] {
     let time = platform.wallTime
     let seq = feed.recent.lastSeq
+    guard let daemon = server else { return [] }
     let media = daemon.sessions.compactMap { _, session in
       session.services.active(MediaService.self)?.state
         .map { session.event(.media($0, changed: [])) }
@@ -69,8 +78,8 @@ import Wire
   // MARK: Status
 
   private func registerStatus(in dispatcher: inout ControlDispatcher) {
-    dispatcher.register(ControlMethods.status) { _ in
-      var status = await self.daemon.status()
+    dispatcher.register(ControlMethods.status) { _ throws(RPCError) in
+      var status = try await self.daemon.status()
       status.bridges = self.bridges.all
       return status
     }
@@ -78,13 +87,15 @@ import Wire
       self.bridges.keep(report, of: caller)
       return true
     }
-    dispatcher.register(ControlMethods.settings) { _ in self.daemon.settingsReport }
-    dispatcher.register(ControlMethods.timeline) { _ in self.timeline.report }
-    dispatcher.register(ControlMethods.listPhones) { _ in
-      Page(self.daemon.phoneReports)
+    dispatcher.register(ControlMethods.settings) { _ throws(RPCError) in
+      try self.daemon.settingsReport
     }
-    dispatcher.register(ControlMethods.knownAttributes) { _ in
-      Page(self.daemon.sessions.map(\.session.knownAttributes))
+    dispatcher.register(ControlMethods.timeline) { _ in self.timeline.report }
+    dispatcher.register(ControlMethods.listPhones) { _ throws(RPCError) in
+      Page(try self.daemon.phoneReports)
+    }
+    dispatcher.register(ControlMethods.knownAttributes) { _ throws(RPCError) in
+      Page(try self.daemon.sessions.map(\.session.knownAttributes))
     }
   }
 
@@ -118,7 +129,7 @@ import Wire
       guard let report = phone.notifications.ledger[parameters.uid] else {
         throw .phone("there is no notification \(parameters.uid)", att: nil)
       }
-      return RuleExplanation(parameters.uid, self.daemon.rules.explain(report, from: phone))
+      return RuleExplanation(parameters.uid, try self.daemon.rules.explain(report, from: phone))
     }
     dispatcher.register(ControlMethods.getApp) { parameters, caller throws(RPCError) in
       let consumer = try self.notifications(of: parameters.phone)
@@ -127,8 +138,8 @@ import Wire
         return AppReport(appID: parameters.appID, name: name ?? parameters.appID)
       }
     }
-    dispatcher.register(ControlMethods.listApps) { query in
-      self.daemon.notifications(of: query.phone).apps(after: query.after)
+    dispatcher.register(ControlMethods.listApps) { query throws(RPCError) in
+      try self.daemon.notifications(of: query.phone).apps(after: query.after)
     }
     dispatcher.register(ControlMethods.getMedia) { parameters throws(RPCError) in
       try self.media(of: parameters.phone).state ?? MediaState()
@@ -150,7 +161,7 @@ import Wire
       guard !radio.adapters.isEmpty else { throw .unavailable("there is no adapter to pair with") }
       let seconds = parameters.seconds?.value
       let end = seconds.map { self.platform.scheduler.now + .seconds($0) }
-      var report = PairingReport(name: self.daemon.name, seconds: seconds)
+      var report = PairingReport(name: try self.daemon.name, seconds: seconds)
       report.opening = radio.openPairing(until: end ?? Instant(nanoseconds: .max))
       if let (question, phone) = radio.pairingQuestion {
         (report.question, report.phone) = (question, phone)
@@ -166,7 +177,7 @@ import Wire
       return true
     }
     dispatcher.register(ControlMethods.forgetPhone) { parameters throws(RPCError) in
-      guard let radio = self.daemon.radio else {
+      guard let radio = try self.daemon.radio else {
         throw .unavailable("no radio is in use, so no phone is bonded")
       }
       let isKnown: Bool
@@ -218,7 +229,7 @@ import Wire
   // MARK: Which phone
 
   private func session(of selector: PhoneSelector?) throws(RPCError) -> Session {
-    let candidates = daemon.sessions.map(\.session)
+    let candidates = try daemon.sessions.map(\.session)
       .filter { selector?.matches($0.phone) ?? true }
     guard let first = candidates.first else {
       throw .unavailable(selector.map { "no phone \($0) is connected" } ?? "no phone is connected")
@@ -233,7 +244,7 @@ import Wire
   private func phone(
     _ selector: PhoneSelector?, with uid: NotificationUID
   ) throws(RPCError) -> Phone {
-    let candidates = daemon.phones.filter { phone in
+    let candidates = try daemon.phones.filter { phone in
       (selector?.matches(phone) ?? true) && phone.notifications.ledger[uid] != nil
     }
     guard candidates.count < 2 else {
@@ -255,7 +266,7 @@ import Wire
   private func notifications(of selector: PhoneSelector?) throws(RPCError) -> NotificationConsumer {
     let session = try session(of: selector)
     guard let consumer = session.services.active(NotificationService.self)?.consumer else {
-      let why = session.wait?.sentence(name: daemon.name) ?? "disconnected"
+      let why = try session.wait?.sentence(name: daemon.name) ?? "disconnected"
       throw .tryAgain("not subscribed to the phone: \(why)")
     }
     return consumer
@@ -269,7 +280,7 @@ import Wire
   }
 
   private func radio() throws(RPCError) -> Radio {
-    guard let radio = daemon.radio else {
+    guard let radio = try daemon.radio else {
       throw .unavailable("no radio is in use, so pairing is not possible")
     }
     return radio

@@ -30,7 +30,10 @@ import Wire
   /// Judges a phone's notifications by the rules; nil if there are no rules.
   func judge(for phone: Phone) -> NotificationJudge? {
     guard !rules.isEmpty else { return nil }
-    return { [self, unowned phone] in judge($0, $1, from: phone) }
+    return { [self, weak phone] event, known in
+      guard let phone else { return Judgement(isFinal: true) }
+      return judge(event, known, from: phone)
+    }
   }
 
   /// Judges a notification by the facts known so far. If it is hidden for its app, its texts are never requested.

@@ -103,6 +103,8 @@ import Wire
         try await consumer.act(event.uid, action)
         context.log.info("\(what): done")
       } catch {
+        // The link's end is an event of its own.
+        if error == .ended { return }
         context.publish(
           .error(what: what, code: error.code.map { Int($0.rawValue) }, message: "\(error)"))
       }

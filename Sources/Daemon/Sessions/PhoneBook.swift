@@ -51,15 +51,17 @@ import Wire
   private func follow(_ phone: Phone) {
     let notifications = phone.notifications
     judge(phone)
-    notifications.onTold = { [feed, unowned phone] in
+    notifications.onTold = { [feed, weak phone] in
+      guard let phone else { return }
       if let session = phone.session { return session.publish(.notification($0)) }
       feed.publish(phone.event(.notification($0)))
     }
-    notifications.onAct = { [rules, unowned phone] in
-      let service = phone.session?.services.active(NotificationService.self)
+    notifications.onAct = { [rules, weak phone] in
+      let service = phone?.session?.services.active(NotificationService.self)
       service?.perform(rules.rules[$0], on: $1)
     }
-    notifications.onForgotten = { [feed, unowned phone] in
+    notifications.onForgotten = { [feed, weak phone] in
+      guard let phone else { return }
       feed.publish(
         phone.event(
           .error(

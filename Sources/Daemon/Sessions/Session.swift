@@ -92,7 +92,7 @@ import Wire
     bearer = Bearer(scheduler: context.scheduler)
     client = Client(bearer)
     server = Server(
-      bearer, database: context.database, security: { [unowned link] in link.security })
+      bearer, database: context.database, security: { [weak link] in link?.security ?? .none })
   }
 
   /// Every service that the daemon is a client of.
@@ -148,8 +148,8 @@ import Wire
     client.keepEarlyValues()
     link.onChange = { [weak self] in self?.linkChanged($0) }
     if let capture {
-      link.onPacket = { [unowned link] pdu in
-        capture.record(Array(pdu), .received, on: link)
+      link.onPacket = { [weak link] pdu in
+        if let link { capture.record(Array(pdu), .received, on: link) }
         bearer.receive(pdu)
       }
     } else {

@@ -39,30 +39,34 @@ import Wire
   let log: Log
   let scheduler: any Scheduler
   let wallTime: () -> WallTime
-  /// Publishes an event of this link.
-  let publish: (Event.Content) -> Void
-  /// Reports a failure that does not end the session.
-  let report: (_ what: String, ATTFailure) -> Void
-  /// Runs a user's program with an event of this link; if that event was published, it was the last
-  /// one.
-  let run: (_ program: [String], Event.Content) -> Void
-  /// Called by a service when what the session waits for may have changed.
-  let changed: () -> Void
+  private let feed: EventFeed
+  private let hooks: HookRunner
+  /// Tasks of the services may outlive it.
+  private weak let session: Session?
 
   init(_ session: Session, _ context: SessionContext) {
     client = session.client
     phone = session.phone
     link = session.link
     (log, scheduler, wallTime) = (context.log, context.scheduler, context.wallTime)
-    publish = { [unowned session] in session.publish($0) }
-    report = { [unowned session] in session.report($0, $1) }
-    run = { [unowned session] program, content in
-      let event = NumberedEvent(
-        seq: context.feed.recent.lastSeq, time: context.wallTime(), session.event(content))
-      context.hooks.run(program, for: event)
-    }
-    changed = { [weak session] in session?.onWaitChange() }
+    (feed, hooks) = (context.feed, context.hooks)
+    self.session = session
   }
+
+  /// Publishes an event of this link.
+  func publish(_ content: Event.Content) { session?.publish(content) }
+
+  /// Reports a failure that does not end the session.
+  func report(_ what: String, _ failure: ATTFailure) { session?.report(what, failure) }
+
+  /// Runs a user's program with an event of this link; if that event was published, it was the last one.
+  func run(_ program: [String], _ content: Event.Content) {
+    guard let event = session?.event(content) else { return }
+    hooks.run(program, for: NumberedEvent(seq: feed.recent.lastSeq, time: wallTime(), event))
+  }
+
+  /// Called by a service when what the session waits for may have changed.
+  func changed() { session?.onWaitChange() }
 
   /// Logs a malformed value from the phone.
   var logDropped: ([UInt8], String) -> Void {

@@ -149,7 +149,7 @@ extension CaptureFile: RecordFile {}
     }
     // Meanwhile packets wait in the socket.
     await addLinks()
-    monitor.onPacket = { [unowned self] in receive($1, at: $0) }
+    monitor.onPacket = { [weak self] in self?.receive($1, at: $0) }
     let end = await ending.next() ?? .success(.done)
     if case .success = end { monitor.drain() }
     monitor.onPacket = nil

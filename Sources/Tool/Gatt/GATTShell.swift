@@ -13,7 +13,7 @@ import Wire
 /// On a terminal the user edits a line, and Ctrl-C ends the current command. Without a terminal,
 /// lines are read as they arrive, so scripts can use it too.
 @LoopActor final class GATTShell {
-  private unowned let tool: GATTTool
+  private let tool: GATTTool
   private let editor: LineEditor?
   private let reader: LineReader?
   private(set) var session: GATTSession?
@@ -55,16 +55,16 @@ import Wire
   func run() async throws(Failure) -> ExitStatus {
     editor?.onLine = { [inbox] in inbox.post(.line($0)) }
     editor?.onEnd = { [inbox] in inbox.post(.inputEnded) }
-    editor?.complete = { [unowned self] in
+    editor?.complete = { [weak self] in
       GATTCompletion(
-        map: session?.map, subscribed: session?.subscriptions.map(\.handle) ?? [],
-        devices: devices.devices.map { $0.address.description }
+        map: self?.session?.map, subscribed: self?.session?.subscriptions.map(\.handle) ?? [],
+        devices: self?.devices.devices.map { $0.address.description } ?? []
       ).complete($0)
     }
     reader?.onLine = { [inbox] in inbox.post(.line(String(decoding: $0, as: UTF8.self))) }
     reader?.onEnd = { [inbox] _ in inbox.post(.inputEnded) }
     defer { reader?.close() }
-    tool.radio.ask = { [unowned self] in await ask($0) }
+    tool.radio.ask = { [weak self] in await self?.ask($0) }
     if target != nil { start(.connect(nil)) }
     while true {
       if current == nil, try !startNext() { return status }
@@ -147,7 +147,7 @@ import Wire
     switch command {
     case .connect(let target): try await connect(target, number)
     case .unpair: try await tool.unpair(session?.link.target ?? target)
-    case .scan: try await tool.scan { [unowned self] in _ = devices.add($0) }
+    case .scan: try await tool.scan { [weak self] in _ = self?.devices.add($0) }
     default:
       guard let session else {
         throw Failure(

@@ -65,9 +65,9 @@ import Wire
     output.onError = { [end] errno in if errno == .brokenPipe { end.post(.success(.done)) } }
     // If signals can't be caught, they end the process.
     let signals: [Signal] = [.interrupt, .terminate, .windowChange, .continued]
-    try? Loop.shared.onSignal(signals) { [unowned self] in handle($0) }
+    try? Loop.shared.onSignal(signals) { [weak self] in self?.handle($0) }
     if let timeout = options.timeout, options.command != .scan {
-      _ = Loop.shared.schedule(after: timeout) { [unowned self] in handleTimeout() }
+      _ = Loop.shared.schedule(after: timeout) { [weak self] in self?.handleTimeout() }
     }
     if options.command != nil { radio.ask = Self.askOnTerminal }
     radio.hasUser = editor != nil || options.security == .high
@@ -146,6 +146,7 @@ import Wire
     }
     radio.stopScan()
     await radio.restoreAdapter()
+    shell = nil
     editor?.hide()
     output.flush(within: .milliseconds(500))
     if output.droppedLines > 0, !output.isClosed {
@@ -164,7 +165,7 @@ import Wire
     }
     let session = GATTSession(
       link, printer, prefersIndications: options.prefersIndications,
-      isPrompt: options.command == nil, report: { [unowned self] in report($0) })
+      isPrompt: options.command == nil, report: { [weak self] in self?.report($0) })
     self.session = session
     return session
   }
@@ -209,10 +210,10 @@ import Wire
     }
     let outcome = Mailbox<Result<Void, Failure>>()
     var left = options.count
-    session.onValue = { [unowned session] in
+    session.onValue = { [weak session] in
       left = left.map { $0 - 1 }
       guard left == 0 else { return }
-      session.hasEnough = true
+      session?.hasEnough = true
       outcome.post(.success(()))
     }
     session.link.onEnd = { outcome.post(.failure(Failure("subscribe", $0))) }

@@ -62,7 +62,8 @@ import Wire
     let socket = try await open(device, adapter)
     let link = GATTLink(socket.packets, to: .device(device), mtu: mtu)
     link.security = { [weak socket] in socket?.security() }
-    link.secure = { [unowned self, unowned link] level throws(Failure) in
+    link.secure = { [weak self, weak link] level throws(Failure) in
+      guard let self, let link else { return }
       try await secure(socket, link, level, adapter)
     }
     if isOurs {

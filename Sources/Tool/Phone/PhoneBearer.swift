@@ -60,7 +60,7 @@ enum LinkCommand: Hashable {
   }
 
   func open() {
-    listener.onConnection = { [unowned self] descriptor, _ in accept(descriptor) }
+    listener.onConnection = { [weak self] descriptor, _ in self?.accept(descriptor) }
     onEvent(["event": "listening", "path": .string("unix:\(path)")])
   }
 
@@ -85,16 +85,16 @@ enum LinkCommand: Hashable {
     guard phone.isReachable, !phone.isConnected else { return }
     let socket = PacketSocket(owning: descriptor)
     connection = socket
-    socket.onClose = { [unowned self] errno in
-      disconnected(errno?.text ?? "the other end closed the connection")
+    socket.onClose = { [weak self] errno in
+      self?.disconnected(errno?.text ?? "the other end closed the connection")
     }
     phone.connect(
       send: { [weak socket] in socket?.send($0) },
-      hangUp: { [unowned self, weak socket] reason in
+      hangUp: { [weak self, weak socket] reason in
         socket?.close()
-        disconnected(reason)
+        self?.disconnected(reason)
       })
-    socket.onPacket = { [unowned self] in phone.receive(Array($0)) }
+    socket.onPacket = { [weak self] in self?.phone.receive(Array($0)) }
   }
 
   private func disconnected(_ reason: String) {

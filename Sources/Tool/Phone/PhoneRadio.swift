@@ -84,7 +84,7 @@ import Wire
 
   func open() async throws(Failure) {
     try store.save(memory)
-    adapter.onEvent = { [unowned self] in receive($0) }
+    adapter.onEvent = { [weak self] in self?.receive($0) }
     let setup = AdapterSetup(
       name: options.configuration.name, role: .phone(memory.identityResolvingKey),
       capability: options.io.capability, bonds: memory.bonds,
@@ -245,13 +245,13 @@ import Wire
     guard case .connecting = machine.state else { return actions.post(.hangUp) }
     turn { machine, now in machine.connected(at: now) }
     let packets = socket.packets
-    phone.onSecurityNeeded = { [unowned self] in turn { machine, _ in machine.needsSecurity() } }
+    phone.onSecurityNeeded = { [weak self] in self?.turn { machine, _ in machine.needsSecurity() } }
     phone.connect(
       isBonded: machine.link?.isBonded ?? false,
       send: { [weak packets] in packets?.send($0) },
-      hangUp: { [unowned self] _ in turn { machine, _ in machine.disconnect() } })
-    packets.onClose = { [unowned self] in ended(ChannelEnd($0)) }
-    packets.onPacket = { [unowned self] in phone.receive(Array($0)) }
+      hangUp: { [weak self] _ in self?.turn { machine, _ in machine.disconnect() } })
+    packets.onClose = { [weak self] in self?.ended(ChannelEnd($0)) }
+    packets.onPacket = { [weak self] in self?.phone.receive(Array($0)) }
     poll(socket)
   }
 

@@ -47,11 +47,11 @@ import Wire
     output.lossNotice = { lost in
       Self.line(["event": "lost", "count": .number(lost.count)])
     }
-    phone.onEvent = { [unowned self] in publish($0) }
-    bearer.onEvent = { [unowned self] in publish($0) }
+    phone.onEvent = { [weak self] in self?.publish($0) }
+    bearer.onEvent = { [weak self] in self?.publish($0) }
     bearer.onFailure = { [ending] in ending.post(.failure($0)) }
-    input.onLine = { [unowned self] in perform(line: $0) }
-    input.onOverlong = { [unowned self] in reply(nil, error: "the line is too long") }
+    input.onLine = { [weak self] in self?.perform(line: $0) }
+    input.onOverlong = { [weak self] in self?.reply(nil, error: "the line is too long") }
     // If signals can't be caught, they end the process, and only the socket's file is left.
     try? Loop.shared.onSignal([.interrupt, .terminate]) { [ending] in
       ending.post(.success(ExitStatus(signal: $0.rawValue)))
@@ -114,8 +114,8 @@ import Wire
     case .wait(let duration, let event):
       wait = Wait(event: event, id: id)
       if duration != nil || event == nil {
-        wait?.timer = Loop.shared.schedule(after: duration ?? .zero) { [unowned self] in
-          endWait(event == nil ? nil : "no such event occurred")
+        wait?.timer = Loop.shared.schedule(after: duration ?? .zero) { [weak self] in
+          self?.endWait(event == nil ? nil : "no such event occurred")
         }
       }
     case .quit:

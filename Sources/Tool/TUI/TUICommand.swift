@@ -84,11 +84,11 @@ extension Clients {
   /// Shows the dashboard until the user quits.
   func run() async throws(Failure) -> ExitStatus {
     defer { client.close() }
-    screen.onKey = { [unowned self] in press($0) }
+    screen.onKey = { [weak self] in self?.press($0) }
     screen.onEnd = { [end] in end.post(.success(.done)) }
     // If signals can't be caught, they end the process.
     try? Loop.shared.onSignal([.interrupt, .terminate, .hangUp, .windowChange]) {
-      [unowned self] in handle($0)
+      [weak self] in self?.handle($0)
     }
     draw()
     Loop.start { [self] in await perform() }

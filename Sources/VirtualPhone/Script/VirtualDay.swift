@@ -206,7 +206,7 @@ final class DayPlayer {
   private static let maximumNotifications = 24
   private static let pauseBeforeEnd = Duration.seconds(1)
 
-  private unowned let phone: VirtualPhone
+  private weak let phone: VirtualPhone?
   private let day: VirtualDay
   private let once: Bool
   private var hasBegun = false
@@ -225,11 +225,12 @@ final class DayPlayer {
   }
 
   private func play(_ moments: ArraySlice<VirtualDay.Moment>, isRepeat: Bool) {
+    guard let phone else { return }
     guard let moment = moments.first else { return finishRound(isRepeat: isRepeat) }
     _ = phone.scheduler.schedule(after: moment.after) { [weak self] in
-      guard let self else { return }
+      guard let self, let phone else { return }
       _ = try? phone.perform(moment.command)
-      if isRepeat { trim() }
+      if isRepeat { Self.trim(phone) }
       play(moments.dropFirst(), isRepeat: isRepeat)
     }
   }
@@ -237,15 +238,15 @@ final class DayPlayer {
   private func finishRound(isRepeat: Bool) {
     guard !isRepeat else { return play(day.afterwards[...], isRepeat: true) }
     // The last command's notifications are sent before the end is reported.
-    _ = phone.scheduler.schedule(after: Self.pauseBeforeEnd) { [weak self] in
-      guard let self else { return }
+    _ = phone?.scheduler.schedule(after: Self.pauseBeforeEnd) { [weak self] in
+      guard let self, let phone else { return }
       phone.onEvent(.dayEnded)
       if !once, !day.afterwards.isEmpty { play(day.afterwards[...], isRepeat: true) }
     }
   }
 
-  private func trim() {
-    while phone.notifications.count > Self.maximumNotifications,
+  private static func trim(_ phone: VirtualPhone) {
+    while phone.notifications.count > maximumNotifications,
       let oldest = phone.notifications.first
     {
       _ = try? phone.perform(.remove(oldest.uid))
