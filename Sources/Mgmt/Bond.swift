@@ -83,6 +83,9 @@ struct BondCollector: Hashable, Sendable {
     return Bond(identity: peer, longTermKeys: keys, identityResolvingKey: identityResolvingKey)
   }
 
+  /// Whether the phone's identity is known.
+  var hasIdentity: Bool { identityResolvingKey != nil }
+
   mutating func add(_ key: IdentityResolvingKey) { identityResolvingKey = key }
 
   /// A Secure Connections key replaces all others, a legacy key only the one of the same kind.

@@ -252,9 +252,9 @@ public struct LinkMachine: Hashable, Sendable {
   private mutating func tune(
     _ tell: (inout LinkTuner) -> ConnectionParameters?
   ) -> [Action] {
-    guard case .secured(var secured) = state else { return [] }
+    guard case .secured(var secured) = standing else { return [] }
     let wanted = tell(&secured.tuner)
-    state = .secured(secured)
+    standing = .secured(secured)
     return wanted.map { [.tune($0)] } ?? []
   }
 }
@@ -407,9 +407,11 @@ extension LinkMachine {
     case .asked(_, let until):
       if now < until { return [.poll] }
       return end("the phone has not encrypted with the bond's key", .unencrypted)
-    case .pairing(let pairing): return giveUp(pairing, at: now)
+    case .pairing(let pairing): return giveUp(pairing, on: board, at: now)
     case .secured(let secured):
-      if let pairing = secured.pairing, now >= pairing.deadline { return giveUp(pairing, at: now) }
+      if let pairing = secured.pairing, now >= pairing.deadline {
+        return giveUp(pairing, on: board, at: now)
+      }
       return tune { $0.timePassed(to: now) }
     case .ending(.announced, _, _): return [.poll]
     case .ending(.channelClosed, _, _): return finish("\(DisconnectReason.remote)", .phone)
@@ -419,9 +421,22 @@ extension LinkMachine {
   }
 
   /// The kernel has not reported the end of a pairing.
-  private mutating func giveUp(_ pairing: Pairing, at now: Instant) -> [Action] {
-    let failure = pairing.turn == .keys ? PairingFailure.notBonded : .noResponse
-    let failed = fail(failure, at: now)
+  private mutating func giveUp(
+    _ pairing: Pairing, on board: Board, at now: Instant
+  ) -> [Action] {
+    let failure: PairingFailure
+    var failed: [Action] = []
+    switch pairing.turn {
+    // A phone without an identity key is known by its address.
+    case .identity where board.bond(with: peer)?.identityResolvingKey == nil:
+      return bonded(at: now)
+    case .identity:
+      failure = .identityTaken(peer.address)
+      failed = [.discardKeys]
+    case .keys: failure = .notBonded
+    case .phone, .kernel, .typing, .comparison, .consent, .passkey: failure = .noResponse
+    }
+    failed = fail(failure, at: now) + failed
     return isSecured ? failed : failed + end("pairing failed: \(failure)", .board)
   }
 }

@@ -25,6 +25,9 @@ public struct Pairing: Hashable, Sendable {
     case passkey
     /// Nobody: both sides have agreed, and the keys are expected.
     case keys
+    /// Nobody: a Long Term Key was reported for a bonded phone's address, which anybody can use. The identity that it
+    /// belongs to is expected.
+    case identity
   }
 
   public let turn: Turn
@@ -34,12 +37,18 @@ public struct Pairing: Hashable, Sendable {
   /// The deadline for a person's answer.
   public var answerDue: Instant { since + Self.answerTime }
 
-  var deadline: Instant { since + (turn == .keys ? LinkMachine.patience : Self.longest) }
+  var deadline: Instant {
+    switch turn {
+    case .keys: since + LinkMachine.patience
+    case .identity: since + LinkMachine.keyDistribution
+    case .phone, .kernel, .typing, .comparison, .consent, .passkey: since + Self.longest
+    }
+  }
 
   /// Whether this side has agreed, so that a key is expected.
   var isAccepted: Bool {
     switch turn {
-    case .phone, .kernel, .typing, .keys: true
+    case .phone, .kernel, .typing, .keys, .identity: true
     case .comparison, .consent, .passkey: false
     }
   }
@@ -126,11 +135,15 @@ extension LinkMachine {
     switch standing {
     case .refused: return [.discardKeys]
     // It is another device's, reported under this phone's identity.
-    case .secured(let secured) where !secured.awaitsKeys(at: now): return [.restoreKeys]
+    case .secured(let secured)
+    where !secured.awaitsKeys(at: now) || collector.hasIdentity && key.peer != peer:
+      return [.restoreKeys]
     default: break
     }
-    // The address may be spoofed: a bond that a phone has under it must not suffer from that.
-    let isVoid = peer.isResolvable || collector.bond != nil
+    // The bond was saved under the address that the phone had until now. Without that, the address may be spoofed, and a
+    // bond that a phone has under it must not suffer from that.
+    var isVoid = peer.isResolvable
+    if case .secured(let secured) = standing, secured.isNew { isVoid = true }
     guard key.peer == peer || board.bond(with: key.peer) == nil else {
       claimed = key.peer
       let failure = PairingFailure.identityTaken(key.peer.address)
@@ -146,8 +159,9 @@ extension LinkMachine {
     if case .secured(let secured) = standing, secured.isNew, let bond = collector.bond {
       actions.append(.save(bond, isNew: false))
     }
-    if former == peer { return actions }
-    return actions + (isVoid ? [.void(former)] : []) + [.identified]
+    if former != peer { actions += (isVoid ? [.void(former)] : []) + [.identified] }
+    guard pairing?.turn == .identity, store else { return actions }
+    return actions + bonded(at: now) + (former == peer ? [] : [.restoreKeys])
   }
 
   /// New Long Term Key.
@@ -162,6 +176,15 @@ extension LinkMachine {
       return [.failed(failure), .discardKeys] + end("pairing failed: \(failure)", .board)
     }
     collector.add(key)
+    guard wasSecured || collector.hasIdentity || board.bond(with: peer) == nil else {
+      if collector.bond != nil { proceed(.identity, at: now) }
+      return []
+    }
+    return bonded(at: now)
+  }
+
+  /// The keys make a bond, unless some are missing: it is kept, and the link is served.
+  mutating func bonded(at now: Instant) -> [Action] {
     guard let bond = collector.bond else { return [] }
     guard case .secured(let secured) = standing else {
       standing = .secured(Secured(paired: now, tuner: LinkTuner(at: now)))
@@ -201,7 +224,7 @@ extension LinkMachine {
     if let failure = PairingFailure(status) { return fail(failure, at: now) }
     // The kernel holds another program's key, which says nothing about the phone.
     if status == .alreadyPaired { return fail(.foreignKey, at: now) + [.discardKeys] }
-    if status == .success { proceed(.keys, at: now) }
+    if status == .success, collector.bond == nil { proceed(.keys, at: now) }
     return []
   }
 
@@ -278,7 +301,7 @@ extension LinkMachine {
       }
       proceed(.phone, at: now)
       return [.send(.userPasskeyReply(peer, passkey))]
-    case .phone, .kernel, .typing, .keys, nil: return []
+    case .phone, .kernel, .typing, .keys, .identity, nil: return []
     }
   }
 

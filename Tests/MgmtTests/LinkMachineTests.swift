@@ -130,8 +130,12 @@ struct LinkMachineTests {
     var talk = bonded()
     _ = talk.tell(.attached)
     _ = talk.tell(encrypted)
-    let state = talk.machine.state
+    // What the tuner learns meanwhile is not lost.
+    var undisturbed = talk.machine
+    _ = undisturbed.work(backlog: 0, at: talk.now)
+    let state = undisturbed.state
     #expect(talk.tell(Self.lost) == [] && !talk.machine.isSecured)
+    _ = talk.machine.work(backlog: 0, at: talk.now)
     talk.now = talk.now + LinkMachine.linger
     #expect(talk.tell(.time) == [.poll])
     #expect(talk.tell(.polled(encryptedReading)) == [])

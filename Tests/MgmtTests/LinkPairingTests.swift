@@ -338,10 +338,12 @@ struct LinkPairingTests {
     var talk = LinkTalk.attached(bonds: [Sample.bond()])
     #expect(talk.hear(.confirm()) == [.ask, yes])
     #expect(talk.pass(.seconds(6)) == [])
-    let ltk = try Sample.longTermKey(.secure)
+    let (irk, ltk) = (try Sample.identityResolvingKey(), try Sample.longTermKey(.secure))
+    #expect(talk.hear(.identity(irk)) == [])
+    let bond = Bond(identity: phone, longTermKeys: [ltk], identityResolvingKey: irk)
     #expect(
       talk.hear(.newLongTermKey(ltk, store: true))
-        == [.save(Bond(identity: phone, longTermKeys: [ltk]), isNew: true), .secured(isNew: true)])
+        == [.save(bond, isNew: true), .secured(isNew: true)])
   }
 
   @Test(
@@ -534,6 +536,38 @@ struct LinkPairingTests {
     // The phone itself is known by its identity from the start, and may renew its bond.
     var phone = LinkTalk.attached(bonds: [Sample.bond()])
     #expect(phone.hear(.identity(irk)) == [])
+  }
+
+  @Test("A Long Term Key under a bonded phone's address waits for the identity that it belongs to")
+  func identityAwaited() throws {
+    let irk = try Sample.identityResolvingKey()
+    let key = MgmtEvent.newLongTermKey(try Sample.longTermKey(.secure), store: true)
+    var old = Sample.bond()
+    old.identityResolvingKey = irk
+    var talk = LinkTalk.attached(bonds: [old])
+    #expect(talk.hear(key) == [] && !talk.machine.isSecured)
+    #expect(talk.tell(.pairCompleted(.success)) == [])
+    var itself = talk
+    #expect(itself.hear(.identity(irk)).last == .secured(isNew: true))
+    // Another identity gets a bond of its own, and this one stays as it was.
+    var other = talk
+    let another = try Sample.identityResolvingKey(peer: Sample.other)
+    var actions = other.hear(.identity(another))
+    #expect(actions.first == .identified && other.machine.peer == Sample.other)
+    #expect(actions.last == .restoreKeys && other.machine.isSecured)
+    #expect(other.board.bonds.map(\.identity) == [phone, Sample.other])
+    #expect(other.board.bonds.first == old)
+    // A second identity on one link is foreign.
+    #expect(other.hear(.identity(irk)) != [] && other.machine.peer == Sample.other)
+    // Without any identity it is not the phone, which has one.
+    var nobody = talk
+    actions = nobody.pass(LinkMachine.keyDistribution)
+    #expect(actions.failures == [.identityTaken(phone.address)] && actions.contains(.discardKeys))
+    #expect(actions.end != nil && nobody.board.bonds == [old])
+    // Nor had the one that is bonded.
+    var without = LinkTalk.attached(bonds: [Sample.bond()])
+    #expect(without.hear(key) == [])
+    #expect(without.pass(LinkMachine.keyDistribution).last == .secured(isNew: true))
   }
 
   @Test("A bond that a number protects is not replaced by one without")

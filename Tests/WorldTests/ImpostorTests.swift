@@ -121,13 +121,16 @@ struct ImpostorTests {
     }
   }
 
-  @Test("A stranger at a bonded phone's address, with another identity, costs it no bond")
-  func addressTaken() async throws {
+  @Test(
+    "A stranger at a bonded phone's address, with another identity, costs it no bond",
+    arguments: Handset.KeyOrder.allCases)
+  func addressTaken(_ order: Handset.KeyOrder) async throws {
     try await inWorld { world in
       try await Bonds.makeAndLeave(world)
       try await world.openPairing()
       let key = BondOwnerTests.keys(world)
       let stranger = world.stranger { $0.privateAddress = world.phone.kind.identity.address }
+      stranger.keyOrder = order
       await world.pass(.seconds(1))
       #expect(stranger.connect(to: world.adapter))
       stranger.pair()

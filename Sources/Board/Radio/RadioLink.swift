@@ -83,6 +83,7 @@ import Wire
   var peer: DeviceAddress { machine.peer }
   var phone: DeviceAddress? { machine.peer }
   var isBonded: Bool { host.keys.ring[peer] != nil }
+  var isSecured: Bool { machine.wasSecured && isUp }
   var wasSecured: Bool { machine.wasSecured }
   /// Whether its ATT channel has arrived.
   var isAttached: Bool { channel != nil }
@@ -287,7 +288,7 @@ extension Pairing.Turn {
   /// The wait, and the question to the board's user.
   fileprivate var words: (wait: SecurityWait, question: PairingMethod?, number: Passkey?) {
     switch self {
-    case .phone, .kernel, .keys: (.confirmationThere, nil, nil)
+    case .phone, .kernel, .keys, .identity: (.confirmationThere, nil, nil)
     case .typing(let number): (.entryThere, .display, number)
     case .comparison(let number): (.confirmationHere, .confirm, number)
     case .consent: (.consentHere, .justWorks, nil)
