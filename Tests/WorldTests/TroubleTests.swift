@@ -9,6 +9,7 @@ import Testing
 import VirtualKernel
 import Wire
 
+@testable import Bluetooth
 @testable import Board
 @testable import Daemon
 
@@ -45,6 +46,22 @@ final class Person {
 
 @Suite("Something happens on the way, at any step")
 struct TroubleTests {
+  @Test("A board that can't listen for phones again says so, and listens once it can")
+  func deaf() async throws {
+    try await inWorld { world in
+      try await Bonds.makeAndLeave(world)
+      world.platform.listenFailure = BluetoothError(SystemError("bind", .addressInUse))
+      world.adapter.powerOff()
+      await world.pass(.seconds(60))
+      #expect(world.wait == "failing")
+      let adapter = try await world.call(ControlMethods.status, NoParameters()).adapters.first
+      #expect(adapter?.waiting.why?.contains("no phone can be accepted") == true)
+      world.platform.listenFailure = nil
+      await world.pass(.seconds(15))
+      try await Bonds.connectsEncrypted(world)
+    }
+  }
+
   /// Something that takes the adapter away for a while.
   enum Trouble: String, CaseIterable {
     case unplugged, blockedBySoftware, blockedBySwitch, bluetoothd, stopped

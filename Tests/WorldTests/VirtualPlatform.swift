@@ -20,6 +20,8 @@ final class VirtualPlatform: Platform {
   let disk: MemoryDisk
   let programs: VirtualPrograms
   var environment: [String] = []
+  /// Why nothing can listen for phones; nil: it can.
+  var listenFailure: BluetoothError?
   /// Called for a client that wants to connect to the control socket; nil: nobody listens.
   private(set) var acceptClient: ((any LineChannel) -> Void)?
   /// The controller whose raw HCI was opened last.
@@ -85,6 +87,7 @@ final class VirtualPlatform: Platform {
   func listenForPhones(
     at type: AddressType, log: Log, _ accept: @escaping (any ATTChannel) -> Void
   ) throws(BluetoothError) -> any Listener {
+    if let listenFailure { throw listenFailure }
     let listener = kernel.listen(at: [type]) { channel in
       accept(ChannelAdapter(channel, self))
     }

@@ -253,7 +253,10 @@ import Wire
           if await sockets.waitForRadio(index) { pause = .milliseconds(250) }
           continue
         }
-        sockets.listenAgain()
+        if let failure = listenAgain() {
+          state = .recovering(.adapter(.failing(failure)))
+          continue
+        }
         try await setUp()
         if isServing { log.notice("\(name) is back") }
         return
@@ -263,6 +266,19 @@ import Wire
         state = .recovering(sockets.obstacle(to: index) ?? .adapter(.failing("\(error)")))
         log.info("\(name): \(error)")
       }
+    }
+  }
+
+  /// Listens for phones again: another program that has changed the adapter may be listening too.
+  ///
+  /// - Returns: why no phone can be accepted.
+  private func listenAgain() -> String? {
+    do {
+      try sockets.listen()
+      return nil
+    } catch {
+      log.info("\(name): listening for phones: \(error)")
+      return "no phone can be accepted: \(error)"
     }
   }
 
@@ -399,7 +415,8 @@ import Wire
   /// The bonded phones, as `phones` shows them.
   package var phoneReports: [PhoneReport] {
     keys.ring.bonds.map { bond in
-      PhoneReport(bond, on: name, isConnected: links.contains { $0.peer == bond.identity })
+      PhoneReport(
+        bond, on: name, isConnected: links.contains { $0.peer == bond.identity && $0.isSecured })
     }
   }
 }

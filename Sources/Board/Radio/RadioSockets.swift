@@ -48,28 +48,28 @@ import Wire
     try listen()
   }
 
-  private func listen() throws(BluetoothError) {
-    for type in [AddressType.public, .random] {
-      listeners.append(
-        try platform.listenForPhones(at: type, log: strangersLog) { [weak self] in
-          self?.onPhone($0)
-        })
+  /// Listens, also again: the kernel passes phones to the latest listening socket, which may be another program's. If
+  /// that fails, the former sockets stay.
+  func listen() throws(BluetoothError) {
+    var latest: [any Listener] = []
+    do {
+      for type in [AddressType.public, .random] {
+        latest.append(
+          try platform.listenForPhones(at: type, log: strangersLog) { [weak self] in
+            self?.onPhone($0)
+          })
+      }
+    } catch {
+      for listener in latest { listener.close() }
+      throw error
     }
+    stopListening()
+    listeners = latest
   }
 
   private func stopListening() {
     for listener in listeners { listener.close() }
     listeners = []
-  }
-
-  /// Listens again, because the kernel passes phones to the latest listening socket, which may be another program's.
-  func listenAgain() {
-    stopListening()
-    do {
-      try listen()
-    } catch {
-      log.error("\(error)")
-    }
   }
 
   /// Called when the daemon begins to stop: ends all waiting.
