@@ -197,7 +197,11 @@ public struct NotificationLedger: Sendable {
     guard let entry = live.removeValue(forKey: event.uid) else { return }
     forget(entry)
     if let told = entry.told { outputs.append(.tell(told.removal(event))) }
-    // Invalid places are removed once they are the majority.
+    tidy()
+  }
+
+  /// Removes invalid places once they are the majority.
+  private mutating func tidy() {
     guard order.count > max(64, 2 * count) else { return }
     let ledger = self
     order.removeAll { ledger.entry(at: $0) == nil }
@@ -277,33 +281,37 @@ public struct NotificationLedger: Sendable {
       phase = .present(until: now + period, last: now)
     }
     earlier = seen
+    tidy()
   }
 
   /// The session has ended.
   ///
-  /// - Parameter period: how long to keep its notifications; zero: drops them silently.
+  /// - Parameter period: how long to keep its notifications; zero: they are removed at once.
   mutating func sessionEnded(at now: Instant, keeping period: Duration) {
     keep()
     if case .present = phase { phase = .away(until: now + period) }
-    if period <= .zero { forgetAll() }
+    pass(to: now)
   }
 
   /// Time has passed: removes what the phone has not announced again in time.
   mutating func pass(to now: Instant) {
-    guard let deadline, deadline <= now else { return }
+    if let deadline, deadline <= now { removeKept() }
+  }
+
+  /// Removes all of them: the phone is forgotten.
+  mutating func clear() {
+    keep()
+    removeKept()
+  }
+
+  private mutating func removeKept() {
     kept.sort()
     for (_, entry) in kept.entries.sorted(by: { $0.key < $1.key }) {
       size -= entry.size
       if let told = entry.told { outputs.append(.tell(told.removal())) }
     }
     kept = Kept()
-  }
-
-  /// Forgets everything silently.
-  mutating func forgetAll() {
-    (live, kept) = ([:], Kept())
-    order.removeAll()
-    (size, untold) = (0, 0)
+    tidy()
   }
 
   /// Keeps the notifications without iterating over them, because this happens when a link is lost.

@@ -35,7 +35,7 @@ public struct Judgement: Hashable, Sendable {
 public final class PhoneNotifications {
   /// The ledger.
   public private(set) var ledger: NotificationLedger
-  /// How long to keep them without the phone; zero: not at all.
+  /// How long to keep them without the phone; zero: they are removed when its session ends.
   public var period: Duration
   /// Judges a notification by the rules; nil if there are none.
   public var judge: NotificationJudge? {
@@ -70,11 +70,8 @@ public final class PhoneNotifications {
 
   private var now: Instant { scheduler.now }
 
-  /// Forgets everything silently.
-  public func discard() { update { $0.forgetAll() } }
-
-  /// Publishes the removal of kept notifications, as at the end of the grace period.
-  public func expire() { update { $0.pass(to: $0.deadline ?? now) } }
+  /// Removes all of them: the phone is forgotten.
+  public func clear() { update { $0.clear() } }
 
   func sessionBegan() { update { $0.sessionBegan(at: now, keeping: period) } }
 

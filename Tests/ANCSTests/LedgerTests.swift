@@ -290,17 +290,30 @@ struct LedgerTests {
   }
 
   @Test(
-    "Without a time of grace a session leaves nothing, and one that starts over says what is gone")
+    "Without a time of grace everything is removed with the session, or once it starts over")
   func withoutGrace() {
     var telling = Self.telling(Telling.report(1, "Mum"))
     telling.grace = .zero
     telling.takeBreak()
     telling.pass(.seconds(60))
-    #expect(telling.log == [] && telling.ledger.count == 0)
+    #expect(telling.log == ["removed 1 Mum stale"] && telling.ledger.count == 0)
     telling.tell(Telling.report(1, "Mum"))
     telling.begin()
     telling.pass(.zero)
-    #expect(telling.log == ["added 1 Mum repeat", "removed 1 Mum stale"])
+    #expect(
+      telling.log == ["removed 1 Mum stale", "added 1 Mum repeat", "removed 1 Mum stale"])
+  }
+
+  @Test("A phone that comes and goes leaves nothing that grows")
+  func returns() {
+    var telling = Telling()
+    for _ in 0..<200 {
+      telling.begin()
+      for uid in UInt32(1)...50 { telling.tell(Telling.report(uid, "title \(uid)")) }
+      telling.end()
+    }
+    let places = Mirror(reflecting: telling.ledger).descendant("order") as? any Collection
+    #expect(telling.ledger.count == 50 && (50...200).contains(places?.count ?? 0))
   }
 
   // MARK: Whatever happens
@@ -336,7 +349,9 @@ struct LedgerTests {
       let uid = UInt32.random(in: 0..<12, using: &random)
       let title = ["Mum", "Dad", "Spam", "Ad", "News"].randomElement(using: &random) ?? ""
       let report = Telling.report(uid, title, date: uid % 3 == 0 ? nil : "20261121T070000")
-      switch Int.random(in: 0..<40, using: &random) {
+      switch Int.random(in: 0..<42, using: &random) {
+      case 40: ledger.sessionEnded(at: now, keeping: .zero)
+      case 41: ledger.clear()
       case 0: ledger.sessionEnded(at: now, keeping: .seconds(60))
       case 1: ledger.sessionBegan(at: now, keeping: .seconds(60))
       case 2:
@@ -387,7 +402,7 @@ struct LedgerTests {
     }
     #expect(client.faults == [])
     #expect(acts.count > 200 && acts.values.allSatisfy { $0 == 1 })
-    ledger.forgetAll()
+    ledger.clear()
     #expect(ledger.size == 0 && ledger.count == 0)
   }
 }

@@ -90,7 +90,7 @@ struct LimitTests {
     for uid in [100, 1, 7, 200] as [UInt32] { Self.tell(uid, message: Int(uid), &ledger) }
     #expect(ledger.told().map(\.number) == all.map(\.number) + [ledger.told().map(\.number).max()])
     #expect(ledger.told().count { !$0.report.isStale } == 4)
-    ledger.forgetAll()
+    ledger.clear()
     Self.tell(1, &ledger)
     #expect(ledger.told(after: all.last?.number ?? 0).map(\.report.event.uid) == [1])
   }

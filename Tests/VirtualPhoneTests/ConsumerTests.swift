@@ -264,7 +264,6 @@ struct ConsumerTests {
         #expect(consumer.reports.map(\.event.uid.rawValue) == [1, 2, 3])
         #expect(consumer.reports.allSatisfy { $0.isRepeat == (round > 0) && $0.failure == nil })
         #expect(consumer.reports.allSatisfy { $0.event.flags.contains(.preExisting) })
-        consumer.forgetReports()
         if round.isMultiple(of: 3) {
           try consumer.bench.phone.perform(Self.numbered(1))
           try consumer.bench.phone.perform(
@@ -273,6 +272,7 @@ struct ConsumerTests {
         consumer.bench.link.drop()
         await consumer.bench.pass()
         consumer.end()
+        consumer.forgetReports()
         #expect(consumer.bench.reconnect())
       }
     }

@@ -18,6 +18,8 @@ struct Fault: Hashable, Sendable, CustomStringConvertible {
   enum Kind: String, CaseIterable, Sendable {
     case linkLost, lost, twice, late, tooLate, error, malformed, truncated
     case unplugged, replugUnseen, poweredOff, suspended
+    /// The phone takes ANCS away for some seconds, and has it at other handles then.
+    case servicesMoved
     case noSpace, inputOutput, readOnly, powerCut
     /// From then on until nothing goes wrong any more.
     case full, broken
@@ -36,7 +38,9 @@ struct Fault: Hashable, Sendable, CustomStringConvertible {
     .command: [.error, .late, .tooLate, .lost, .unplugged, .poweredOff],
     .response: [.lost, .twice, .late, .tooLate, .malformed, .truncated],
     .event: [.lost, .twice, .late, .tooLate, .malformed, .truncated, .unplugged, .poweredOff],
-    .turn: [.linkLost, .suspended, .powerCut, .unplugged, .replugUnseen, .poweredOff],
+    .turn: [
+      .linkLost, .suspended, .powerCut, .unplugged, .replugUnseen, .poweredOff, .servicesMoved,
+    ],
     .file: [.noSpace, .inputOutput, .readOnly, .powerCut, .full],
     .read: [.inputOutput, .broken],
   ]

@@ -65,6 +65,8 @@ import Wire
   private var plan: [Fault]
   private let files: FileFaults
   private let canLoseFiles: Bool
+  /// How long notifications are kept without the phone: in half of the lives not at all.
+  private let grace: Duration
   /// How many PDUs may come twice, or be lost or damaged.
   private let doubtful: Int
   private var isNear = true
@@ -99,6 +101,7 @@ import Wire
     self.plan = plan.filter { $0.place != .file && $0.place != .read }
     files = FileFaults(plan)
     doubtful = plan.count { $0.place == .pdu }
+    grace = plan.first.map { $0.index % 2 == 1 } == true ? .zero : .seconds(120)
     canLoseFiles = plan.contains { $0.place == .file || $0.place == .read }
     world.phone.consent = .accepts(after: .seconds(3))
     world.phone.fate = { [unowned self] in pdu($0, toPhone: $1) }
@@ -163,7 +166,10 @@ import Wire
     var rule = Rule(name: "hidden")
     rule.conditions.title = try? TextPattern("^hidden$")
     rule.outcome.standing = .hidden
-    world.launch { [rule] in $0.rules = [rule] }
+    world.launch { [rule, grace] in
+      $0.rules = [rule]
+      $0.grace = grace
+    }
   }
 
   /// Ends the daemon as a service manager does, and starts it again.
@@ -302,9 +308,8 @@ import Wire
       known[uid] = change == .removed ? nil : report.attributes.title ?? "-"
     }
     heard = world.events.count
-    guard let daemon = world.daemon, world.end == nil, !daemon.isStopping else { return }
-    // Nothing is kept, or said, of a phone that has no bond any more.
-    if daemon.phones.isEmpty { known = [:] }
+    guard let daemon = world.daemon, world.end == nil, !daemon.isStopping, daemon.life == life
+    else { return }
     let told = daemon.phones.flatMap { $0.notifications.ledger.told().map(\.report.event.uid) }
     if Set(told) != Set(known.keys) { violate("clients know \(known), and the list is \(told)") }
   }
@@ -441,8 +446,18 @@ import Wire
     case .linkLost: world.phone.goOutOfRange()
     case .suspended: world.clock.skip(.seconds(3600))
     case .powerCut: cutPower()
+    case .servicesMoved: moveServices()
     case let kind?: changeAdapter(kind)
     case nil: break
+    }
+  }
+
+  /// The phone takes ANCS away, and has it at other handles later.
+  private func moveServices() {
+    let phone = world.phone.phone
+    _ = try? phone.perform(.unpublish(.ancs))
+    _ = world.clock.schedule(after: .seconds(3)) {
+      _ = try? phone.perform(.publish(.ancs, freshHandles: true))
     }
   }
 

@@ -318,7 +318,7 @@ struct GraceTests {
     }
   }
 
-  @Test("Without a grace time nothing is kept or reported")
+  @Test("Without a grace time everything is removed before the end of the link is reported")
   func none() async throws {
     try await inWorld { world in
       try await Self.begin(world) { $0.grace = .zero }
@@ -326,20 +326,66 @@ struct GraceTests {
       world.phone.leave()
       try await world.until(.disconnected)
       #expect(try await Self.list(world).isEmpty)
-      await world.pass(.seconds(300))
-      #expect(Self.story(world, since: mark).isEmpty)
+      #expect(Self.story(world, since: mark) == ["removed Mum", "removed Dad"])
+      #expect(world.story(since: mark).last == "disconnected")
     }
   }
 
-  @Test("A phone that is forgotten leaves nothing behind")
-  func forgotten() async throws {
+  @Test("Without a grace time everything is removed when ANCS goes, or its session dies")
+  func noneMeanwhile() async throws {
+    try await inWorld { world in
+      try await Self.begin(world) { $0.grace = .zero }
+      let phone = world.phone.phone
+      var mark = world.events.count
+      try phone.perform(.unpublish(.ancs))
+      try await world.until(.servicesChanged)
+      #expect(Self.story(world, since: mark) == ["removed Mum", "removed Dad"])
+      mark = world.events.count
+      try phone.perform(.publish(.ancs, freshHandles: true))
+      try await world.until(.subscribed)
+      await world.pass(.seconds(5))
+      #expect(Self.story(world, since: mark) == ["added Mum repeat", "added Dad repeat"])
+      mark = world.events.count
+      // It moves, and the board does not hear of that.
+      world.phone.transform = { pdu, toPhone in
+        guard !toPhone, pdu.first == 0x1D else { return pdu }
+        phone.receive([0x1E])
+        return nil
+      }
+      try phone.perform(.unpublish(.ancs))
+      try phone.perform(.publish(.ancs, freshHandles: true))
+      try await world.until(.stale, within: .seconds(1000))
+      try await world.until(.subscribed)
+      #expect(Self.story(world, since: mark) == ["removed Mum", "removed Dad"])
+    }
+  }
+
+  @Test(
+    "What a phone brought is removed when it is forgotten, here or away", arguments: [true, false])
+  func forgotten(isHere: Bool) async throws {
     try await inWorld { world in
       try await Self.begin(world)
-      let parameters = ForgetParameters(
-        phone: PhoneSelector("\(world.phone.kind.identity.address)"))
-      #expect(try await world.call(ControlMethods.forgetPhone, parameters))
+      if !isHere {
+        world.phone.leave()
+        try await world.until(.disconnected)
+      }
+      let mark = world.events.count
+      try await ForgettingTests.forget(world)
       await world.pass(.seconds(1))
+      #expect(Self.story(world, since: mark) == ["removed Mum", "removed Dad"])
       #expect(try await Self.list(world).isEmpty)
+      #expect(
+        world.daemon?.feed.recent.events(since: 0).count { $0.event.name == .notification } == 4)
+    }
+  }
+
+  @Test("The end of the daemon removes nothing", arguments: [.zero, .seconds(120)] as [Duration])
+  func exits(grace: Duration) async throws {
+    try await inWorld { world in
+      try await Self.begin(world) { $0.grace = grace }
+      let mark = world.events.count
+      try await world.stop()
+      #expect(Self.story(world, since: mark) == [])
     }
   }
 }

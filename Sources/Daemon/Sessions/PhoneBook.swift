@@ -52,9 +52,7 @@ import Wire
     let notifications = phone.notifications
     judge(phone)
     notifications.onTold = { [feed, weak phone] in
-      guard let phone else { return }
-      if let session = phone.session { return session.publish(.notification($0)) }
-      feed.publish(phone.event(.notification($0)))
+      if let phone { feed.publish(phone.event(.notification($0))) }
     }
     notifications.onAct = { [rules, weak phone] in
       let service = phone?.session?.services.active(NotificationService.self)
@@ -76,6 +74,9 @@ import Wire
   /// The rules on notifications have changed.
   func rulesChanged() { for phone in phones { judge(phone) } }
 
+  /// The daemon exits, which ends for its clients what they were told: nothing more is published of notifications.
+  func close() { for phone in phones { phone.notifications.onTold = { _ in } } }
+
   /// A phone's name or identity has become known, which rules may be about. Judging again without need would fetch again
   /// what is being fetched.
   func named(_ phone: Phone) {
@@ -86,16 +87,15 @@ import Wire
   func identified(_ phone: Phone) {
     named(phone)
     let key = (phone.adapter, phone.identity)
-    let former = phones.filter {
-      $0 !== phone && $0.session == nil && ($0.adapter, $0.identity) == key
+    for former in phones
+    where former !== phone && former.session == nil && (former.adapter, former.identity) == key {
+      forget(former)
     }
-    for one in former { one.notifications.expire() }
-    phones.removeAll { one in former.contains { $0 === one } }
   }
 
-  /// Drops everything known of a phone.
+  /// Drops everything known of a phone. Clients are told that its notifications are gone.
   func forget(_ phone: Phone) {
-    phone.notifications.discard()
+    phone.notifications.clear()
     phones.removeAll { $0 === phone }
   }
 
