@@ -319,7 +319,7 @@ public enum ServiceWait: Hashable, Sendable {
   case unpublished
   /// The phone's ANCS lacks a characteristic or a CCCD.
   case incomplete
-  /// The phone refused the subscription; the text says with which error.
+  /// The phone refused the search or the subscription; the text says with which error.
   case refused(String)
   /// Subscribed; it is not known yet whether the phone allows its notifications to be read.
   case permission
@@ -349,7 +349,7 @@ public enum ServiceWait: Hashable, Sendable {
     case .refused(let why):
       .init(
         "refused",
-        "connected, encrypted; the phone refuses the subscription: \(why); retrying; "
+        "connected, encrypted; the phone refuses access to its services: \(why); retrying; "
           + "if that persists, switch the phone's Bluetooth off and on")
     case .permission:
       .init(

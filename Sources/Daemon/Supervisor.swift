@@ -254,8 +254,7 @@ import Wire
     waits.onChanges = { _ in }
     waits.onChange = { _ in }
     waits.onLasting = { _ in }
-    // Kept notifications are no longer published.
-    phoneBook.grace = .zero
+    phoneBook.close()
     for (_, session) in sessions { session.link.end("the daemon is exiting") }
     // Their `disconnected` events are published before the daemon exits.
     for _ in 0..<100 where !sessions.isEmpty { await platform.sleep(for: .milliseconds(10)) }
@@ -275,8 +274,7 @@ import Wire
   @discardableResult func serve(_ link: any Link) async -> Bool {
     lastLink += 1
     let number = lastLink
-    let phone = phone(on: link, number)
-    let session = Session(link, phone, context(for: link, number))
+    let session = Session(link, context(for: link, number))
     session.onWaitChange = { [weak self, weak session] in
       if let session { self?.updateWait(of: session, number) }
     }
@@ -290,10 +288,10 @@ import Wire
     sessions.removeAll { $0.number == number }
     totals.add(session)
     settings.linkEnded(number)
+    // Nothing is kept for a phone without a bond: it returns with a different address anyway.
+    if link.adapter != nil, !link.isBonded { phoneBook.forget(session.phone) }
     session.publish(.disconnected(reason: reason))
     bonds.writeDown()
-    // Nothing is kept for a phone without a bond: it returns with a different address anyway.
-    if link.adapter != nil, !link.isBonded { phoneBook.forget(phone) }
     if settings.start.once { leave(.done) }
     return session.wasSubscribed
   }
@@ -313,6 +311,7 @@ import Wire
       wallTime: { [platform] in platform.wallTime }, database: database, rules: rules,
       hooks: hooks, quirks: settings.quirks, capture: capture,
       remember: { [weak self] in self?.remember($0) },
+      recognise: { [weak self] in self?.phone(on: $0, number) },
       identified: { [phoneBook] in phoneBook.identified($0) },
       named: { [phoneBook] in phoneBook.named($0) })
   }

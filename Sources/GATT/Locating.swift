@@ -61,10 +61,17 @@ extension Client {
       }
     } catch {
       if error.isEnd { throw error }
+      var refusal: ATTFailure?
       for service in wanted {
-        let outline = try await outline(service.uuid, service.instance, in: range)
-        if let outline { found.append(outline) }
+        do {
+          let outline = try await outline(service.uuid, service.instance, in: range)
+          if let outline { found.append(outline) }
+        } catch {
+          if error.isEnd { throw error }
+          refusal = error
+        }
       }
+      if found.isEmpty, let refusal { throw refusal }
     }
     let last = end == nil ? [] : wanted.filter { $0.instance == .last }.map(\.uuid)
     let others = try await findConfigurations(of: &found, to: last.isEmpty ? nil : range.end)

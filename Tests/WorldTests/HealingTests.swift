@@ -141,6 +141,30 @@ struct HealingTests {
     }
   }
 
+  @Test(
+    "A phone that refuses the search for its services keeps its link, and is asked again after pauses"
+  )
+  func refusesDiscovery() async throws {
+    try await inWorld { world in
+      let phone = world.phone
+      var requests = 0
+      phone.transform = { pdu, toPhone in
+        // Find Information, Find By Type Value, Read By Type and Read By Group Type.
+        guard toPhone, [0x04, 0x06, 0x08, 0x10].contains(pdu[0]) else { return pdu }
+        requests += 1
+        phone.say([0x01, pdu[0], pdu[1], pdu[2], ErrorCode.insufficientResources.rawValue])
+        return nil
+      }
+      try await world.meet { $0.quirks.reconnects = false }
+      try await world.until(.error)
+      await world.pass(.seconds(600))
+      #expect(phone.connection != nil && world.wait == "refused" && requests < 60)
+      phone.transform = { pdu, _ in pdu }
+      try await world.until(.subscribed, within: .seconds(300))
+      #expect(!world.story.contains("disconnected"))
+    }
+  }
+
   @Test("AMS that refuses the registration is asked again, and then used")
   func media() async throws {
     try await inWorld { world in

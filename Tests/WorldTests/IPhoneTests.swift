@@ -127,6 +127,37 @@ struct IPhoneTests {
     }
   }
 
+  @Test(
+    "A change during the search for another is not lost, at whichever request", arguments: 1...9)
+  func changedMeanwhile(at request: Int) async throws {
+    try await inWorld { world in
+      let phone = world.phone
+      try await world.meet()
+      try await world.until(.battery)
+      await world.pass(.seconds(30))
+      var count = 0
+      phone.transform = { pdu, toPhone in
+        guard toPhone, let opcode = pdu.first.map(Opcode.init(rawValue:)),
+          opcode.role == .request
+        else { return pdu }
+        count += 1
+        if count == request {
+          _ = try? phone.phone.perform(.unpublish(.battery))
+          _ = try? phone.phone.perform(.publish(.battery, freshHandles: true))
+        }
+        return pdu
+      }
+      try phone.phone.perform(.indicate(.serviceChanged, [1, 0, 0xFF, 0xFF]))
+      await world.pass(.seconds(60))
+      #expect(count > request)
+      try phone.phone.perform(.battery(42))
+      await world.pass(.seconds(1))
+      let link = try #require(
+        try await world.call(ControlMethods.status, NoParameters()).links.first)
+      #expect(link.services == [.ancs, .ams, .battery, .time] && link.battery == 42)
+    }
+  }
+
   @Test("Handles that have moved are not taken for right")
   func moved() async throws {
     try await inWorld { world in

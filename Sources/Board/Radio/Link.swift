@@ -19,6 +19,8 @@ import Wire
   var isBonded: Bool { get }
   /// The link's security now.
   var security: LinkSecurity { get }
+  /// Whether the link is secured now, so it may carry private data.
+  var isSecured: Bool { get }
   /// Whether the link is or was secured, which proves the phone's identity.
   var wasSecured: Bool { get }
   /// What the link waits for until it is secured; nil once it is.

@@ -228,10 +228,16 @@ import Wire
 
   // MARK: Which phone
 
+  /// The session with the selected phone, or with the only one. Who is not secured may be anybody, and is no phone here.
   private func session(of selector: PhoneSelector?) throws(RPCError) -> Session {
-    let candidates = try daemon.sessions.map(\.session)
+    let name = try daemon.name
+    let matching = try daemon.sessions.map(\.session)
       .filter { selector?.matches($0.phone) ?? true }
+    let candidates = matching.filter(\.link.isSecured)
     guard let first = candidates.first else {
+      if let wait = matching.first(where: \.link.isBonded)?.wait {
+        throw .tryAgain("not subscribed to the phone: \(wait.sentence(name: name))")
+      }
       throw .unavailable(selector.map { "no phone \($0) is connected" } ?? "no phone is connected")
     }
     guard candidates.count == 1 else {

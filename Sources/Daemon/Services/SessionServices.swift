@@ -48,6 +48,8 @@ import Wire
   private let trust: HandleTrust
   private var slots: [Slot] { didSet { context.changed() } }
   private var subscriptions = 0
+  /// Why the phone refused the last search.
+  private var refusal: ATTFailure?
 
   init(_ clients: [any ServiceClient], _ context: ServiceContext, _ trust: HandleTrust) {
     slots = clients.map { Slot(client: $0) }
@@ -86,9 +88,9 @@ import Wire
     if let notifications = active(NotificationService.self) { return notifications.wait }
     switch state(of: .notificationCenter) {
     case .incomplete?: return .incomplete
-    case .refused(_, let failure)?:
-      return .refused("\(failure.code.map { "\($0)" } ?? "\(failure)")")
-    case .missing?, .located?, .subscribed?, nil: return .unpublished
+    case .refused(_, let failure)?: return .refused(failure.reason)
+    case .missing?, .located?, .subscribed?, nil:
+      return refusal.map { .refused($0.reason) } ?? .unpublished
     }
   }
 
@@ -148,13 +150,20 @@ import Wire
   }
 
   /// Discovers the missing services in `range`, and a newer instance of a service than the one in use: a phone may add
-  /// the new one before it removes the old.
+  /// the new one before it removes the old. A refusal is reported, and leaves them missing.
   func locate(in range: HandleRange = .all) async throws(ATTFailure) {
     let wanted = slots.filter { $0.state.service == nil || $0.client.instance == .last }
-    let found = try await context.client.locate(
-      wanted.map { .init($0.client.uuid, $0.client.characteristics, $0.client.instance) },
-      in: range)
-    for service in found { setLocated(service) }
+    refusal = nil
+    do {
+      let found = try await context.client.locate(
+        wanted.map { .init($0.client.uuid, $0.client.characteristics, $0.client.instance) },
+        in: range)
+      for service in found { setLocated(service) }
+    } catch {
+      if error.isEnd { throw error }
+      refusal = error
+      context.report("looking for services", error)
+    }
   }
 
   private func setLocated(_ service: LocatedService) {
@@ -269,7 +278,8 @@ import Wire
       drop(index)
     }
     let before = located
-    try await locateMissing(in: affected)
+    try await locate(in: affected)
+    try await subscribe()
     return slots.contains { slot in
       guard [.ancs, .ams].contains(slot.client.name), case .subscribed(let service, _) = slot.state
       else { return false }
@@ -286,14 +296,9 @@ import Wire
     for index in slots.indices where [.ancs, .ams].contains(slots[index].client.name) {
       if !slots[index].client.isActive { drop(index) }
     }
-    try await locateMissing(in: .all)
-    return names != before
-  }
-
-  private func locateMissing(in range: HandleRange) async throws(ATTFailure) {
-    try await attempt("looking for services") { () throws(ATTFailure) in try await locate(in: range)
-    }
+    try await locate()
     try await subscribe()
+    return names != before
   }
 
   /// Ends a service that the phone has removed.
@@ -312,18 +317,11 @@ import Wire
 
   /// Ends every service, because the session is over.
   func end() { for slot in slots { slot.client.end() } }
+}
 
-  /// Does work whose failure is reported but does not end the session, unless the link is lost.
-  private func attempt(
-    _ what: String, _ work: () async throws(ATTFailure) -> Void
-  ) async throws(ATTFailure) {
-    do {
-      try await work()
-    } catch {
-      if error.isEnd { throw error }
-      context.report(what, error)
-    }
-  }
+extension ATTFailure {
+  /// The phone's reason, as the wait has it.
+  fileprivate var reason: String { code.map { "\($0)" } ?? "\(self)" }
 }
 
 /// The phone's Generic Attribute service: Service Changed indicates that services were added,
@@ -335,6 +333,8 @@ import Wire
   let title = "Service Changed"
   let phase = ServicePhase.first
   private(set) var isActive = false
+  /// Where changes are indicated, as far as is known.
+  private var handle: Handle?
 
   private let context: ServiceContext
   /// Called with the changed handles, and the number of responses received before.
@@ -352,15 +352,9 @@ import Wire
     guard let changed = service[.serviceChanged], let cccd = changed.cccd else {
       return context.log.notice("the phone has no Service Changed to subscribe to")
     }
-    // The client retains this closure, so the closure must not retain the client.
-    context.client.setArrivalHandler(for: changed.value) {
-      [onChange, log = context.log] arrival in
-      do throws(DecodeError) {
-        onChange(try ServiceChanged(decoding: Array(arrival.value)).range, arrival.responsesBefore)
-      } catch {
-        log.dropped("a Service Changed: \(error)", Array(arrival.value))
-      }
-    }
+    if let handle { context.client.removeHandler(for: handle) }
+    handle = changed.value
+    listen()
     do {
       try await context.client.configure(cccd, .indications)
       isActive = true
@@ -369,7 +363,23 @@ import Wire
     }
   }
 
-  func end() { isActive = false }
+  private func listen() {
+    guard let handle else { return }
+    // The client retains this closure, so the closure must not retain the client.
+    context.client.setArrivalHandler(for: handle) { [onChange, log = context.log] arrival in
+      do throws(DecodeError) {
+        onChange(try ServiceChanged(decoding: Array(arrival.value)).range, arrival.responsesBefore)
+      } catch {
+        log.dropped("a Service Changed: \(error)", Array(arrival.value))
+      }
+    }
+  }
+
+  /// The service may have changed too. Until it is found again, another change may be indicated where it was.
+  func end() {
+    isActive = false
+    listen()
+  }
 }
 
 /// The client of one of the phone's services, for the life of a session. A session has a table of

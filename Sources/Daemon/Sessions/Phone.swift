@@ -27,8 +27,8 @@ import Wire
   var reconnection = Reconnection()
   /// Its notifications, across all its sessions.
   let notifications: PhoneNotifications
-  /// The session on the link that is up now.
-  var session: Session?
+  /// The session on the secured link that is up now.
+  weak var session: Session?
 
   init(
     number: Int, identity: DeviceAddress?, adapter: String?,
@@ -38,6 +38,13 @@ import Wire
     self.identity = identity
     self.adapter = adapter
     self.notifications = notifications
+  }
+
+  /// The phone on a link that is not secured: nothing is known about it.
+  convenience init(strangerOn link: any Link, _ scheduler: any Scheduler) {
+    self.init(
+      number: 0, identity: link.phone, adapter: link.adapter,
+      PhoneNotifications(keeping: .zero, scheduler))
   }
 
   /// Its address, if known.

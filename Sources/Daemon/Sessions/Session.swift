@@ -35,7 +35,8 @@ import Wire
   var onWaitChange: () -> Void = {}
 
   let link: any Link
-  let phone: Phone
+  /// The phone: nobody who is known until the link is secured, because anybody can use a phone's address.
+  private(set) var phone: Phone
   let bearer: Bearer
   let client: Client
   /// When the link came up.
@@ -47,47 +48,29 @@ import Wire
   private let jobs = Mailbox<Job>()
   /// The timers of jobs that are not due yet.
   private var timers: [Job: TimerID] = [:]
-  /// The number of searches since a service went missing.
-  private var searches = 0
-  /// The indicated change, until the range is searched again.
-  private var change: Change?
-  /// How often to search after changes. Changes in between are merged.
-  private var changes = Pace(burst: 32, interval: .seconds(10))
-  /// When the phone last indicated a change that belongs to the start of the link.
-  private var initialChange: Instant?
-  /// The range of the last search, and the number of requests sent before it. Responses to later requests are newer
-  /// than any change indicated before them.
-  private var search = (range: HandleRange.all, requestsBefore: 0)
-
-  /// A change of the phone's services; simultaneous ones are merged.
-  private struct Change {
-    var range: HandleRange
-    /// Whether it belongs to the start of the link, when every iPhone indicates one even if nothing has changed.
-    var isInitial: Bool
+  /// When to search for services again.
+  private var discovery = DiscoveryPlan() {
+    didSet { if discovery.deadline != oldValue.deadline { awaitSearch() } }
   }
 
   /// Work that comes up while a session is serving.
   private enum Job: Hashable, Sendable {
     /// Locate the services and subscribe: the link is secured.
     case setUp(isNew: Bool)
-    /// The phone has indicated that services have changed.
-    case rediscover
     /// The part of the set-up that can wait until the subscriptions are written.
     case finishSetUp
-    /// Search again for missing services.
+    /// A step of `discovery` is due.
     case search
-    /// Locate ANCS again, because its session is dead.
-    case revive
     /// End the link of a phone that has just paired but has no ANCS.
     case reconnect
     /// Indicate that the board's own services have changed since the phone last connected.
     case announceOwnChanges
   }
 
-  init(_ link: any Link, _ phone: Phone, _ context: SessionContext) {
+  init(_ link: any Link, _ context: SessionContext) {
     self.link = link
-    self.phone = phone
     self.context = context
+    phone = Phone(strangerOn: link, context.scheduler)
     since = context.wallTime()
     bearer = Bearer(scheduler: context.scheduler)
     client = Client(bearer)
@@ -118,7 +101,6 @@ import Wire
   /// - Returns: why it has ended.
   func run() async -> String {
     connect()
-    phone.session = self
     do {
       try await live()
     } catch {
@@ -171,7 +153,7 @@ import Wire
     switch change {
     case .identified(let identity):
       phone.identity = identity
-      context.identified(phone)
+      if phone.session === self { context.identified(phone) }
     case .secured(let isNew): linkSecured(isNew: isNew)
     case .wait: onWaitChange()
     case .ended(let reason): linkEnded(reason)
@@ -179,7 +161,8 @@ import Wire
   }
 
   private func linkSecured(isNew: Bool) {
-    let isFirst = stage == .securing
+    let isFirst = phone.session !== self
+    if isFirst { recognise() }
     // The phone's configuration of the board belongs to the bond (Vol 3 Part G, 3.3.3.3). On a link that is not
     // secured yet, nothing was configured under a former bond.
     if isNew, phone.clientState != ClientState() {
@@ -193,6 +176,13 @@ import Wire
       schedule(.announceOwnChanges, after: pause)
     }
     jobs.post(.setUp(isNew: isNew))
+  }
+
+  /// The link is secured, which proves whose it is.
+  private func recognise() {
+    phone = context.recognise(link) ?? phone
+    phone.session = self
+    services = makeServices()
   }
 
   private func linkEnded(_ reason: String) {
@@ -226,7 +216,7 @@ import Wire
 
   private func setUp(isNew: Bool) async throws(ATTFailure) {
     stage = .discovering
-    search = (.all, bearer.requestsSent)
+    discovery.began(after: bearer.requestsSent)
     let isKnown = try await services.useKnownHandles()
     if isKnown {
       context.log.info("the phone's services are unchanged: their handles are known")
@@ -306,28 +296,12 @@ import Wire
 
   // MARK: Failures
 
-  /// The phone has indicated a change of the attributes in `range`, after `responsesBefore` responses.
+  /// The phone has indicated a change of the attributes in `range`, after `responses` responses.
   private func servicesChanged(_ range: HandleRange, after responses: Int) {
-    guard responses > search.requestsBefore || !search.range.contains(range) else {
-      return context.log.info("services in \(range) have changed; searching")
-    }
-    // A phone may indicate the same change several times, each once the previous one is confirmed.
-    let now = context.scheduler.now
-    let isInitial =
-      stage != .serving || initialChange.map { now - $0 < Self.initialChanges } ?? false
-    if isInitial { initialChange = now }
-    if let earlier = change {
-      change = Change(
-        range: earlier.range.spanning(range), isInitial: earlier.isInitial && isInitial)
-    } else {
-      change = Change(range: range, isInitial: isInitial)
-      let pause = changes.pause(at: now)
-      if pause > .zero { schedule(.rediscover, after: pause) } else { jobs.post(.rediscover) }
-    }
+    let isNews = discovery.changed(
+      range, after: responses, isSettingUp: stage != .serving, at: context.scheduler.now)
+    if !isNews { context.log.info("services in \(range) have changed; searching") }
   }
-
-  /// The longest time between two changes that belong to the start of a link.
-  private static let initialChanges: Duration = .seconds(2)
 
   /// A running service has failed.
   private func serviceFailed() {
@@ -338,17 +312,17 @@ import Wire
   /// The session with ANCS is dead. Locates ANCS again; if that did not help before, ends the link.
   private func notificationsDied(_ reason: String, again: Bool) {
     // The removal of ANCS may cross a request to it, which then fails after its Service Changed.
-    if let change, services.haveNotifications(in: change.range) {
+    if let range = discovery.changing, services.haveNotifications(in: range) {
       return context.log.info("\(reason), as the phone has indicated: searching")
     }
     guard again else {
       publish(.stale(what: reason, remedy: "the daemon searches for ANCS again"))
-      return jobs.post(.revive)
+      return discovery.revive(at: context.scheduler.now)
     }
     guard !leave(reason) else { return }
     services.dropNotifications()
     publish(.servicesChanged(services.names))
-    schedule(.revive, after: .seconds(300))
+    discovery.rest(until: context.scheduler.now + .seconds(300))
   }
 
   /// Ends the link, because the phone reconnects by itself; but not too often.
@@ -369,63 +343,64 @@ import Wire
   private func perform(_ job: Job) async throws(ATTFailure) {
     switch job {
     case .setUp(let isNew): try await setUp(isNew: isNew)
-    case .rediscover: try await rediscover()
     case .finishSetUp: try await finishSetUp()
     case .search:
-      guard services.isIncomplete else { return }
-      if try await services.search() {
-        publish(.servicesChanged(services.names))
-        announce()
-        jobs.post(.finishSetUp)
-      }
-      searchLater()
-    case .revive:
-      services.dropNotifications()
-      if try await services.search() {
-        announce()
-      } else {
-        publish(.servicesChanged(services.names))
-      }
-      jobs.post(.finishSetUp)
-      searchLater()
+      let step = discovery.next(at: context.scheduler.now, after: bearer.requestsSent)
+      if let step { try await search(step) }
     case .reconnect:
       if services.lacksNotifications { leave("the phone has paired, but has no ANCS") }
     case .announceOwnChanges: server.announceChanges()
     }
   }
 
-  private func rediscover() async throws(ATTFailure) {
-    guard let change else { return }
-    self.change = nil
-    search = (change.range, bearer.requestsSent)
-    if change.isInitial, !services.isIncomplete, try await services.verify() {
-      return context.log.info("services in \(change.range) are unchanged")
+  private func search(_ step: DiscoveryPlan.Step) async throws(ATTFailure) {
+    let before = services.names
+    var isChange = false
+    let cameBack: Bool
+    switch step {
+    case .change(let range, let mayBeNone):
+      if mayBeNone, !services.isIncomplete, try await services.verify() {
+        return context.log.info("services in \(range) are unchanged")
+      }
+      context.log.info("the phone's services in \(range) have changed")
+      discovery.servicesChanged()
+      isChange = true
+      cameBack = try await services.rediscover(in: range)
+    case .search: cameBack = try await services.search()
+    case .revival:
+      services.dropNotifications()
+      cameBack = try await services.search()
     }
-    context.log.info("the phone's services in \(change.range) have changed")
-    // A service that is missing now may appear in a moment.
-    searches = 0
-    let cameBack = try await services.rediscover(in: change.range)
-    publish(.servicesChanged(services.names))
+    if isChange || services.names != before { publish(.servicesChanged(services.names)) }
     if cameBack { announce() }
     jobs.post(.finishSetUp)
     searchLater()
   }
 
-  /// Schedules the next search while ANCS or AMS is missing, with pauses that grow up to five minutes.
+  /// Plans the next search while ANCS or AMS is missing.
   private func searchLater() {
-    guard services.isIncomplete, context.quirks.searches else { return searches = 0 }
-    let pauses: [Duration] = [.seconds(5), .seconds(15), .seconds(60), .seconds(300)]
-    schedule(.search, after: pauses[min(searches, pauses.count - 1)])
-    searches += 1
+    discovery.settled(
+      isMissing: services.isIncomplete && context.quirks.searches, at: context.scheduler.now)
+  }
+
+  /// Waits for the plan's next step.
+  private func awaitSearch() {
+    if case .ended = stage { return }
+    guard let due = discovery.deadline else { return cancel(.search) }
+    schedule(.search, after: max(.zero, due - context.scheduler.now))
   }
 
   /// Schedules a job, replacing the same one if it is not due yet; the end of the session cancels it.
   private func schedule(_ job: Job, after delay: Duration) {
-    if let timer = timers[job] { context.scheduler.cancel(timer) }
+    cancel(job)
     timers[job] = context.scheduler.schedule(after: delay) { [weak self] in
       self?.timers[job] = nil
       self?.jobs.post(job)
     }
+  }
+
+  private func cancel(_ job: Job) {
+    if let timer = timers.removeValue(forKey: job) { context.scheduler.cancel(timer) }
   }
 
   // MARK: Events and status
@@ -440,9 +415,7 @@ import Wire
 
   func publish(_ content: Event.Content) {
     guard context.feed.reads(content.name) else { return context.feed.pass(over: content.name) }
-    // Anybody can use the address of a bonded phone.
-    let isKnown = link.wasSecured && link.isBonded
-    context.feed.publish(event(content), ofStranger: link.adapter != nil && !isKnown)
+    context.feed.publish(event(content), ofStranger: !link.wasSecured)
   }
 
   /// Reports a failure that does not end the session.

@@ -24,6 +24,8 @@ import Wire
   var capture: CaptureWriter?
   /// Saves what was learned about a phone.
   var remember: (Phone) -> Void
+  /// The phone on a link that is secured.
+  var recognise: (any Link) -> Phone?
   /// Called when a phone's identity becomes known on its link.
   var identified: (Phone) -> Void
   /// Called when a phone's name was read.

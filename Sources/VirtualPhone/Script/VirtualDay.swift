@@ -228,7 +228,7 @@ final class DayPlayer {
     guard let phone else { return }
     guard let moment = moments.first else { return finishRound(isRepeat: isRepeat) }
     _ = phone.scheduler.schedule(after: moment.after) { [weak self] in
-      guard let self, let phone else { return }
+      guard let self, let phone = self.phone else { return }
       _ = try? phone.perform(moment.command)
       if isRepeat { Self.trim(phone) }
       play(moments.dropFirst(), isRepeat: isRepeat)
@@ -239,7 +239,7 @@ final class DayPlayer {
     guard !isRepeat else { return play(day.afterwards[...], isRepeat: true) }
     // The last command's notifications are sent before the end is reported.
     _ = phone?.scheduler.schedule(after: Self.pauseBeforeEnd) { [weak self] in
-      guard let self, let phone else { return }
+      guard let self, let phone = self.phone else { return }
       phone.onEvent(.dayEnded)
       if !once, !day.afterwards.isEmpty { play(day.afterwards[...], isRepeat: true) }
     }
