@@ -11,6 +11,8 @@ import Wire
   package private(set) var recent = RecentEvents()
   /// The time that events are stamped with.
   package let now: () -> WallTime
+  /// The time by which their age is measured, which nobody sets.
+  package let clock: () -> Instant
   private var handlers: [Handler] = []
   private var lastID = 0
 
@@ -20,7 +22,10 @@ import Wire
     let handle: (NumberedEvent) -> Void
   }
 
-  package init(now: @escaping () -> WallTime) { self.now = now }
+  package init(clock: @escaping () -> Instant = { .zero }, now: @escaping () -> WallTime) {
+    self.clock = clock
+    self.now = now
+  }
 
   /// Whether anybody reads events of this kind. If not, `pass` is enough.
   package func reads(_ name: EventName) -> Bool {
@@ -42,7 +47,7 @@ import Wire
     let numbered =
       name == .why
       ? NumberedEvent(seq: recent.lastSeq, time: now(), event)
-      : recent.record(event, at: now(), ofStranger: isOfStranger)
+      : recent.record(event, at: now(), clock(), ofStranger: isOfStranger)
     // A handler may unsubscribe itself or another.
     let handlers = handlers
     for index in handlers.indices where !name.isQuiet || handlers[index].readsQuiet(name) {
@@ -96,14 +101,14 @@ package struct RecentEvents {
   private var rings = Shelf.allCases.map { _ in Ring() }
 
   private struct Ring {
-    var events = FIFO<(event: NumberedEvent, size: Int)>()
+    var events = FIFO<(event: NumberedEvent, instant: Instant, size: Int)>()
     var bytes = 0
     /// The number of the latest dropped event; 0 if none was dropped.
     var lastDropped: UInt64 = 0
 
-    mutating func keep(_ event: NumberedEvent, on shelf: Shelf) {
+    mutating func keep(_ event: NumberedEvent, at instant: Instant, on shelf: Shelf) {
       let size = event.size
-      events.append((event, size))
+      events.append((event, instant, size))
       bytes += size
       while events.count > shelf.capacity || bytes > Shelf.bytes, let oldest = events.popFirst() {
         bytes -= oldest.size
@@ -117,37 +122,48 @@ package struct RecentEvents {
 
   /// Gives an event its number and keeps it.
   mutating func record(
-    _ event: Event, at time: WallTime, ofStranger isOfStranger: Bool = false
+    _ event: Event, at time: WallTime, _ instant: Instant = .zero,
+    ofStranger isOfStranger: Bool = false
   ) -> NumberedEvent {
     lastSeq += 1
     let numbered = NumberedEvent(seq: lastSeq, time: time, event)
     if let shelf = event.name.shelf(ofStranger: isOfStranger) {
-      rings[shelf.rawValue].keep(numbered, on: shelf)
+      rings[shelf.rawValue].keep(numbered, at: instant, on: shelf)
     }
     return numbered
   }
 
-  /// The `lost` event for news after number `seq` that are no longer kept; nil if all are kept. It has the time of the
-  /// next kept event. Its count includes the numbers of events that are never kept (`incoming`), because they can't be
-  /// told apart anymore.
-  package func missing(since seq: UInt64) -> NumberedEvent? {
+  /// The `lost` event for news after number `seq` that are no longer kept, or that happened before `start`; nil if there
+  /// are none. It has the time of the next event, or of the last of them. Its count includes the numbers of events that are
+  /// never kept (`incoming`), because they can't be told apart anymore.
+  package func missing(since seq: UInt64, from start: Instant? = nil) -> NumberedEvent? {
     let first = (seq > lastSeq ? 0 : seq) + 1
-    let last = rings[Shelf.news.rawValue].lastDropped
+    let news = rings[Shelf.news.rawValue]
+    let old = news.events.filter { $0.event.seq >= first && $0.instant < start ?? $0.instant }
+    let last = max(news.lastDropped, old.last?.event.seq ?? 0)
     guard last >= first else { return nil }
     let kept = events(since: first - 1)
-    let count = Int(clamping: last - first + 1) - kept.count { $0.seq <= last }
-    guard count > 0, let next = kept.first(where: { $0.seq > last }) else { return nil }
+    var count = old.count
+    if news.lastDropped >= first {
+      count += Int(clamping: news.lastDropped - first + 1)
+      count -= kept.count { $0.seq <= news.lastDropped }
+    }
+    let next = kept.first { $0.seq > last } ?? old.last?.event
+    guard count > 0, let time = next?.time else { return nil }
     return NumberedEvent(
-      seq: last, time: next.time, Event(.lost(count: count, first: first, last: last)))
+      seq: last, time: time, Event(.lost(count: count, first: first, last: last)))
   }
 
-  /// The events after number `seq` that are still kept, oldest first.
+  /// The events after number `seq` that are still kept and did not happen before `start`, oldest first.
   ///
   /// A number that was not assigned yet is from an earlier run of the daemon: then every event is new.
-  package func events(since seq: UInt64) -> [NumberedEvent] {
+  package func events(since seq: UInt64, from start: Instant? = nil) -> [NumberedEvent] {
     let first = seq > lastSeq ? 0 : seq
-    return rings.flatMap { $0.events.lazy.map(\.event).filter { $0.seq > first } }
-      .sorted { $0.seq < $1.seq }
+    return rings.flatMap { ring in
+      ring.events.lazy.filter { $0.event.seq > first && $0.instant >= start ?? $0.instant }
+        .map(\.event)
+    }
+    .sorted { $0.seq < $1.seq }
   }
 }
 

@@ -35,18 +35,27 @@ import Wire
   private let events: DaemonLink
   /// Another broker, at which an earlier run has left retained messages.
   private let formerBroker: BrokerAddress?
-  /// The last event that happened before this program subscribed.
-  private var earlier: UInt64 = 0
+  /// Whether requests count: those that were sent before this connection had subscribed are late.
+  private var acceptsRequests = false
 
   private var timer: TimerID?
   /// The next status request to the daemon.
   private var refresh: (timer: TimerID, at: Instant)?
   private var settling: TimerID?
-  private var reporting: TimerID?
-  private var report = BridgeReport()
-  private var toldReport: BridgeReport?
-  private var isLeaving = false
-  private var hasLeft = false
+  private let reporter: BridgeReporter
+  private var hasConnected = false
+  private var stage = Stage.running
+  /// What the log says already about publications that are too long.
+  private var toldLengths: Set<String> = []
+
+  private enum Stage {
+    case running
+    /// The last publications are on their way; `removals` returns the next ones.
+    case leaving(removals: (inout BoardMirror) -> [Publication])
+    case left
+  }
+
+  private var isRunning: Bool { if case .running = stage { true } else { false } }
 
   /// How long the last publications may take to be acknowledged.
   private static let removalTime = Duration.seconds(2)
@@ -56,10 +65,10 @@ import Wire
   private static let settlingPause = Duration.milliseconds(50)
   /// The interval of status requests while a phone is connected, for its signal strength.
   private static let refreshInterval = Duration.seconds(300)
-  /// The maximum number of refused topics to report.
+  /// The same while a phone that has come back announces its notifications.
+  private static let completionInterval = Duration.seconds(5)
+  /// The maximum number of topics to log as too long.
   private static let mostRefusals = 16
-  /// The minimum interval between reports of counters to the daemon.
-  private static let reportInterval = Duration.seconds(5)
 
   init(
     _ plan: BridgePlan, _ memory: BridgeMemory, paths: [String], say: @escaping (String) -> Void,
@@ -70,11 +79,14 @@ import Wire
     self.memory = memory
     self.say = say
     self.onGone = onGone
-    let names = PhoneNames(given: plan.phones, found: memory.readNames())
+    let record = memory.readBoard()
+    let names = PhoneNames(given: plan.phones, records: record.phones)
     let earlier = memory.readRetained()
     let isSameBroker = earlier?.broker.isSameBroker(as: plan.identity.address) ?? true
     mirror = BoardMirror(
-      plan.topics, plan.policy, names: names, retained: isSameBroker ? earlier?.topics ?? [] : [])
+      plan.topics, plan.policy, names: names,
+      board: BoardIdentity(id: record.id, model: Hardware.model),
+      retained: isSameBroker ? earlier?.topics ?? [] : [], newID: BridgeMemory.newID)
     formerBroker = isSameBroker ? nil : earlier?.broker
     outbox = Outbox(position: memory.readPosition())
     machine = BrokerMachine(now: Loop.shared.now, clientID: plan.identity.clientID) {
@@ -82,11 +94,7 @@ import Wire
     }
     control = DaemonLink(paths: paths)
     events = DaemonLink(paths: paths)
-    report.broker = "\(plan.identity.address)"
-    report.client = plan.identity.clientID
-    report.user = plan.identity.user
-    report.version = Program.version
-    report.topics = plan.topics.root
+    reporter = BridgeReporter(plan, control)
   }
 
   func start() {
@@ -102,30 +110,52 @@ import Wire
     events.onDown = { [weak self] in self?.eventsEnded($0) }
     events.onEvent = { [weak self] in self?.received($0) }
     control.open()
+    lookForUpdate()
     perform([])
+  }
+
+  /// apt loads its lists once a day.
+  private func lookForUpdate() {
+    mirror.latestVersion = PackageLists.latestVersion(of: "ancsd")
+    _ = Loop.shared.schedule(after: .seconds(86_400)) { [weak self] in self?.lookForUpdate() }
   }
 
   /// Publishes the last state, and calls `onGone`.
   ///
   /// - Parameter next: the next bridge's plan. Removes everything from the broker that the next bridge does not publish.
   func leave(for next: BridgePlan? = nil) {
-    guard !isLeaving else {
+    guard isRunning else {
       leaveBroker()
       return perform(machine.timeUp(now: .init(nanoseconds: .max)))
     }
-    isLeaving = true
     events.close()
-    let removals = next.map { mirror.removals(for: heir(by: $0)) } ?? []
-    outbox.add(mirror.lastState("ancsd-mqtt has exited") + removals)
+    let last = mirror.lastState("ancsd-mqtt has exited", at: .now)
+    let removals: (inout BoardMirror) -> [Publication]
+    if let next {
+      let heir = heir(by: next)
+      removals = { mirror in mirror.removals(for: heir) }
+    } else {
+      removals = { _ in [] }
+    }
+    outbox.add(last + removals(&mirror))
+    stage = .leaving(removals: removals)
     pump()
-    // A broker with a small window gets the rest as it acknowledges.
     if outbox.unacknowledged == 0 || machine.limits == nil { return leaveBroker() }
+    // A broker with a small window gets the rest as it acknowledges.
     _ = Loop.shared.schedule(after: Self.removalTime) { [weak self] in self?.leaveBroker() }
   }
 
+  /// Leaves the broker once it has acknowledged everything.
+  private func leaveSoon() {
+    guard case .leaving(let removals) = stage, outbox.unacknowledged == 0 else { return }
+    outbox.add(removals(&mirror))
+    pump()
+    if outbox.unacknowledged == 0 { leaveBroker() }
+  }
+
   private func leaveBroker() {
-    guard !hasLeft else { return }
-    hasLeft = true
+    if case .left = stage { return }
+    stage = .left
     memory.note(outbox.position)
     memory.flush()
     saveRetained()
@@ -135,8 +165,8 @@ import Wire
   /// Who tells of the same phones by other settings; nil if that is with another broker.
   private func heir(by next: BridgePlan) -> BoardMirror? {
     guard next.identity.address.isSameBroker(as: plan.identity.address) else { return nil }
-    let names = PhoneNames(given: next.phones, found: mirror.names.found)
-    return BoardMirror(next.topics, next.policy, names: names)
+    let names = PhoneNames(given: next.phones, records: Array(mirror.names.records.values))
+    return BoardMirror(next.topics, next.policy, names: names, newID: BridgeMemory.newID)
   }
 
   // MARK: The broker
@@ -172,6 +202,7 @@ import Wire
     connection?.close()
     connection = nil
     desk.dropAll()
+    acceptsRequests = false
     memory.note(outbox.position)
   }
 
@@ -196,30 +227,29 @@ import Wire
       perform(machine.lost(why, now: now))
     case .acknowledged(let number, let reason): acknowledged(number, reason)
     case .message(let message): received(message)
-    case .subscribed: break
+    case .subscribed: acceptsRequests = true
     case .subscriptionRefused(let filter, let reason): refused(.subscribing(filter), filter, reason)
     }
   }
 
   /// The broker refuses something to this board.
   private func refused(_ attempt: ReasonCode.Attempt, _ topic: String, _ reason: ReasonCode) {
-    // Whoever asks for something names topics, too.
-    let shown = topic.printable
-    guard report.refused.count < Self.mostRefusals, !report.refused.contains(shown) else { return }
-    report.refused.append(shown)
+    guard reporter.report.refuse(topic) else { return }
     say(reason.sentence(attempt, as: plan.identity.name))
     tellState()
   }
 
   private func accepted(_ limits: BrokerLimits) {
-    guard !isLeaving else { return leaveBroker() }
+    guard isRunning else { return leaveBroker() }
     say("connected to \(plan.identity.address)")
     if !limits.retains {
       say("the broker does not retain messages: each state is published only once")
     }
     identity.willIsRetained = limits.retains
     identity.willQuality = limits.quality
-    report.refused = []
+    reporter.report.refused = []
+    if hasConnected { reporter.report.reconnections += 1 }
+    hasConnected = true
     mirror.begin()
     outbox.begin(receiveMaximum: limits.receiveMaximum)
     connection?.subscribe(plan.topics.requestFilters)
@@ -229,26 +259,34 @@ import Wire
     if control.isUp {
       events.open()
     } else {
-      publish(mirror.daemonLeft("the daemon is not running"))
+      publish(learning { $0.daemonLeft("the daemon is not running", at: .now) })
     }
   }
 
   private func acknowledged(_ number: UInt16, _ reason: ReasonCode) {
-    guard let publication = outbox.acknowledged(number) else { return }
-    finished(publication)
-    if reason.isRefusal {
+    let now = Loop.shared.now
+    switch outbox.acknowledged(number, reason, at: now) {
+    case nil: return
+    case .delivered(let publication)?:
+      reporter.report.sent += 1
+      finished(publication)
+    case .refused(let publication)?:
       let topic = publication.topic
       refused(publication.isRemoval ? .removing(topic) : .publishing(topic), topic, reason)
+      if case .event = publication.kind { reporter.report.skipped += 1 }
+      finished(publication)
+    case .postponed(let publication)?:
+      refused(.publishing(publication.topic), publication.topic, reason)
     }
-    machine.awaits(outbox.isAwaiting, hasMoved: true, now: Loop.shared.now)
+    machine.awaits(outbox.isAwaiting, hasMoved: true, now: now)
     memory.note(outbox.position)
     pump()
     tellState()
-    if isLeaving, outbox.unacknowledged == 0 { leaveBroker() }
+    leaveSoon()
   }
 
   private func publish(_ publications: [Publication]) {
-    guard machine.limits != nil, !isLeaving else { return }
+    guard machine.limits != nil, isRunning else { return }
     if publications.contains(where: { $0.kind == .state }) { saveRetained() }
     outbox.add(publications)
     pump()
@@ -256,12 +294,17 @@ import Wire
 
   /// The broker has processed a publication.
   private func finished(_ publication: Publication) {
-    report.sent += 1
     guard publication.isRemoval else { return }
     let isFirst = mirror.retained.contains(publication.topic)
     mirror.removed(publication.topic)
     if !outbox.isFull { saveRetained() }
-    guard isFirst, !isLeaving, mirror.isStateOfOther(publication.topic) else { return }
+    guard isFirst, isRunning else { return }
+    // What is left of a removed device can go once Home Assistant has forgotten it.
+    _ = Loop.shared.schedule(after: Self.removalTime) { [weak self] in
+      guard let self else { return }
+      publish(mirror.leftovers())
+    }
+    guard mirror.isStateOfOther(publication.topic) else { return }
     // If the run with the other settings was killed, the broker still publishes its will.
     _ = Loop.shared.schedule(after: BrokerConnection.longestWill) { [weak self] in
       self?.publish([publication])
@@ -273,39 +316,59 @@ import Wire
   /// Sends queued messages up to the window, and reads events only while none are queued.
   private func pump() {
     guard let connection, machine.limits != nil else { return }
-    while let publication = outbox.next() {
-      send(publication, on: connection)
+    let now = Loop.shared.now
+    while let publication = outbox.next(at: now), send(publication, on: connection) {
       guard machine.limits != nil else { return }
     }
-    machine.awaits(outbox.isAwaiting, now: Loop.shared.now)
+    machine.awaits(outbox.isAwaiting, now: now)
     events.isPaused = outbox.isFull
     setTimer()
   }
 
-  private func send(_ publication: Publication, on connection: BrokerConnection) {
+  /// Sends the outbox's next publication.
+  ///
+  /// - Returns: whether the next one can be sent. If not, the connection has failed, and its end is about to be reported.
+  private func send(_ publication: Publication, on connection: BrokerConnection) -> Bool {
     switch connection.publish(publication) {
-    case .awaited(let number): outbox.sent(publication, as: number)
-    case .done: finished(publication)
-    case .failed: break
+    case .awaited(let number): outbox.sent(as: number)
+    case .done:
+      outbox.dropped()
+      reporter.report.sent += 1
+      finished(publication)
+    case .failed: return false
     case .tooLong:
       let shorter = publication.shortened()
-      let instead: String
-      switch (shorter, publication.kind) {
-      case (nil, _): instead = ": not sent"
-      case (_, .response): instead = ": the response says so"
-      case (_, _): instead = ": sent without a text"
-      }
-      say(
-        "\(publication.topic): \(publication.payload.count) bytes exceed the broker's limit\(instead)"
-      )
-      if let shorter { send(shorter, on: connection) }
+      outbox.dropped(for: shorter)
+      tooLong(publication, isShortened: shorter != nil)
     }
+    return true
+  }
+
+  /// A publication exceeds the broker's limit.
+  private func tooLong(_ publication: Publication, isShortened: Bool) {
+    if !isShortened {
+      if case .event = publication.kind { reporter.report.skipped += 1 }
+      reporter.report.refuse(publication.topic)
+      tellState()
+    }
+    guard toldLengths.count < Self.mostRefusals,
+      toldLengths.insert("\(publication.topic) \(isShortened)").inserted
+    else { return }
+    let instead =
+      switch publication.kind {
+      case _ where !isShortened: "not sent"
+      case .response: "the response says so"
+      default: "sent without a text"
+      }
+    say(
+      "\(publication.topic): \(publication.payload.count) bytes exceed the broker's limit: \(instead); \(ReasonCode.tooLargeRemedy)"
+    )
   }
 
   // MARK: The daemon
 
   private func daemonCame() {
-    toldReport = nil
+    reporter.daemonCame()
     tellState()
     if machine.limits != nil { events.open() }
   }
@@ -313,7 +376,8 @@ import Wire
   private func daemonLeft(_ why: String) {
     say(why)
     events.close()
-    publish(desk.daemonLeft() + mirror.daemonLeft(why))
+    publish(
+      desk.daemonLeft() + learning { $0.daemonLeft("the daemon is not reachable", at: .now) })
   }
 
   /// It was paused for too long, the daemon has too many clients, or it has exited, which `control` reports.
@@ -325,23 +389,28 @@ import Wire
 
   /// Requests the daemon's whole state, and then the events since.
   private func synchronise() {
-    askStatus { [weak self] status in
-      guard let self else { return }
-      earlier = status.seq ?? 0
-      list(after: nil, [])
-    }
+    askAll { [weak self] in self?.subscribe() }
   }
 
-  private func askStatus(publishesAll: Bool = false, then: @escaping (StatusReport) -> Void) {
+  /// Requests the daemon's status, and its notifications.
+  private func askAll(then: @escaping () -> Void = {}) {
+    askStatus { [weak self] in self?.list(after: nil, [], then: then) }
+  }
+
+  private func askStatus(publishesAll: Bool = false, then: @escaping () -> Void = {}) {
     control.call(ControlMethods.status, NoParameters()) { [weak self] response in
       guard let self, machine.limits != nil else { return }
       guard let status = response["result"].flatMap({ StatusReport(json: $0) }) else {
         return say("unexpected status from the daemon: is it a different version?")
       }
-      publish(learning { $0.update(status, publishesAll: publishesAll) })
+      publish(learning { $0.update(status, publishesAll: publishesAll, at: .now) })
       for phone in mirror.silentPlayers { askMedia(of: phone) }
-      if !status.links.isEmpty { scheduleRefresh(after: Self.refreshInterval) }
-      then(status)
+      if mirror.isIncomplete(at: .now) {
+        scheduleRefresh(after: Self.completionInterval)
+      } else if !status.links.isEmpty {
+        scheduleRefresh(after: Self.refreshInterval)
+      }
+      then()
     }
   }
 
@@ -350,21 +419,21 @@ import Wire
     control.call(ControlMethods.getMedia, PhoneParameters(phone: selector)) {
       [weak self] response in
       guard let self, let media = response["result"]?.object else { return }
-      publish(mirror.media(media, of: phone))
+      publish(mirror.media(media, of: phone, at: .now))
     }
   }
 
-  private func list(after: String?, _ before: [JSONObject]) {
+  private func list(after: String?, _ before: [JSONObject], then: @escaping () -> Void) {
     var query = NotificationQuery()
     query.after = after
     control.call(ControlMethods.listNotifications, query) { [weak self] response in
       guard let self, machine.limits != nil else { return }
       let page = response["result"]?["notifications"]?.array?.compactMap(\.object) ?? []
       if let next = response["result"]?["next"]?.string, !page.isEmpty {
-        return list(after: next, before + page)
+        return list(after: next, before + page, then: then)
       }
-      publish(mirror.list(before + page))
-      subscribe()
+      publish(mirror.list(before + page, at: .now))
+      then()
     }
   }
 
@@ -372,36 +441,47 @@ import Wire
     let position = outbox.seen
     let names = Set(EventName.allCases).subtracting([.incoming])
     let subscription = Subscription(
-      events: names, since: position?.seq ?? 0, life: position?.life ?? mirror.life)
-    events.call(ControlMethods.subscribe, subscription) { _ in }
+      events: names, since: position?.seq ?? 0, life: position?.life ?? mirror.life,
+      maxAge: Int(plan.maxAge))
+    events.call(ControlMethods.subscribe, subscription) { [weak self] response in
+      guard let why = response["error"]?["message"]?.string else { return }
+      self?.say("the daemon sends no events: \(why): is it an older version? upgrade ancsd")
+    }
     events.isPaused = outbox.isFull
   }
 
   private func received(_ event: JSONObject) {
     guard machine.limits != nil, let seq = event["seq"]?.int.flatMap({ UInt64(exactly: $0) })
     else { return }
-    // A bridge that has seen no event has lost none.
-    if outbox.seen == nil, event["event"] == "lost" { return }
-    let digest = plan.digestKey.map { key in { KeyedDigest.of($0, key: key) } }
-    let (publications, consequence) = learning {
-      $0.event(event, isEarlier: seq <= earlier, now: .now, digest: digest)
+    if event["event"] == "lost" {
+      // A bridge that has seen no event has lost none.
+      guard outbox.seen != nil else { return }
+      reporter.report.skipped += event["count"]?.int.flatMap { UInt64(exactly: $0) } ?? 0
     }
+    let digest = plan.digestKey.map { key in { KeyedDigest.of($0, key: key) } }
+    let (publications, consequence) = learning { $0.event(event, at: .now, digest: digest) }
     outbox.add(publications)
     if let life = mirror.life { outbox.passed(Position(life: life, seq: seq)) }
     if !outbox.isAwaiting { memory.note(outbox.position) }
     pump()
     switch consequence {
     case .asksStatus: scheduleRefresh(after: Self.refreshPause)
+    case .asksAll: askAll()
     case .settles: scheduleSettling()
     case .nothing: break
     }
   }
 
-  /// Updates the mirror, and saves the names that it assigned to phones.
+  /// Updates the mirror, and saves what it learns about phones.
   private func learning<Value>(_ change: (inout BoardMirror) -> Value) -> Value {
-    let found = mirror.names.found
-    defer { if mirror.names.found != found { memory.saveNames(mirror.names.found) } }
+    let before = mirror.names
+    defer { if mirror.names != before { saveBoard() } }
     return change(&mirror)
+  }
+
+  private func saveBoard() {
+    let phones = mirror.names.records.values.sorted { $0.id < $1.id }
+    memory.save(BoardRecord(id: mirror.board.id, phones: phones))
   }
 
   private func scheduleRefresh(after pause: Duration) {
@@ -413,7 +493,7 @@ import Wire
     }
     let timer = Loop.shared.schedule(at: time) { [weak self] in
       self?.refresh = nil
-      self?.askStatus { _ in }
+      self?.askStatus()
     }
     refresh = (timer, time)
   }
@@ -423,7 +503,7 @@ import Wire
     settling = Loop.shared.schedule(after: Self.settlingPause) { [weak self] in
       guard let self else { return }
       settling = nil
-      publish(mirror.settle())
+      publish(mirror.settle(at: .now))
     }
   }
 
@@ -435,12 +515,12 @@ import Wire
       // Spreads the requests of several boards.
       let pause = Duration.milliseconds(Int64.random(in: 0...10_000))
       _ = Loop.shared.schedule(after: pause) { [weak self] in
-        self?.askStatus(publishesAll: true) { _ in }
+        self?.askStatus(publishesAll: true)
       }
       return
     }
-    guard outbox.hasSpaceForResponse else { return }
-    let outcome = desk.receive(message, mirror, now: Loop.shared.now)
+    guard acceptsRequests, outbox.hasSpaceForResponse else { return }
+    let outcome = desk.receive(message, mirror, now: Loop.shared.now, time: .now)
     publish(outcome.publications)
     for (number, call) in outcome.calls {
       control.call(call.line) { [weak self] response in
@@ -457,7 +537,9 @@ import Wire
   private func setTimer() {
     if let timer { Loop.shared.cancel(timer) }
     timer = nil
-    guard let deadline = [machine.deadline, desk.deadline].compactMap({ $0 }).min() else { return }
+    guard
+      let deadline = [machine.deadline, desk.deadline, outbox.deadline].compactMap({ $0 }).min()
+    else { return }
     timer = Loop.shared.schedule(at: deadline) { [weak self] in self?.timeUp() }
   }
 
@@ -466,45 +548,8 @@ import Wire
     let now = Loop.shared.now
     publish(desk.timeUp(now: now))
     perform(machine.timeUp(now: now))
+    pump()
   }
 
-  // MARK: The report
-
-  /// Reports this program's state to the daemon when it changes, and counters now and then.
-  private func tellState() {
-    let state = machine.reported
-    if report.state != state.state {
-      report.state = state.state
-      report.since = .now
-    }
-    report.why = state.why
-    report.waiting = outbox.unacknowledged
-    var comparable = toldReport
-    comparable?.waiting = report.waiting
-    comparable?.sent = report.sent
-    if comparable != report { return sendReport() }
-    guard toldReport != report, reporting == nil else { return }
-    reporting = Loop.shared.schedule(after: Self.reportInterval) { [weak self] in
-      self?.reporting = nil
-      self?.sendReport()
-    }
-  }
-
-  private func sendReport() {
-    guard control.isUp else { return }
-    toldReport = report
-    control.call(ControlMethods.reportBridge, report) { _ in }
-  }
-}
-
-extension BrokerMachine {
-  /// The state in a report.
-  fileprivate var reported: (state: BridgeReport.State, why: String?) {
-    switch state {
-    case .connecting(_, _, let why): (.connecting, why)
-    case .connected, .leaving, .gone: (.connected, nil)
-    case .waiting(_, let failures, let why): (failures == 0 ? .connecting : .waiting, why)
-    case .refused(let why, _): (.refused, why)
-    }
-  }
+  private func tellState() { reporter.tell(machine, waiting: outbox.unacknowledged) }
 }

@@ -6,15 +6,15 @@ import JSON
 import System
 import Wire
 
-/// The bridge's files: the names of phones, written when a new phone connects; the retained topics, written when there is
-/// a new one; and the last event that the broker has acknowledged, written at most once a second.
+/// The bridge's files: what is known of the board and its phones, written when a phone comes or goes; the retained topics,
+/// written when there is a new one; and the last event that the broker has acknowledged, written at most once a second.
 ///
 /// The event number is only valid for one run of the daemon, so under systemd it is in memory (`RuntimeDirectory`).
 @LoopActor final class BridgeMemory {
   /// Called once when a file can't be written; the bridge continues without it.
   var onFailure: (String) -> Void = { _ in }
 
-  private let names: String
+  private let board: String
   private let retained: String
   private let position: String
   private var savedRetained: (broker: BrokerAddress, topics: Set<String>)?
@@ -27,27 +27,21 @@ import Wire
   private static let longest = 1 << 16
 
   init(folder: String, runtimeFolder: String) {
-    names = folder + "/phones.json"
+    board = folder + "/board.json"
     retained = folder + "/retained.json"
     position = runtimeFolder + "/delivered.json"
   }
 
-  /// The names assigned to phones.
-  func readNames() -> [Address: TopicName] {
-    guard let object = read(names)?.object else { return [:] }
-    var found: [Address: TopicName] = [:]
-    for (name, value) in object.members {
-      if let name = TopicName(name), let address = Address(json: value) { found[address] = name }
-    }
-    return found
+  /// What earlier runs have learnt of the board and its phones; a new board if there were none.
+  func readBoard() -> BoardRecord {
+    read(board).flatMap { BoardRecord(json: $0) } ?? BoardRecord(id: Self.newID())
   }
 
-  func saveNames(_ found: [Address: TopicName]) {
-    var object = JSONObject()
-    for (address, name) in found.sorted(by: { $0.value.description < $1.value.description }) {
-      object.add(name.description, .string(address.description))
-    }
-    write(JSONValue.object(object).json, to: names)
+  func save(_ record: BoardRecord) { write(record.json, to: board) }
+
+  /// An id that no other board or phone has.
+  nonisolated static func newID() -> String {
+    String(UInt64.random(in: (1 << 60)...(.max)), radix: 36)
   }
 
   /// The topics that earlier runs have left at a broker; nil if there are none.
@@ -105,6 +99,24 @@ import Wire
       hasFailed = true
       return false
     }
+  }
+}
+
+/// A board and its phones, as Home Assistant knows them.
+struct BoardRecord: JSONObjectCodable, Hashable {
+  var id = ""
+  var phones: [PhoneRecord] = []
+
+  init() {}
+
+  init(id: String, phones: [PhoneRecord] = []) {
+    self.id = id
+    self.phones = phones
+  }
+
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("id", &id)
+    try json.list("phones", &phones)
   }
 }
 

@@ -13,6 +13,8 @@ struct BridgePlan {
   let topics: BoardTopics
   let policy: MirrorPolicy
   let phones: [Address: TopicName]
+  /// In seconds: older events are not requested after an outage.
+  let maxAge: Int64
   let identity: BrokerIdentity
   /// The key for digests; nil: no digests.
   let digestKey: [UInt8]?
@@ -30,12 +32,14 @@ struct BridgePlan {
     let board = settings.board ?? TopicName(from: Host.name, or: .board)
     topics = BoardTopics(prefix: settings.prefix, board: board)
     policy = MirrorPolicy(
-      content: settings.content, maxAge: settings.maxAge,
+      content: settings.content, expiry: UInt32(settings.maxAge),
       includesPreExisting: settings.includesPreExisting, discovery: settings.discovery,
-      allowed: settings.allowed)
+      allowed: settings.allowed, responsePrefixes: settings.responsePrefixes,
+      triggers: settings.triggers, link: settings.link)
+    maxAge = settings.maxAge
     phones = settings.phones
     identity = try BrokerIdentity(
-      broker, settings, clientID: "ancsd-\(board)", will: BoardMirror(topics, policy).will)
+      broker, settings, clientID: "ancsd-\(board)", will: topics.will)
     digestKey = try settings.digestKeyFile.map { path throws(Failure) in
       try Self.secret(path, "the key of the digests (dedupe-key-file)")
     }
@@ -84,11 +88,22 @@ struct BridgePlan {
     guard settings.user != nil, let folder = Host.variable("CREDENTIALS_DIRECTORY"),
       let bytes = try? Files.read("\(folder)/\(credential)", limit: 4_096)
     else { return nil }
-    return String(decoding: withoutEnd(bytes), as: UTF8.self)
+    return String(decoding: firstLine(of: bytes), as: UTF8.self)
   }
 
   /// The first line of a file that other users must not be able to read.
   private static func secret(_ path: String, _ what: String) throws(Failure) -> [UInt8] {
+    let line = firstLine(of: try unshared(path, what))
+    guard !line.isEmpty else {
+      throw Failure(.badSettings, what, "the first line of \(path) is empty")
+    }
+    return line
+  }
+
+  /// A file that other users must not be able to read.
+  @discardableResult fileprivate static func unshared(
+    _ path: String, _ what: String
+  ) throws(Failure) -> [UInt8] {
     let bytes: [UInt8]?
     do throws(SystemError) {
       // systemd itself sets the permissions of credentials.
@@ -96,7 +111,7 @@ struct BridgePlan {
         Host.variable("CREDENTIALS_DIRECTORY").map { path.hasPrefix($0 + "/") } ?? false
       bytes =
         try isCredential
-        ? Files.read(path, limit: 4_096) : Files.readUnshared(path, limit: 4_096)
+        ? Files.read(path, limit: 65_536) : Files.readUnshared(path, limit: 65_536)
     } catch {
       throw Failure(ExitStatus(error.errno, otherwise: .noInput), what, "\(error)")
     }
@@ -104,15 +119,11 @@ struct BridgePlan {
       throw Failure(
         .noPermission, what, "others can read \(path)", remedy: "chmod 600 \(path)")
     }
-    let line = withoutEnd(bytes)
-    guard !line.isEmpty else { throw Failure(.badSettings, what, "\(path) is empty") }
-    return line
+    return bytes
   }
 
-  private static func withoutEnd(_ bytes: [UInt8]) -> [UInt8] {
-    var bytes = bytes
-    while let last = bytes.last, [0x0A, 0x0D].contains(last) { bytes.removeLast() }
-    return bytes
+  private static func firstLine(of bytes: [UInt8]) -> [UInt8] {
+    Array(bytes.prefix { $0 != 0x0A && $0 != 0x0D })
   }
 }
 
@@ -133,6 +144,7 @@ extension BrokerIdentity {
     password = try BridgePlan.password(settings)
     certificateFile = settings.certificateFile
     keyFile = settings.keyFile
+    if let keyFile { try BridgePlan.unshared(keyFile, "the key of the certificate (key-file)") }
   }
 
   /// OpenSSL reads only the certificate that it needs from the directory, but all from the file.

@@ -18,12 +18,16 @@ public struct BridgeReport: JSONObjectCodable, Hashable, Sendable {
   public var since = WallTime(seconds: 0)
   /// Why it is not connected.
   public var why: String?
-  /// Up to 16 topics that the broker refuses.
+  /// Up to 16 topics that the broker refuses, or whose messages are too long for it.
   public var refused: [String] = []
   /// The number of unacknowledged messages.
   public var waiting = 0
   /// The number of acknowledged messages.
   public var sent: UInt64 = 0
+  /// The number of events that were not published: too old, no longer kept by the daemon, refused, or too long.
+  public var skipped: UInt64 = 0
+  /// The number of connections after the first.
+  public var reconnections = 0
 
   public init() {}
 
@@ -45,6 +49,18 @@ public struct BridgeReport: JSONObjectCodable, Hashable, Sendable {
     try json.list("refused", &refused)
     try json.required("waiting", &waiting)
     try json.required("sent", &sent)
+    try json.required("skipped", &skipped)
+    try json.required("reconnections", &reconnections)
+  }
+
+  /// Adds a topic to the refused ones.
+  ///
+  /// - Returns: whether it is new; false if there are too many, because whoever requests something names topics, too.
+  @discardableResult public mutating func refuse(_ topic: String) -> Bool {
+    let shown = topic.printable
+    guard refused.count < 16, !refused.contains(shown) else { return false }
+    refused.append(shown)
+    return true
   }
 }
 
@@ -58,6 +74,7 @@ extension BridgeReport {
     line.add(state.rawValue, state == .connected ? .good : .attention)
     line.add("for \(StatusReport.age(from: since, to: now)),")
     line.add("\(sent) messages sent, \(waiting) waiting", .faint)
+    if skipped > 0 { line.add("\(skipped) events left out", .attention) }
     if let why { line.add("– \(why)", .attention) }
     var lines = line.lines(style, indent: 8)
     if !refused.isEmpty {

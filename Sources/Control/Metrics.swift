@@ -89,6 +89,7 @@ extension StatusReport {
     addAdapters(to: &metrics)
     addLinks(to: &metrics)
     addTotals(to: &metrics)
+    addBridges(to: &metrics)
     metrics.end()
     return metrics.text
   }
@@ -172,6 +173,34 @@ extension StatusReport {
               value: Double(count))
           }
       })
+  }
+
+  private func addBridges(to metrics: inout Metrics) {
+    func samples(_ value: (BridgeReport) -> Double) -> [Metrics.Sample] {
+      bridges.map { bridge in
+        Metrics.Sample(
+          labels: [("broker", bridge.broker), ("client", bridge.client)], value: value(bridge))
+      }
+    }
+    metrics.gauge(
+      "ancsd_bridge_connected", "Whether the bridge is connected to its broker.",
+      samples { $0.state == .connected ? 1 : 0 })
+    metrics.gauge(
+      "ancsd_bridge_queue", "Messages that the broker has not acknowledged.",
+      samples { Double($0.waiting) })
+    metrics.gauge(
+      "ancsd_bridge_refused", "Topics that the broker refuses; up to 16.",
+      samples { Double($0.refused.count) })
+    metrics.counter(
+      "ancsd_bridge_sent", "Messages that the broker has acknowledged.",
+      samples { Double($0.sent) })
+    metrics.counter(
+      "ancsd_bridge_skipped",
+      "Events that were not published: too old, no longer kept, refused or too long.",
+      samples { Double($0.skipped) })
+    metrics.counter(
+      "ancsd_bridge_reconnections", "Connections to the broker after the first.",
+      samples { Double($0.reconnections) })
   }
 
   private static func labels(

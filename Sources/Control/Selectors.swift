@@ -14,16 +14,20 @@ public struct Subscription: JSONObjectCodable, Hashable, Sendable {
   /// The run of the daemon that the number is from, as in `ready`; in another run, all kept events
   /// are sent first.
   public var life: String?
+  /// How old these may be, in seconds; older ones count as lost.
+  public var maxAge: PositiveSeconds?
 
   public init() {}
 
   public init(
-    events: Set<EventName>? = nil, replay: Bool = false, since: UInt64? = nil, life: String? = nil
+    events: Set<EventName>? = nil, replay: Bool = false, since: UInt64? = nil, life: String? = nil,
+    maxAge: Int? = nil
   ) {
     self.events = events
     self.replay = replay
     self.since = since
     self.life = life
+    self.maxAge = maxAge.map { PositiveSeconds(value: $0) }
   }
 
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
@@ -33,6 +37,7 @@ public struct Subscription: JSONObjectCodable, Hashable, Sendable {
     try json.flag("replay", &replay)
     try json.optional("since", &since)
     try json.optional("life", &life)
+    try json.optional("max_age", &maxAge)
   }
 
   /// Whether it includes events of this kind.

@@ -72,7 +72,7 @@ import Wire
     waitsLog = log.limited(by: LogBudget("waits", scheduler))
     name = start.name ?? platform.hostName
     started = platform.wallTime
-    feed = EventFeed { platform.wallTime }
+    feed = EventFeed(clock: { platform.scheduler.now }) { platform.wallTime }
     waits = WaitBoard(scheduler: platform.scheduler)
     timeline = Timeline(scheduler: platform.scheduler) { platform.wallTime }
     rules = RuleBook(live.rules, live.fetch, log: log) { platform.wallTime }

@@ -31,6 +31,7 @@ struct BoardRequest {
     let phone = try Self.phone(target, mirror)
     var named = parameters
     named["transaction"] = nil
+    named["time"] = nil
     named["phone"] = phone.map { .string($0.description) }
     switch target.method {
     case "media.command": calls = [.command(try Self.read(named))]
@@ -142,7 +143,9 @@ struct Disclosed {
       ])
     }
     if object["uid"] != nil { return notification(object) ?? .null }
-    if object["player"] != nil { return .object(object.media(mirror.policy.content.ofMedia)) }
+    if object["player"] != nil {
+      return .object(object.media(level(of: phone ?? mirror.onlyPhone)))
+    }
     if object["adapters"] != nil { return status(object) }
     return .object(keeping(["name", "seconds"], of: object))
   }
@@ -162,6 +165,13 @@ struct Disclosed {
       return phone ?? .phone
     }
     return mirror.names.name(of: address)
+  }
+
+  /// The level for the media state of a phone; if it is not known which, that of the most private one.
+  private func level(of phone: TopicName?) -> ContentLevel {
+    let content = mirror.policy.content
+    return phone.map { content.ofMedia($0) } ?? mirror.phones.keys.map { content.ofMedia($0) }.min()
+      ?? content.ofMedia(nil)
   }
 
   private func status(_ object: JSONObject) -> JSONValue {
@@ -198,8 +208,22 @@ struct Disclosed {
   private func keeping(_ members: [String], of object: JSONObject) -> JSONObject {
     var rest = JSONObject()
     for (name, value) in object.members where members.contains(name) {
-      rest.add(name, value.string.map { .string(mirror.names.redact($0)) } ?? value)
+      switch name {
+      case "adapter": rest[name] = PublicText.adapter(value.string).map { .string($0) }
+      case "why":
+        rest[name] = object["wait"]?.string
+          .map { .string(PublicText.why($0, board: mirror.visibleName)) }
+      default: rest.add(name, value)
+      }
     }
     return rest
+  }
+}
+
+extension BoardMirror {
+  /// The only connected phone; nil if there is none, or more than one.
+  fileprivate var onlyPhone: TopicName? {
+    let connected = phones.filter { $0.value.link != nil }.keys
+    return connected.count == 1 ? connected.first : nil
   }
 }

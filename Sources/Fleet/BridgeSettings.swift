@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import ANCS
+public import ANCS
 import Control
 public import TOML
 public import Wire
@@ -25,6 +25,12 @@ public struct BridgeSettings: Hashable, Sendable {
   public private(set) var discovery: String? = "homeassistant"
   public private(set) var content = ContentPolicy()
   public private(set) var allowed = Permission.usual
+  /// The first levels of further topics that responses may be sent to.
+  public private(set) var responsePrefixes: [String] = []
+  /// The categories whose notifications trigger Home Assistant's automations for a device.
+  public private(set) var triggers: Set<Category> = []
+  /// The page that Home Assistant links the board to.
+  public private(set) var link: String?
   /// In seconds.
   public private(set) var maxAge: Int64 = 600
   public private(set) var includesPreExisting = false
@@ -53,11 +59,25 @@ public struct BridgeSettings: Hashable, Sendable {
       return "cert-file and key-file need each other: one is missing"
     }
     if passwordFile != nil, user == nil { return "password-file needs a user" }
+    for taken in [prefix, discovery].compactMap({ $0 }) {
+      if let own = responsePrefixes.first(where: { $0 == taken || $0.hasPrefix(taken + "/") }) {
+        return "response-prefixes: “\(own)” is below “\(taken)”, where clients read what boards say"
+      }
+    }
     let sendsText = content.most > .app
     guard sendsText, !broker.isPrivate, !allowsPlainText else { return nil }
     return
       "content = \"\(content.most.name)\" would send text over the network unencrypted: "
       + "use mqtts://, or set plain-text = true"
+  }
+
+  /// The files that must exist, each with its key.
+  public var files: [(key: String, path: String, isSecret: Bool)] {
+    [
+      ("password-file", passwordFile, true), ("ca-file", authorities, false),
+      ("cert-file", certificateFile, false), ("key-file", keyFile, true),
+      ("dedupe-key-file", digestKeyFile, true),
+    ].compactMap { key, path, isSecret in path.map { (key, $0, isSecret) } }
   }
 
   // MARK: Keys
@@ -136,6 +156,29 @@ public struct BridgeSettings: Hashable, Sendable {
     allowed = Set(names.compactMap { Permission(rawValue: $0) })
   }
 
+  private mutating func readHome(_ table: inout TableReader) {
+    if let names = table.list(
+      "triggers", expected: "an array of categories (\(Category.names.joined(separator: ", ")))",
+      { Category($0) })
+    {
+      triggers = Set(names)
+    }
+    link =
+      table.value("link", expected: "the address of a page: http://… or https://…") { content in
+        content.text.flatMap { text in
+          let isPage = ["http://", "https://"].contains { text.hasPrefix($0) && text != $0 }
+          return isPage && text.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? text : nil
+        }
+      } ?? link
+  }
+
+  private mutating func readResponsePrefixes(_ table: inout TableReader) {
+    responsePrefixes =
+      table.list(
+        "response-prefixes", expected: "an array of the first levels of topics, without # and +"
+      ) { BoardTopics.isPrefix($0) ? $0 : nil } ?? responsePrefixes
+  }
+
   private mutating func readPolicy(_ table: inout TableReader) {
     let levels = "one of \(ContentLevel.names.joined(separator: ", "))"
     func level(_ key: String, _ table: inout TableReader) -> ContentLevel? {
@@ -143,6 +186,8 @@ public struct BridgeSettings: Hashable, Sendable {
     }
     content.level = level("content", &table) ?? content.level
     readPermissions(&table)
+    readResponsePrefixes(&table)
+    readHome(&table)
     let age = "a number of seconds from 1 to 86400"
     maxAge =
       table.value("max-age", expected: age) { content in

@@ -82,8 +82,12 @@ public struct ContentPolicy: Hashable, Sendable {
   /// The highest level of any rule.
   public var most: ContentLevel { rules.map(\.level).max().map { max($0, level) } ?? level }
 
-  /// The level for the media state, which no rule affects.
-  var ofMedia: ContentLevel { level }
+  /// The level for a phone's media state: that of the first rule about it, whatever its app and category.
+  func ofMedia(_ phone: TopicName?) -> ContentLevel {
+    rules.first {
+      $0.apps.isEmpty && $0.categories.isEmpty && $0.holds(app: nil, category: nil, phone: phone)
+    }?.level ?? level
+  }
 }
 
 // MARK: - Withholding
@@ -105,14 +109,16 @@ struct Disclosure {
   static let notification = Disclosure([
     .app: [
       "event", "seq", "time", "adapter", "phone", "change", "uid", "category", "category_count",
-      "flags", "app_id", "app", "message_size", "date", "date_utc", "positive", "negative",
-      "truncated", "repeat", "urgent", "stale", "error", "digest",
-    ], .title: ["title", "subtitle"], .full: ["message"],
+      "flags", "app_id", "app", "date", "date_utc", "positive", "negative", "truncated", "repeat",
+      "urgent", "stale", "error", "digest",
+    ], .title: ["title", "subtitle"], .full: ["message", "message_size"],
   ])
 
-  static let player = Disclosure([.none: ["state", "rate", "elapsed", "volume"], .app: ["name"]])
+  static let player = Disclosure([.none: ["state", "volume"], .app: ["name", "rate", "elapsed"]])
 
-  static let media = Disclosure([.none: ["player", "queue", "commands"], .title: ["track"]])
+  static let media = Disclosure([
+    .none: ["player"], .app: ["queue", "commands", "as_of"], .title: ["track"],
+  ])
 
   /// The object without withheld members, and their names.
   func apply(
@@ -134,6 +140,12 @@ extension JSONObject {
   /// A notification as it leaves the board.
   func notification(_ level: ContentLevel) -> JSONObject {
     var (object, withheld) = Disclosure.notification.apply(to: self, level)
+    // How long a text is says something about it.
+    let truncated = object["truncated"]?.array?.filter {
+      $0.string.map { !withheld.contains($0) } ?? false
+    }
+    object["truncated"] = truncated.flatMap { $0.isEmpty ? nil : .array($0) }
+    object["error"] = object["error"].map { _ in "the phone has not sent everything" }
     if !withheld.isEmpty { object.add("withheld", .strings(withheld)) }
     return object
   }

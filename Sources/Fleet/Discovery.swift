@@ -1,103 +1,97 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import ANCS
-import AMS
 import JSON
 
 /// The discovery payloads for a board and its phones, one device each (MQTT device discovery, since 2024.12).
 ///
 /// Its keys are Home Assistant's documented abbreviations. At the top level and in `dev`, an unknown key makes an
-/// older version refuse the whole message, so only keys known to every version with device discovery are used. A
-/// unique id never changes.
+/// older version refuse the whole message, so only keys known to every version with device discovery are used. Unique ids
+/// never change: neither with a version, nor with the names of the board and its phones.
+///
+/// What the settings leave out is there with its platform alone, by which Home Assistant removes what it had before.
 struct Discovery {
-  private let topics: BoardTopics
-  private let policy: MirrorPolicy
-  private let version: String
-
-  init(_ topics: BoardTopics, _ policy: MirrorPolicy, version: String) {
-    self.topics = topics
-    self.policy = policy
-    self.version = version
-  }
+  let topics: BoardTopics
+  let policy: MirrorPolicy
+  let board: BoardIdentity
+  let version: String
+  /// Whether it is known which version of the program is the latest.
+  let knowsLatest: Bool
 
   /// The device of the board.
   func board(under prefix: String) -> Publication {
-    var components = JSONObject()
-    for entity in boardEntities { add(entity, to: &components, of: nil) }
-    return .state(
-      topics.discovery(under: prefix, nil),
+    device(
+      .board, under: prefix, of: boardEntities,
       [
-        "dev": .object([
-          "ids": .strings([id]), "name": .string("ancsd \(topics.board)"), "mf": "ancsd",
-          "sw": .string(version),
-        ]),
-        "o": origin, "avty": .array([availability(topics.state)]), "avty_mode": "all",
-        "cmps": .object(components),
-      ])
+        "ids": .strings([id]), "name": .string(topics.board.title), "mf": "ancsd",
+        "mdl": board.model.map { .string($0) }, "sw": .string(version),
+        "cu": policy.link.map { .string($0) },
+      ], availability: [availability(topics.state)])
   }
 
   /// The device of a phone.
-  func phone(_ phone: TopicName, under prefix: String) -> Publication {
-    var components = JSONObject()
-    for entity in phoneEntities(phone) { add(entity, to: &components, of: phone) }
-    return .state(
-      topics.discovery(under: prefix, phone),
+  ///
+  /// - Parameter own: identifies the phone among those of this board.
+  func phone(_ phone: TopicName, id own: String, under prefix: String) -> Publication {
+    device(
+      .phone(own), under: prefix, of: PhoneEntities(topics, policy, phone).all,
       [
-        "dev": .object([
-          "ids": .strings(["\(id)-\(phone)"]), "name": .string("\(phone) at \(topics.board)"),
-          "mf": "Apple", "mdl": "iPhone", "via_device": .string(id),
-        ]),
-        "o": origin,
-        "avty": .array([availability(topics.state), availability(topics.of(phone, .state))]),
-        "avty_mode": "all", "cmps": .object(components),
-      ])
+        "ids": .strings(["\(id)-\(own)"]),
+        "name": .string("\(phone.title) at \(topics.board.title)"), "mf": "Apple", "mdl": "iPhone",
+        "via_device": .string(id),
+      ], availability: [availability(topics.state), availability(topics.of(phone, .state))])
   }
 
-  private var id: String { "ancsd-\(topics.board)" }
-  private var origin: JSONValue { .object(["name": "ancsd", "sw": .string(version)]) }
+  private var id: String { "ancsd-\(board.id)" }
 
   private func availability(_ topic: String) -> JSONValue {
     .object(["t": .string(topic), "val_tpl": "{{ value_json.state }}"])
   }
 
-  // MARK: Entities
-
-  /// An entity, or a trigger.
-  private struct Entity {
-    let key: String
-    let platform: String
-    let members: JSONObject
-    /// Whether it stays available while its phone is away.
-    var outlivesLink = false
-
-    init(
-      _ key: String, _ platform: String, _ members: JSONObject, outlivesLink: Bool = false
-    ) {
-      self.key = key
-      self.platform = platform
-      self.members = members
-      self.outlivesLink = outlivesLink
-    }
+  private func device(
+    _ device: BoardTopics.Device, under prefix: String, of entities: [Entity],
+    _ description: JSONObject, availability: [JSONValue]
+  ) -> Publication {
+    let owner = if case .phone(let own) = device { own } else { "board" }
+    var components = JSONObject()
+    for entity in entities { components.add(entity.key, component(entity, of: owner)) }
+    return .state(
+      topics.discovery(under: prefix, device),
+      [
+        "dev": .object(description),
+        "o": .object(["name": "ancsd", "sw": .string(version)]),
+        "avty": .array(availability), "avty_mode": "all", "cmps": .object(components),
+      ])
   }
 
-  private func add(_ entity: Entity, to components: inout JSONObject, of phone: TopicName?) {
+  private func component(_ entity: Entity, of owner: String) -> JSONValue {
     var object: JSONObject = ["p": .string(entity.platform)]
+    guard entity.isWanted else { return .object(object) }
     for (name, value) in entity.members.members { object.add(name, value) }
     if entity.platform != "device_automation" {
-      let owner = phone.map { "\(id)-\($0)" } ?? "\(id)-board"
-      object.add("uniq_id", .string("\(owner)-\(entity.key)"))
+      object.add("uniq_id", .string("\(id)-\(owner)-\(entity.key)"))
     }
     object.add("qos", 1)
     if entity.outlivesLink { object.add("avty", .array([availability(topics.state)])) }
-    components.add(entity.key, .object(object))
+    return .object(object)
   }
 
   private var boardEntities: [Entity] {
     let topic = JSONValue.string(topics.boardState)
-    var entities = [
+    let mayPair = policy.allowed.contains(.pairing)
+    func button(_ key: String, _ name: String, _ icon: String, _ method: String, _ payload: String)
+      -> Entity
+    {
+      Entity(
+        key, "button",
+        [
+          "name": .string(name), "ic": .string("mdi:\(icon)"), "ent_cat": "config",
+          "cmd_t": .string(topics.request(method)), "pl_prs": .string(payload),
+        ], isWanted: mayPair)
+    }
+    return [
       Entity(
         "wait", "sensor",
         [
-          "name": "Waiting for", "ent_cat": "diagnostic", "stat_t": topic,
+          "name": "Waiting for", "ic": "mdi:timer-sand", "ent_cat": "diagnostic", "stat_t": topic,
           "val_tpl": "{{ value_json.wait or 'nothing' }}", "json_attr_t": topic,
           "json_attr_tpl": "{{ {'why': value_json.why} | to_json }}",
         ]),
@@ -107,175 +101,60 @@ struct Discovery {
           "dev_cla": "problem", "ent_cat": "diagnostic", "stat_t": topic,
           "val_tpl": "{{ value_json.problem }}", "pl_on": "True", "pl_off": "False",
         ]),
-    ]
-    if policy.allowed.contains(.pairing) {
-      entities.append(
-        Entity(
-          "pair", "button",
-          [
-            "name": "Open pairing", "ent_cat": "config",
-            "cmd_t": .string(topics.request("pairing.open")), "pl_prs": #"{"seconds":120}"#,
-          ]))
-    }
-    return entities
-  }
-
-  private func phoneEntities(_ phone: TopicName) -> [Entity] {
-    events(phone) + notifications(phone) + link(phone) + player(phone) + buttons(phone)
-  }
-
-  private func events(_ phone: TopicName) -> [Entity] {
-    func event(_ key: String, _ name: String, _ topic: BoardTopics.PhoneTopic, _ types: [String])
-      -> Entity
-    {
       Entity(
-        key, "event",
+        "update", "update",
         [
-          "name": .string(name), "evt_typ": .strings(types),
-          "stat_t": .string(topics.of(phone, topic)),
-          "val_tpl": "{{ dict(value_json, event_type=value_json.change) | to_json }}",
-        ])
-    }
-    func trigger(_ type: String, _ subtype: String, on change: String) -> Entity {
-      Entity(
-        "\(type)-\(subtype)", "device_automation",
-        [
-          "atype": "trigger", "type": .string(type), "stype": .string(subtype),
-          "t": .string(topics.of(phone, .callEvent)), "val_tpl": "{{ value_json.change }}",
-          "pl": .string(change),
-        ])
-    }
-    return [
-      event("notification", "Notification", .notificationEvent, ["added", "modified", "removed"]),
-      event("call", "Call", .callEvent, ["incoming", "ended", "missed"]),
-      trigger("call", "incoming", on: "incoming"), trigger("missed-call", "added", on: "missed"),
-    ]
-  }
-
-  private func notifications(_ phone: TopicName) -> [Entity] {
-    let calls = JSONValue.string(topics.of(phone, .call))
-    let shown = ["missed-call": "Missed calls", "social": "Social", "email": "Email"]
-    func count(_ key: String, _ name: String, _ value: String, isEnabled: Bool) -> Entity {
-      Entity(
-        key, "sensor",
-        [
-          "name": .string(name), "stat_cla": "measurement",
-          "stat_t": .string(topics.of(phone, .counts)), "val_tpl": .string("{{ \(value) }}"),
-          "en": isEnabled ? nil : false,
-        ], outlivesLink: true)
-    }
-    return [
-      Entity(
-        "ringing", "binary_sensor",
-        [
-          "name": "Incoming call", "stat_t": calls, "val_tpl": "{{ value_json.state }}",
-          "pl_on": "ringing", "pl_off": "idle", "json_attr_t": calls,
-        ]),
-      count("notifications", "Notifications", "value_json.total", isEnabled: true),
-    ]
-      + ANCS.Category.names.map { name in
-        count(
-          "count-\(name)", shown[name] ?? "Notifications \(name)",
-          "value_json.categories['\(name)']", isEnabled: shown[name] != nil)
-      }
-  }
-
-  private func link(_ phone: TopicName) -> [Entity] {
-    let state = JSONValue.string(topics.of(phone, .state))
-    return [
-      Entity(
-        "battery", "sensor",
-        [
-          "dev_cla": "battery", "unit_of_meas": "%", "stat_cla": "measurement",
-          "ent_cat": "diagnostic", "stat_t": .string(topics.of(phone, .battery)),
-          "val_tpl": "{{ value_json.level }}",
-        ]),
-      Entity(
-        "connected", "binary_sensor",
-        [
-          "name": "Connected", "dev_cla": "connectivity", "ent_cat": "diagnostic", "stat_t": state,
-          "val_tpl": "{{ value_json.state }}", "pl_on": "online", "pl_off": "offline",
-        ], outlivesLink: true),
-      Entity(
-        "authorization", "binary_sensor",
-        [
-          "name": "Shares notifications", "ent_cat": "diagnostic", "stat_t": state,
-          "val_tpl": "{{ value_json.authorization == 'granted' }}", "pl_on": "True",
-          "pl_off": "False",
-        ]),
-      Entity(
-        "signal", "sensor",
-        [
-          "name": "Signal", "dev_cla": "signal_strength", "unit_of_meas": "dBm",
-          "stat_cla": "measurement", "ent_cat": "diagnostic", "stat_t": state,
-          "val_tpl": "{{ value_json.rssi }}", "en": false,
-        ]),
-    ]
-  }
-
-  private func player(_ phone: TopicName) -> [Entity] {
-    let media = JSONValue.string(topics.of(phone, .media))
-    func choice(_ key: String, _ name: String, _ value: String, _ options: [String]) -> Entity {
-      Entity(
-        key, "sensor",
-        [
-          "name": .string(name), "dev_cla": "enum", "ops": .strings(options), "stat_t": media,
-          "val_tpl": .string("{{ value_json.\(value) or 'off' }}"),
-        ])
-    }
-    // A state has at most 255 characters.
-    func text(_ key: String, _ name: String, _ value: String) -> Entity {
-      Entity(
-        key, "sensor",
-        [
-          "name": .string(name), "stat_t": media,
-          "val_tpl": .string("{{ (value_json.track.\(value) or '')[:255] }}"),
-        ])
-    }
-    let modes = ["off", "one", "all"]
-    let texts = [
-      text("track", "Track", "title"), text("artist", "Artist", "artist"),
-      text("album", "Album", "album"),
-    ]
-    return [
-      choice("player", "Player", "player.state", ["off"] + PlaybackState.names),
-      Entity(
-        "volume", "sensor",
-        [
-          "name": "Volume", "unit_of_meas": "%", "stat_t": media,
+          "dev_cla": "firmware", "ent_cat": "diagnostic", "stat_t": topic,
           "val_tpl":
-            "{{ (value_json.player.volume * 100) | round if value_json.player.volume is number else none }}",
-        ]),
-      choice("repeat", "Repeat", "queue.repeat", modes),
-      choice("shuffle", "Shuffle", "queue.shuffle", modes),
-    ] + (policy.content.ofMedia >= .title ? texts : [])
-  }
-
-  private func buttons(_ phone: TopicName) -> [Entity] {
-    func button(
-      _ key: String, _ name: String, _ method: String, _ parameters: JSONObject,
-      isEnabled: Bool = true
-    ) -> Entity {
-      Entity(
-        key, "button",
-        [
-          "name": .string(name), "cmd_t": .string(topics.request(method, of: phone)),
-          "pl_prs": .string(JSONValue.object(parameters).text), "en": isEnabled ? nil : false,
-        ])
-    }
-    let shown = ["toggle": "Play or pause", "next": "Next", "previous": "Previous"]
-    let volume = ["volume-up": "Volume up", "volume-down": "Volume down"]
-    let media = RemoteCommand.names.map { name in
+            "{{ {'installed_version': value_json.version, 'latest_version': value_json.latest} | to_json }}",
+        ], isWanted: knowsLatest),
       button(
-        "media-\(name)", shown[name] ?? volume[name] ?? "Player \(name)", "media.command",
-        ["command": .string(name)], isEnabled: shown[name] != nil || volume[name] != nil)
-    }
-    let actions = [
-      button("answer", "Answer", "call", ["action": "answer"]),
-      button("decline", "Decline", "call", ["action": "decline"]),
-      button("clear", "Clear all", "clear", [:]),
+        "pair", "Open pairing", "bluetooth-connect", "pairing.open", #"{"seconds":120}"#),
+      button("pair-close", "Close pairing", "bluetooth-off", "pairing.close", "{}"),
     ]
-    return (policy.allowed.contains(.media) ? media : [])
-      + (policy.allowed.contains(.act) ? actions : [])
+  }
+}
+
+/// What identifies a board to Home Assistant.
+public struct BoardIdentity: Hashable, Sendable {
+  /// Never changes, whatever the board's name is.
+  public var id: String
+  /// The hardware; nil if unknown.
+  public var model: String?
+
+  public init(id: String, model: String? = nil) {
+    self.id = id
+    self.model = model
+  }
+}
+
+/// An entity of Home Assistant's, or a trigger.
+struct Entity {
+  let key: String
+  let platform: String
+  let members: JSONObject
+  /// Whether it stays available while its phone is away.
+  let outlivesLink: Bool
+  /// Whether the settings have it.
+  let isWanted: Bool
+
+  init(
+    _ key: String, _ platform: String, _ members: JSONObject, outlivesLink: Bool = false,
+    isWanted: Bool = true
+  ) {
+    self.key = key
+    self.platform = platform
+    self.members = members
+    self.outlivesLink = outlivesLink
+    self.isWanted = isWanted
+  }
+}
+
+extension TopicName {
+  /// As Home Assistant's users write names: `living-room` becomes `Living room`, `iphone-2` becomes `iPhone 2`.
+  var title: String {
+    let words = description.split(separator: "-").joined(separator: " ")
+    if words.hasPrefix("iphone") { return "iPhone" + words.dropFirst("iphone".count) }
+    return words.prefix(1).uppercased() + words.dropFirst()
   }
 }

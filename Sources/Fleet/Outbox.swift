@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+public import Wire
 
 /// The publications waiting for the broker, and those it has not acknowledged yet.
 ///
-///     add ──▶ waiting ──next──▶ (sent) ──▶ in flight ──acknowledged──▶ done
+///     add ──▶ waiting ──sent──▶ in flight ──acknowledged──▶ done
+///                ▲                             │
+///                └──── it has no space now ────┘
 ///
 /// It is no queue of events: while anything waits here the daemon's events are not read (`isFull`), and the daemon
 /// keeps them. So what waits is at most one publication for each retained topic, those of one event, and the responses to
@@ -14,10 +17,22 @@ public struct Outbox: Sendable {
 
   /// How many responses to requests may wait to be sent.
   static let mostResponses = 64
+  /// The longest pause after the broker had no space.
+  static let longestPause = Duration.seconds(60)
+
+  /// What has become of a publication.
+  public enum Result: Hashable, Sendable {
+    case delivered(Publication)
+    case refused(Publication)
+    /// An event for which the broker has no space now: it will be sent again after a pause.
+    case postponed(Publication)
+  }
 
   private var waiting: [Publication] = []
   private var inFlight: [(number: UInt16, publication: Publication)] = []
   private var window = Outbox.widestWindow
+  /// Set while the broker has no space: how often in a row, and when to try again.
+  private var pause: (count: Int, until: Instant)?
   /// The last handled event, whether published or not; after `begin`, the last one that the broker has acknowledged.
   public private(set) var seen: Position?
 
@@ -27,11 +42,9 @@ public struct Outbox: Sendable {
   /// The last event that the broker has acknowledged, with all before it; nil if none is known.
   public var position: Position? {
     let open = inFlight.map(\.publication) + waiting
-    let first = open.compactMap { publication in
-      if case .event(let position, _) = publication.kind { position } else { nil }
-    }.first
     // An event of an earlier run precedes all of this one.
-    guard let first else { return seen }
+    guard let first = open.compactMap(\.position).min(by: { $0.life == $1.life && $0.seq < $1.seq })
+    else { return seen }
     return Position(life: first.life, seq: first.seq &- 1)
   }
 
@@ -50,6 +63,9 @@ public struct Outbox: Sendable {
   /// Whether the broker owes an acknowledgement.
   public var isAwaiting: Bool { !inFlight.isEmpty }
 
+  /// When to send again; nil: now.
+  public var deadline: Instant? { waiting.isEmpty ? nil : pause?.until }
+
   /// A connection begins.
   ///
   /// - Parameter receiveMaximum: the broker's Receive Maximum (MQTT 5, 3.2.2.3.3).
@@ -57,6 +73,7 @@ public struct Outbox: Sendable {
     if let position { seen = position }
     waiting = []
     inFlight = []
+    pause = nil
     window = max(1, min(receiveMaximum, Self.widestWindow))
   }
 
@@ -82,20 +99,42 @@ public struct Outbox: Sendable {
     seen = position
   }
 
-  /// The next publication to send, if the window has room.
-  public mutating func next() -> Publication? {
-    guard inFlight.count < window, !waiting.isEmpty else { return nil }
-    return waiting.removeFirst()
+  /// The next publication to send, if the window has room. It waits until it is `sent` or `dropped`.
+  public func next(at now: Instant) -> Publication? {
+    if let pause, pause.until > now { return nil }
+    return inFlight.count < window ? waiting.first : nil
   }
 
-  /// A publication was sent, and the broker will acknowledge it by this number.
-  public mutating func sent(_ publication: Publication, as number: UInt16) {
-    inFlight.append((number, publication))
+  /// The next publication was sent, and the broker will acknowledge it by this number.
+  public mutating func sent(as number: UInt16) {
+    inFlight.append((number, waiting.removeFirst()))
+  }
+
+  /// The next publication is over: it was sent to a broker that acknowledges nothing, or can't be sent.
+  ///
+  /// - Parameter shorter: what to send instead.
+  public mutating func dropped(for shorter: Publication? = nil) {
+    waiting.removeFirst()
+    if let shorter { waiting.insert(shorter, at: 0) }
   }
 
   /// The broker has acknowledged a publication; nil if none of this number was sent.
-  public mutating func acknowledged(_ number: UInt16) -> Publication? {
+  public mutating func acknowledged(
+    _ number: UInt16, _ reason: ReasonCode, at now: Instant
+  ) -> Result? {
     guard let place = inFlight.firstIndex(where: { $0.number == number }) else { return nil }
-    return inFlight.remove(at: place).publication
+    let publication = inFlight.remove(at: place).publication
+    if reason.isLackOfSpace, let position = publication.position {
+      // In the order of the events, and before everything else.
+      let place = waiting.firstIndex { $0.position.map { $0.seq > position.seq } ?? true }
+      waiting.insert(publication, at: place ?? waiting.endIndex)
+      if pause.map({ $0.until <= now }) ?? true {
+        let count = (pause?.count ?? 0) + 1
+        pause = (count, now + min(.seconds(1 << min(count - 1, 6)), Self.longestPause))
+      }
+      return .postponed(publication)
+    }
+    if !reason.isRefusal { pause = nil }
+    return reason.isRefusal ? .refused(publication) : .delivered(publication)
   }
 }

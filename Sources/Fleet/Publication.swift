@@ -54,6 +54,9 @@ public struct Publication: Hashable, Sendable {
   static func removal(_ topic: String) -> Publication { Publication(topic, [], .state) }
 
   public var isRemoval: Bool { kind == .state && payload.isEmpty }
+
+  /// Its place among the daemon's events; nil if it is none.
+  var position: Position? { if case .event(let position, _) = kind { position } else { nil } }
 }
 
 /// A place among the events of a daemon: numbers are valid within one run.

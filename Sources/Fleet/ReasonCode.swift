@@ -24,6 +24,9 @@ public struct ReasonCode: Hashable, Sendable {
 
   public var isRefusal: Bool { rawValue >= 0x80 }
 
+  /// Whether the broker has no space for a message now, and may have later (4.13.2).
+  var isLackOfSpace: Bool { rawValue == 0x97 }
+
   /// Whether a retry would be refused too, until the user changes something.
   public var isPersistent: Bool { Self.persistent.contains(rawValue) }
 
@@ -50,6 +53,9 @@ public struct ReasonCode: Hashable, Sendable {
     let said = remark.map { ", “\($0)”" } ?? ""
     return "\(what): \(name)\(said)\(remedy(attempt, user).map { "; \($0)" } ?? "")"
   }
+
+  /// What to do about a packet that is too large.
+  public static let tooLargeRemedy = table[0x95]?.remedy ?? ""
 
   private func remedy(_ attempt: Attempt, _ user: String) -> String? {
     switch (self, attempt) {

@@ -65,7 +65,7 @@ public struct RequestDesk: Sendable {
   private struct Pending: Sendable {
     let reply: ReplyTo
     let deadline: Instant
-    let phone: TopicName?
+    let target: BoardTopics.RequestTarget
     /// The number of its unanswered calls.
     var open: Int
     var done = 0
@@ -95,6 +95,8 @@ public struct RequestDesk: Sendable {
   /// The maximum number in progress.
   static let most = 16
   static let patience = Duration.seconds(30)
+  /// How many seconds ago a request may have been sent, if it says when.
+  static let longestDelay: Int64 = 10
 
   private var pending: [Int: Pending] = [:]
   /// Which request a call belongs to.
@@ -111,7 +113,7 @@ public struct RequestDesk: Sendable {
 
   /// A message has arrived.
   public mutating func receive(
-    _ message: IncomingMessage, _ mirror: BoardMirror, now: Instant
+    _ message: IncomingMessage, _ mirror: BoardMirror, now: Instant, time: WallTime
   ) -> Outcome {
     guard let target = mirror.topics.requestTarget(message.topic) else { return Outcome() }
     var reply = ReplyTo(
@@ -124,23 +126,24 @@ public struct RequestDesk: Sendable {
         throw .notAllowed(
           "a request must not be retained: it would be repeated whenever the board connects")
       }
+      try Self.checkAge(parameters, time)
       guard pending.count < Self.most else {
         throw .later("\(Self.most) requests are in progress already: try again")
       }
       let request = try BoardRequest(target, parameters, mirror)
-      return begin(request, reply, phone: target.phone, now: now)
+      return begin(request, reply, target, now: now)
     } catch {
       return Outcome(publications: [Self.refusal(error, reply)])
     }
   }
 
   private mutating func begin(
-    _ request: BoardRequest, _ reply: ReplyTo, phone: TopicName?, now: Instant
+    _ request: BoardRequest, _ reply: ReplyTo, _ target: BoardTopics.RequestTarget, now: Instant
   ) -> Outcome {
     lastRequest += 1
     var outcome = Outcome()
     let entry = Pending(
-      reply: reply, deadline: now + Self.patience, phone: phone,
+      reply: reply, deadline: now + Self.patience, target: target,
       open: request.calls.count, counts: request.counts)
     guard !request.calls.isEmpty else {
       return Outcome(publications: [Self.response(["done": 0], reply)])
@@ -154,23 +157,29 @@ public struct RequestDesk: Sendable {
     return outcome
   }
 
-  /// Where the response shall go. A topic that is no topic, or by which Home Assistant would be told of devices, is
-  /// refused, and the response goes where it goes without one.
+  /// The destination that the request names; nil if it names none.
   private static func responseTopic(
     _ message: IncomingMessage, _ mirror: BoardMirror
   ) throws(RequestError) -> String? {
     guard let topic = message.responseTopic else { return nil }
-    let isTopic = !topic.isEmpty && !topic.contains { "#+\u{0}".contains($0) }
-    // Home Assistant would be told of devices, a board be asked for something, or something be told in its name.
-    let levels = topic.split(separator: "/", omittingEmptySubsequences: false)
-    let isBoards = topic.hasPrefix(mirror.topics.prefix + "/") && !levels.contains("response")
-    let isHeard = ["homeassistant", mirror.policy.discovery].contains { prefix in
-      prefix.map { topic == $0 || topic.hasPrefix($0 + "/") } ?? false
-    }
-    guard isTopic, !topic.hasPrefix("$"), !isHeard, !isBoards, !levels.contains("request") else {
-      throw .wrong("the Response Topic “\(topic)” is not allowed")
+    guard mirror.topics.mayRespond(to: topic, further: mirror.policy.responsePrefixes) else {
+      throw .wrong(
+        "the Response Topic is neither below \(mirror.topics.root)/response/ nor below one of response-prefixes in [mqtt]"
+      )
     }
     return topic
+  }
+
+  /// A request that a network has delayed is not performed late, if it says when it was sent.
+  private static func checkAge(
+    _ parameters: JSONObject, _ now: WallTime
+  ) throws(RequestError) {
+    guard let member = parameters["time"] else { return }
+    guard let time = WallTime(json: member) else {
+      throw .wrong("time is like 2026-11-24T07:00:00Z")
+    }
+    let age = now.seconds.subtractingReportingOverflow(time.seconds).partialValue
+    guard age <= longestDelay else { throw .later("it was sent \(age) s ago: send it again") }
   }
 
   private static func parameters(_ message: IncomingMessage) throws(RequestError) -> JSONObject {
@@ -208,12 +217,12 @@ public struct RequestDesk: Sendable {
     pending[key] = request.open > 0 ? request : nil
     guard request.open == 0 else { return [] }
     if let error = request.failed, !request.counts || request.done == 0 {
-      return [Self.refusal(RequestError(error, mirror.names), request.reply)]
+      return [Self.refusal(RequestError(error, of: request.target), request.reply)]
     }
     guard !request.counts else {
       return [Self.response(["done": .number(request.done)], request.reply)]
     }
-    let disclosed = Disclosed(mirror, phone: request.phone)
+    let disclosed = Disclosed(mirror, phone: request.target.phone)
     return [Self.response(disclosed.result(response["result"] ?? .null), request.reply)]
   }
 
@@ -269,9 +278,22 @@ struct RequestError: Error, Hashable {
     self.message = message
   }
 
-  /// What the daemon says, with the names of phones instead of their addresses.
-  init(_ error: RPCError, _ names: PhoneNames) {
-    self.init(code: error.code, names.redact(error.message))
+  /// The daemon's error, in words that may leave the board.
+  init(_ error: RPCError, of target: BoardTopics.RequestTarget) {
+    let phone = target.phone.map { "“\($0)”" } ?? "the phone"
+    let isAboutMedia = target.method.hasPrefix("media.")
+    let message: String =
+      switch error.code {
+      case RPCError.Code.phone:
+        error.att.map { PublicText.refusal($0, media: isAboutMedia) }
+          ?? (isAboutMedia ? "the player does not do this" : "there is no such notification")
+      case RPCError.Code.unavailable: "\(phone) is not connected, or there is no such thing now"
+      case RPCError.Code.tryAgain: "\(phone) can't do this now: try again"
+      case RPCError.Code.invalidParams:
+        "the daemon does not accept these parameters; with several phones, use the phone's own topic"
+      default: "the daemon has failed: its log says why"
+      }
+    self.init(code: error.code, message)
     att = error.att
   }
 

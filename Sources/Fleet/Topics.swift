@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import JSON
 
 /// The topics of a board (docs/mqtt.md, “Topics”).
 public struct BoardTopics: Hashable, Sendable {
@@ -29,8 +30,20 @@ public struct BoardTopics: Hashable, Sendable {
   var boardState: String { "\(root)/board" }
   var boardEvent: String { "\(root)/event" }
 
+  /// What the broker publishes if the board disappears.
+  public var will: Publication { .state(state, ["state": "offline"]) }
+
   func of(_ phone: TopicName, _ topic: PhoneTopic) -> String {
     "\(root)/phone/\(phone)/\(topic.rawValue)"
+  }
+
+  /// The phone of one of these topics; nil if it is none.
+  func phone(ofState topic: String) -> TopicName? {
+    let levels = topic.dropFirst(root.count).split(separator: "/", omittingEmptySubsequences: false)
+    guard topic.hasPrefix("\(root)/phone/"), levels.count == 4,
+      PhoneTopic(rawValue: String(levels[3])) != nil
+    else { return nil }
+    return TopicName(String(levels[2]))
   }
 
   // MARK: Requests
@@ -66,6 +79,21 @@ public struct BoardTopics: Hashable, Sendable {
     "\(root(of: phone))/request/\(method)"
   }
 
+  /// Whether a response may be sent to a topic.
+  ///
+  /// - Parameter further: the first levels of further topics.
+  func mayRespond(to topic: String, further: [String]) -> Bool {
+    let levels = topic.split(separator: "/", omittingEmptySubsequences: false)
+    guard !topic.contains(where: { "#+\u{0}".contains($0) }), !levels.contains("") else {
+      return false
+    }
+    if further.contains(where: { topic.hasPrefix($0 + "/") }) { return true }
+    guard topic.hasPrefix(root + "/") else { return false }
+    let own = levels.dropFirst(root.split(separator: "/").count)
+    return own.first == "response" && own.count > 1
+      || own.first == "phone" && own.count > 3 && own.dropFirst(2).first == "response"
+  }
+
   /// Where a response goes if the request does not say.
   func response(to target: RequestTarget) -> String {
     "\(root(of: target.phone))/response/\(target.method)"
@@ -80,11 +108,19 @@ public struct BoardTopics: Hashable, Sendable {
   /// The topic that tells Home Assistant of a device. The board is a level of its own, so that a broker can confine
   /// each board to its own.
   ///
-  /// - Parameters:
-  ///   - discovery: what discovery topics begin with.
-  ///   - phone: nil for the board itself.
-  func discovery(under discovery: String, _ phone: TopicName?) -> String {
-    "\(discovery)/device/\(board)/\(phone ?? .board)/config"
+  /// - Parameter discovery: what discovery topics begin with.
+  func discovery(under discovery: String, _ device: Device) -> String {
+    switch device {
+    case .board: "\(discovery)/device/\(board)/board/config"
+    case .phone(let id): "\(discovery)/device/\(board)/\(id)/config"
+    }
+  }
+
+  /// A device of Home Assistant's.
+  enum Device: Hashable {
+    case board
+    /// By its id, so a phone keeps its topic when its name changes.
+    case phone(String)
   }
 
   /// Whether a topic is one of this board's, or of its and its phones' devices.

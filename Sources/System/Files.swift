@@ -104,6 +104,11 @@ public enum Files {
     return try about(path) { () throws(SystemError) in try file.readAll(limit: limit) }
   }
 
+  /// Whether the mode of a file or directory lets others than its owner read it.
+  public static func isShared(_ path: String) throws(SystemError) -> Bool {
+    try open(path).status(of: path).st_mode & 0o077 != 0
+  }
+
   /// Reads a whole file that only its owner may read; nil if its mode lets others read it. Throws EFBIG if it has more
   /// than `limit` bytes.
   public static func readUnshared(_ path: String, limit: Int) throws(SystemError) -> [UInt8]? {

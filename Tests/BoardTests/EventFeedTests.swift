@@ -64,6 +64,25 @@ struct EventFeedTests {
     #expect(recent.events(since: 5_899).map(\.seq) == [5_900, 5_901])
   }
 
+  @Test("Events from before a time are lost, by a clock that nobody sets")
+  func age() {
+    var recent = RecentEvents()
+    for second in 0..<100 {
+      let event = Event(second % 10 == 0 ? .battery(level: second) : .paired)
+      _ = recent.record(event, at: Self.time, .zero + .seconds(second))
+    }
+    let start = Instant.zero + .seconds(60)
+    #expect(recent.events(since: 40, from: start).map(\.seq) == Array(61...100))
+    // Of numbers 41 to 60, 41 and 51 were states.
+    #expect(
+      recent.missing(since: 40, from: start)?.event == Event(.lost(count: 18, first: 41, last: 60)))
+    #expect(recent.missing(since: 60, from: start) == nil)
+    let end = Instant.zero + .seconds(1_000)
+    #expect(recent.events(since: 90, from: end).isEmpty)
+    #expect(
+      recent.missing(since: 90, from: end)?.event == Event(.lost(count: 9, first: 91, last: 100)))
+  }
+
   @Test("Long notifications take no more than some mebibytes, the latest are kept")
   func bytes() {
     var recent = RecentEvents()

@@ -54,7 +54,8 @@ struct MethodTests {
     .init(
       ControlMethods.reportBridge, BridgeReport(),
       #""method":"bridge.report","params":{"broker":"","client":"","version":"","topics":"","#
-        + #""state":"connecting","since":"1970-01-01T00:00:00.000Z","refused":[],"waiting":0,"sent":0}"#
+        + #""state":"connecting","since":"1970-01-01T00:00:00.000Z","refused":[],"waiting":0,"sent":0,"#
+        + #""skipped":0,"reconnections":0}"#
     ),
     .init(
       ControlMethods.forgetPhone, ForgetParameters(phone: PhoneSelector("x")),

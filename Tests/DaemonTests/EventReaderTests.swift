@@ -32,7 +32,7 @@ struct EventReaderTests {
     // What is active bears the last number, whatever number it was published under.
     let active = [NumberedEvent(seq: 6, time: Self.time, Event(.disconnected(reason: "4")))]
     func seqs(_ subscription: Subscription, _ recent: RecentEvents) -> [UInt64] {
-      subscription.initialEvents(active: active, recent: recent, life: "one").map(\.seq)
+      subscription.initialEvents(active: active, recent: recent, life: "one", now: .zero).map(\.seq)
     }
     let quiet = recent(6, others: Self.incoming)
     #expect(seqs(Subscription(since: 2), quiet) == [3, 5])

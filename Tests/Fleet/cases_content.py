@@ -68,7 +68,7 @@ async def content_levels(bed: Testbed) -> None:
     check(not watcher.of("ancsd/none/phone/iphone/event/#"), "something was published at `none`")
     check(not {"title", "subtitle", "message"} & told["app"].keys(), f"with `app` this was published: {told['app']}")
     check({"title", "subtitle", "message"} <= set(told["app"]["withheld"]), f"withheld are {told['app']['withheld']}")
-    expect(told["title"], title="Secret title", subtitle="Secret subtitle", withheld=["message"])
+    expect(told["title"], title="Secret title", subtitle="Secret subtitle", withheld=["message", "message_size"])
     check("message" not in told["title"], f"with `title` this was published: {told['title']}")
     expect(told["full"], title="Secret title", message="Secret message")
     check("withheld" not in told["full"], f"withheld with `full`: {told['full'].get('withheld')}")
@@ -77,10 +77,11 @@ async def content_levels(bed: Testbed) -> None:
     answer = await watcher.ask("ancsd/none/phone/iphone/request/notifications.list")
     check(b"Secret" not in json.dumps(answer).encode(), f"the list at `none` is {answer}")
     phone.ancs.post(call(2))
-    ringing = await watcher.message("ancsd/full/phone/iphone/call", state="ringing")
-    expect(ringing.json, caller="+1 (212) 555-0142")
-    ringing = await watcher.message("ancsd/app/phone/iphone/call", state="ringing")
-    check("caller" not in ringing.json, f"at `app` the call is {ringing.json}")
+    for level in ("app", "full"):
+        ringing = await watcher.message(f"ancsd/{level}/phone/iphone/call", state="ringing")
+        check(ringing.json == {"state": "ringing", "app": "Phone"}, f"at `{level}` the retained call is {ringing.json}")
+        rings = await watcher.message(f"ancsd/{level}/phone/iphone/event/call", change="incoming")
+        check(rings.json.get("title") == (None if level == "app" else "+1 (212) 555-0142"), f"at `{level}` the call is {rings.json}")
 
 
 @case("mqtt-content-rules")

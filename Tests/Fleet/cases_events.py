@@ -58,6 +58,43 @@ async def calls(bed: Testbed) -> None:
     await watcher.message(f"{PHONE}/event/call", change="missed", uid=6)
 
 
+@case("mqtt-call-ends", seconds=90)
+async def call_ends(bed: Testbed) -> None:
+    """Nothing retained says that a call rings once the bridge, the daemon or the phone has gone, and no name ever is."""
+    broker = await bed.mosquitto()
+    daemon, phone, _ = await bed.served("--grace", "0")
+    bridge = await bed.bridge(daemon, broker.url, content="full")
+    watcher = await bed.online(broker)
+
+    async def rings(uid: int) -> int:
+        phone.ancs.post(call(uid))
+        await watcher.message(f"{PHONE}/event/call", change="incoming", uid=uid)
+        await watcher.message(f"{PHONE}/call", state="ringing", since=since)
+        kept = b"".join(message.payload for message in (await watcher.retained("#")).values())
+        check(b"555-0142" not in kept, "the caller is retained")
+        return watcher.now
+
+    since = watcher.now
+    since = await rings(1)
+    await bridge.stop()
+    await watcher.message(f"{PHONE}/call", since=since, state="idle")
+    await bridge.start()
+    await watcher.message(f"{PHONE}/call", since=since, state="ringing")
+    since = watcher.now
+    phone.stop_listening()
+    phone.disconnect()
+    await watcher.message(f"{PHONE}/call", since=since, state="idle")
+    await watcher.message(f"{PHONE}/counts", since=since, total=1, where=lambda counts: "as_of" in counts)
+    since = watcher.now
+    phone.ancs.remove(1)
+    phone.listen()
+    await watcher.message(f"{PHONE}/counts", since=since, within=25, total=0)
+    since = watcher.now
+    since = await rings(2)
+    await daemon.stop()
+    await watcher.message(f"{PHONE}/call", since=since, state="idle")
+
+
 @case("mqtt-pre-existing")
 async def pre_existing(bed: Testbed) -> None:
     """Notifications from before the session are counted, but not published as events unless `preexisting` is set."""

@@ -6,9 +6,11 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
+from Harness.ams import TRACKS
 from Harness.ancs import Notification, call
 from Harness.case import Failure, Skipped, case, check, eventually, expect, patient
 from Harness.process import DEVNULL, PIPE, EventProcess
@@ -85,16 +87,17 @@ async def entities(bed: Testbed) -> None:
     """Every entity of the board and the phone loads without a warning, and has a state."""
     broker = await bed.mosquitto()
     core = await home(bed, broker)
-    daemon, phone, _ = await bed.board(broker, content="title", allow=["media", "act", "read", "pairing"])
+    daemon, phone, _ = await bed.board(
+        broker, content="title", allow=["media", "act", "read", "pairing", "forget"], triggers=["email"], link="http://kitchen.lan")
     watcher = await bed.watcher(broker, "homeassistant/#")
     configurations = [
-        (await watcher.message(f"homeassistant/device/kitchen/{name}/config")).json for name in ("board", "iphone")]
+        (await watcher.message(f"homeassistant/device/kitchen/{name}/config")).json for name in ("board", "phone")]
     phone.ancs.post(Notification(1), call(2))
     await daemon.event("notification", uid=2)
     await core.until("binary_sensor.iphone_at_kitchen_incoming_call", "on", 20)
     found = await core.ask("entities")
     wanted = {component["uniq_id"]: component for configuration in configurations
-              for component in configuration["cmps"].values() if component["p"] != "device_automation"}
+              for component in configuration["cmps"].values() if "uniq_id" in component}
     check(len(wanted) >= 25, f"there are only {len(wanted)} entities")
     missing = wanted.keys() - found["entities"].keys()
     check(not missing, f"Home Assistant has not loaded {sorted(missing)}; its warnings are {core.warnings}")
@@ -102,14 +105,19 @@ async def entities(bed: Testbed) -> None:
         entity = found["entities"][identifier]
         check(entity["platform"] == component["p"], f"{identifier} is a {entity['platform']}")
         check(entity["disabled"] is (component.get("en") is False), f"{identifier} is disabled: {entity['disabled']}")
-    phones = [device for device in found["devices"] if "ancsd-kitchen-iphone" in device["identifiers"]]
-    check(len(phones) == 1 and phones[0]["via"], f"the devices are {found['devices']}")
+        check(entity["icon"], f"{identifier} has neither an icon nor a class")
+    devices = {device["name"]: device for device in found["devices"]}
+    check(devices["iPhone at Kitchen"]["via"] == "Kitchen", f"the devices are {devices}")
+    check(devices["Kitchen"]["page"] == "http://kitchen.lan" and devices["Kitchen"]["model"], f"the devices are {devices}")
+    triggers = (await core.ask("triggers", device="iPhone at Kitchen"))["triggers"]
+    check(sorted(triggers) == [["call", "incoming"], ["missed-call", "added"], ["notification", "email"]], f"the triggers are {triggers}")
     states = await core.states()
     odd = {entity: state["state"] for entity, state in states.items()
            if state["state"] in ("unavailable", "unknown") and not entity.startswith(("button.", "event."))}
     check(not odd, f"without a state are {odd}")
     expect(states["sensor.iphone_at_kitchen_battery"], state="80")
     expect(states["sensor.iphone_at_kitchen_notifications"], state="2")
+    check("T" in states["sensor.iphone_at_kitchen_last_seen"]["state"], f"it was seen {states['sensor.iphone_at_kitchen_last_seen']}")
     check(not core.warnings, f"it warns: {core.warnings}")
     bed.remark(f"{len(wanted)} entities")
 
@@ -123,7 +131,7 @@ async def acts(bed: Testbed) -> None:
     await phone.subscribed("ams")
     await core.until("sensor.iphone_at_kitchen_battery", "80")
     before = len(phone.ams.remote_commands)
-    for button in ("play_or_pause", "next", "previous", "volume_up", "volume_down"):
+    for button in ("play_or_pause", "next_track", "previous_track", "volume_up", "volume_down"):
         await core.press(f"button.iphone_at_kitchen_{button}")
     await eventually(lambda: len(phone.ams.remote_commands) >= before + 5, f"the player got {phone.ams.remote_commands[before:]}", 10)
     await asyncio.sleep(1)
@@ -133,7 +141,7 @@ async def acts(bed: Testbed) -> None:
     attributes = await core.until("binary_sensor.iphone_at_kitchen_incoming_call", "on")
     check("caller" not in attributes, f"the caller is there: {attributes}")
     await core.event("state", since=since, entity="event.iphone_at_kitchen_call", within=10)
-    await core.press("button.iphone_at_kitchen_decline")
+    await core.press("button.iphone_at_kitchen_decline_call")
     await core.until("binary_sensor.iphone_at_kitchen_incoming_call", "off")
     check(phone.ancs.actions == [(1, "negative")], f"the phone saw {phone.ancs.actions}")
     phone.ancs.post(Notification(2), Notification(3, app_id="com.apple.mobilemail", category=6))
@@ -141,18 +149,102 @@ async def acts(bed: Testbed) -> None:
     fired = [event for event in core.since(since, "state") if event["entity"] == "event.iphone_at_kitchen_notification"]
     kinds = [event["attributes"].get("event_type") for event in fired]
     check(kinds.count("added") == 3, f"the events were {kinds}")
-    await core.press("button.iphone_at_kitchen_clear_all")
+    await core.press("button.iphone_at_kitchen_clear_notifications")
     await core.until("sensor.iphone_at_kitchen_notifications", "0")
     phone.stop_listening()
     phone.disconnect()
     await core.until("binary_sensor.iphone_at_kitchen_connected", "off")
-    expect((await core.states())["button.iphone_at_kitchen_next"], state="unavailable")
+    expect((await core.states())["button.iphone_at_kitchen_next_track"], state="unavailable")
     expect((await core.states())["sensor.iphone_at_kitchen_notifications"], state="0")
     phone.listen()
     await core.until("binary_sensor.iphone_at_kitchen_connected", "on", 25)
     await bridge.stop()
     await core.until("binary_sensor.iphone_at_kitchen_connected", "unavailable")
     check(not core.warnings, f"it warns: {core.warnings}")
+
+
+@case("home-shrinks", seconds=150)
+async def shrinks(bed: Testbed) -> None:
+    """What the settings no longer allow leaves Home Assistant, at a reload and at a restart, without a warning."""
+    broker = await bed.mosquitto()
+    daemon, phone, bridge = await bed.board(broker, content="title", allow=["media", "act", "read", "pairing"])
+    core = await home(bed, broker)
+    await phone.subscribed("ams")
+    phone.ams.play(0)
+    await core.until("sensor.iphone_at_kitchen_player", "playing")
+    file = bed.work / "kitchen0.toml"
+    right = file.read_text()
+    assert "sensor.iphone_at_kitchen_track" in await core.states()
+
+    async def gone(*entities: str) -> None:
+        await eventually_async(lambda states: not [entity for entity in entities if entity in states], core, f"{entities} stay")
+
+    file.write_text(right.replace('"title"', '"app"'))
+    bridge.send_signal(signal.SIGHUP)
+    await gone("sensor.iphone_at_kitchen_track", "sensor.iphone_at_kitchen_artist", "sensor.iphone_at_kitchen_album")
+    check("media_title" not in str((await core.until("sensor.iphone_at_kitchen_player", "playing")).get("media_title") or ""), "the title stays")
+    await bridge.stop()
+    file.write_text(right.replace('"title"', '"app"').replace('["media", "act", "read", "pairing"]', '["read"]'))
+    await bridge.start()
+    await gone("button.iphone_at_kitchen_next_track", "button.iphone_at_kitchen_answer_call", "button.kitchen_open_pairing")
+    await core.until("sensor.iphone_at_kitchen_battery", "80")
+    await bridge.stop()
+    file.write_text(right)
+    await bridge.start()
+    await eventually_async(lambda states: "button.iphone_at_kitchen_next_track" in states, core, "the button is not back")
+    check(not core.warnings, f"it warns: {core.warnings}")
+
+
+@case("home-renamed", seconds=150)
+async def renamed(bed: Testbed) -> None:
+    """A board with another name keeps its devices and entities, with what the user has changed about them, without a warning."""
+    broker = await bed.mosquitto()
+    daemon, phone, bridge = await bed.board(broker)
+    core = await home(bed, broker)
+    await core.until("sensor.iphone_at_kitchen_battery", "80")
+    await core.ask("rename", entity="sensor.iphone_at_kitchen_battery", name="sensor.annas_battery")
+    await core.until("sensor.annas_battery", "80")
+    before = await core.ask("entities")
+    file = bed.work / "kitchen0.toml"
+    right = file.read_text()
+    watcher = await bed.watcher(broker)
+    for name, restarts in (("attic", False), ("hall", True)):
+        file.write_text(right.replace('"kitchen"', f'"{name}"'))
+        if restarts:
+            await bridge.stop()
+            await bridge.start()
+        else:
+            bridge.send_signal(signal.SIGHUP)
+        await watcher.message(f"ancsd/{name}/phone/iphone/battery", level=80, within=15)
+        await core.until("sensor.annas_battery", "80", 20)
+        found = await core.ask("entities")
+        check(found["entities"].keys() == before["entities"].keys(), f"the entities are {sorted(found['entities'])}")
+        names = sorted(device["name"] for device in found["devices"] if "ncsd" in str(device["identifiers"]))
+        check(names == sorted([name.capitalize(), f"iPhone at {name.capitalize()}"]), f"the devices are {names}")
+    check(not core.warnings, f"it warns: {core.warnings}")
+
+
+@case("home-forgets", seconds=150)
+async def forgets(bed: Testbed) -> None:
+    """A device whose bridge leaves it to nobody is gone from Home Assistant, without a warning."""
+    broker = await bed.mosquitto()
+    daemon, phone, bridge = await bed.board(broker)
+    core = await home(bed, broker)
+    await core.until("sensor.iphone_at_kitchen_battery", "80")
+    file = bed.work / "kitchen0.toml"
+    file.write_text(file.read_text().replace("[mqtt]", '[mqtt]\nprefix = "other"\ndiscovery = "elsewhere"'))
+    bridge.send_signal(signal.SIGHUP)
+    await eventually_async(lambda states: not [entity for entity in states if "kitchen" in entity], core, "something stays")
+    await eventually(lambda: "kitchen" in str(bridge.log), "it has left")
+    check(not core.warnings, f"it warns: {core.warnings}")
+
+
+async def eventually_async(holds: Any, core: Home, otherwise: str, within: float = 20) -> None:
+    """Waits until something holds for Home Assistant's states."""
+    deadline = asyncio.get_running_loop().time() + patient(within)
+    while not holds(await core.states()):
+        check(asyncio.get_running_loop().time() < deadline, otherwise)
+        await asyncio.sleep(0.2)
 
 
 @case("home-restarts", seconds=150)
@@ -219,7 +311,10 @@ async def document(bed: Testbed) -> None:
     await core.until("input_text.display", "+1 (212) 555-0142")
     phone.ams.play(0)
     await core.until("sensor.iphone_at_kitchen_player", "playing")
-    await core.until("media_player.iphone", "playing")
+    attributes = await core.until("media_player.iphone", "playing")
+    artist, _, title, _ = TRACKS[0]
+    check((attributes.get("media_title"), attributes.get("media_artist")) == (title, artist), f"the player shows {attributes}")
+    check({"media_position", "media_position_updated_at", "media_duration", "volume_level"} <= attributes.keys(), f"the player shows {attributes}")
     commands = len(phone.ams.remote_commands)
     await core.ask("call", domain="input_boolean", service="turn_on", data={"entity_id": "input_boolean.doorbell"})
     await eventually(lambda: len(phone.ams.remote_commands) > commands, "the doorbell pauses nothing", 10)
@@ -227,4 +322,12 @@ async def document(bed: Testbed) -> None:
     for service in ("media_play_pause", "media_next_track", "media_previous_track", "volume_up", "volume_down", "media_pause"):
         await core.ask("call", domain="media_player", service=service, data={"entity_id": "media_player.iphone"})
     await eventually(lambda: len(phone.ams.remote_commands) >= commands + 6, f"the player got {phone.ams.remote_commands[commands:]}", 10)
+    # Bursts from two boards: each notification counts once.
+    fired = len(core.since(0, "fired"))
+    for burst in range(3):
+        phone.ancs.post(*(Notification(10 + 5 * burst + number, title=f"n{burst}{number}") for number in range(5)))
+        await asyncio.sleep(0.5)
+    await eventually(lambda: len(core.since(0, "fired")) >= fired + 15, "notifications are missing", 15)
+    await asyncio.sleep(2)
+    check(len(core.since(0, "fired")) == fired + 15, f"15 notifications from two boards fired {len(core.since(0, 'fired')) - fired} times")
     check(not [text for text in core.warnings if "pause" not in text.lower()], f"it warns: {core.warnings}")

@@ -168,8 +168,10 @@ async def max_age(bed: Testbed) -> None:
     """After an outage, events older than `max-age` are omitted; later ones are published."""
     broker = await bed.mosquitto()
     relay = await bed.relay(broker)
-    _, phone, _ = await bed.board(relay, max_age=4)
+    daemon, phone, _ = await bed.board(relay, max_age=4)
     watcher = await bed.online(broker)
+    phone.ancs.post(Notification(9))
+    await watcher.message(EVENTS, uid=9)
     relay.stop_listening()
     relay.cut()
     phone.ancs.post(Notification(1))
@@ -177,10 +179,52 @@ async def max_age(bed: Testbed) -> None:
     phone.ancs.post(Notification(2))
     await relay.start()
     # The bridge returns after its retry delay; whether the second event is published depends on that.
-    await watcher.message(f"{PHONE}/counts", within=40, total=2)
+    await watcher.message(f"{PHONE}/counts", within=40, total=3)
     phone.ancs.post(Notification(3))
     await watcher.message(EVENTS, within=10, uid=3)
     check(1 not in uids(watcher), f"published: {uids(watcher)}")
+    lost = watcher.last("ancsd/kitchen/event").json
+    check(lost["event"] == "lost" and 1 <= lost["count"] <= 4, f"what was left out is told as {lost}")
+    report = (await daemon.call("status"))["bridges"][0]
+    check(report["skipped"] == lost["count"] and report["reconnections"] == 1, f"the daemon knows {report}")
+
+
+@case("mqtt-publish-fails", seconds=120)
+async def publish_fails(bed: Testbed) -> None:
+    """An event that arrives in the same turn as the end of the connection is published on the next one."""
+    broker = await bed.mosquitto()
+    relay = await bed.relay(broker)
+    daemon, phone, bridge = await bed.board(relay)
+    watcher = await bed.online(broker)
+    # A third connection that ends so soon would be taken for that of another board with the same name.
+    for uid in (1, 2):
+        bridge.send_signal(signal.SIGSTOP)
+        phone.ancs.post(Notification(uid))
+        await daemon.event("notification", uid=uid)
+        relay.reset()
+        await asyncio.sleep(0.2)
+        bridge.send_signal(signal.SIGCONT)
+        await watcher.message(EVENTS, within=20, uid=uid)
+        await asyncio.sleep(0.5)
+    check(list(dict.fromkeys(uids(watcher))) == [1, 2], f"published: {uids(watcher)}")
+
+
+@case("mqtt-quota")
+async def quota(bed: Testbed) -> None:
+    """Events for which the broker has no space (0x97) are sent again, until it has; nothing is lost, and it is logged once."""
+    broker = await bed.scripted()
+    _, phone, bridge = await bed.board(broker)
+    await broker.seen(f"{PHONE}/counts")
+    broker.verdict = lambda published: 0x97 if published.topic == EVENTS else 0
+    phone.ancs.post(*(Notification(uid) for uid in range(1, 41)))
+    await bed.says(bridge, "quota exceeded", EVENTS)
+    await asyncio.sleep(2)
+    check(broker.most_open <= 16 and len(numbers(broker)) <= 64, f"it has sent {len(numbers(broker))} events")
+    broker.verdict = lambda _: 0
+    since = len(broker.published)
+    await eventually(lambda: 40 in numbers(broker, since), "events are missing", 20)
+    check(numbers(broker, since) == list(range(1, 41)), f"published: {numbers(broker, since)}")
+    check(len(broker.connects) == 1 and bridge.log.count("quota") == 1, f"the log is {bridge.log}")
 
 
 @case("mqtt-both-away", seconds=120)

@@ -108,19 +108,21 @@ async def wrong(bed: Testbed) -> None:
 
 @case("mqtt-response-topic")
 async def response_topics(bed: Testbed) -> None:
-    """A Response Topic of Home Assistant's, or with a wildcard, is refused."""
+    """A Response Topic that is neither below the board's own nor below a prefix in the settings is refused."""
     broker = await bed.mosquitto()
     _, _, bridge = await bed.board(broker)
     watcher = await bed.online(broker)
     since = watcher.now
-    for topic in ("homeassistant/device/x/config", "homeassistant", "$SYS/x", REQUEST + "/media.command",
-                  f"{PHONE_REQUEST}/media.command"):
+    topics = ["homeassistant/device/x/config", "homeassistant", "zigbee2mqtt/lamp/set", "ancsd/attic/response/status",
+              REQUEST + "/media.command", f"{PHONE_REQUEST}/media.command", "watcher"]
+    for topic in topics:
         watcher.publish(f"{REQUEST}/status", b"", ResponseTopic=topic)
-    await watcher.ask(f"{REQUEST}/status")
-    bad = [m.topic for m in watcher.messages[since:]
-           if m.topic.startswith("homeassistant") and m.topic not in
-           ("homeassistant/device/kitchen/board/config", "homeassistant/device/kitchen/iphone/config")]
+    watcher.publish(f"{REQUEST}/status", b"", ResponseTopic="ancsd/kitchen/response/mine")
+    await watcher.message("ancsd/kitchen/response/mine", status="ok")
+    bad = [m.topic for m in watcher.messages[since:] if m.topic in topics]
     check(not bad, f"the bridge has answered on {bad}")
+    refused = watcher.of("ancsd/kitchen/response/status", since)
+    check(len(refused) == len(topics) and b"response-prefixes" in refused[0].payload, f"the answers are {refused}")
     check(bridge.running, "the bridge has ended")
 
 
@@ -182,6 +184,34 @@ async def at_most_once(bed: Testbed) -> None:
     await watcher.message("ancsd/kitchen/state", since=since, state="online")
     await asyncio.sleep(1)
     check(len(phone.ams.remote_commands) == before, "a request from before was performed")
+
+
+@case("mqtt-request-late")
+async def late(bed: Testbed) -> None:
+    """What was requested while the board was away is not performed when it is back, even if the broker queues QoS 0."""
+    broker = await bed.mosquitto("queue_qos0_messages true")
+    relay = await bed.relay(broker)
+    _, phone, _ = await bed.board(relay)
+    watcher = await bed.online(broker)
+    await phone.subscribed("ams")
+    phone.ancs.post(call(1), Notification(2))
+    await watcher.message(f"{PHONE}/counts", total=2)
+    before = len(phone.ams.remote_commands)
+    relay.stop_listening()
+    relay.cut()
+    for _ in range(3):
+        watcher.publish(f"{PHONE_REQUEST}/media.command", b'{"command":"toggle"}')
+    watcher.publish(f"{PHONE_REQUEST}/call", b'{"action":"answer"}', qos=1)
+    watcher.publish(f"{PHONE_REQUEST}/clear")
+    await asyncio.sleep(0.5)
+    since = watcher.now
+    await relay.start()
+    await watcher.message("ancsd/kitchen/state", since=since, within=20, state="online")
+    await asyncio.sleep(1)
+    done = (phone.ams.remote_commands[before:], phone.ancs.actions)
+    check(done == ([], []), f"the phone was asked for {done}")
+    expect(await watcher.ask(f"{PHONE_REQUEST}/media.command", {"command": "toggle"}), status="ok")
+    check(len(phone.ams.remote_commands) == before + 1, f"the phone was asked for {phone.ams.remote_commands[before:]}")
 
 
 @case("mqtt-allow")

@@ -102,6 +102,9 @@ async def tls_client(bed: Testbed) -> None:
     await bed.bridge(daemon, url, cert_file=str(certificate), key_file=str(certificate.with_suffix(".key")), **common)
     await watcher.message("ancsd/kitchen/state", state="online")
     check(not watcher.of("ancsd/none/#"), "a client without a certificate was let in")
+    certificate.with_suffix(".key").chmod(0o644)
+    shared = await bed.bridge(daemon, url, cert_file=str(certificate), key_file=str(certificate.with_suffix(".key")), **common)
+    check(await shared.ended() == 77 and "chmod 600" in shared.log, f"with a key that others can read: {shared.log}")
 
 
 @case("mqtt-password")
@@ -121,7 +124,7 @@ async def password(bed: Testbed) -> None:
     await bed.says(bridge, "password", within=10)
     check("hunter" not in bridge.log, "the password is in the log")
     await bridge.stop()
-    write("right\n")
+    write("right\nthe kitchen's password at the broker in the hall\n")
     await bridge.start()
     await watcher.message("ancsd/kitchen/state", state="online")
     await bridge.stop()
@@ -144,7 +147,7 @@ async def acl(bed: Testbed) -> None:
     """With one user per board, confined to its own topics by two patterns, everything works."""
     _, phone, bridge, watcher = await confined(bed, ACL)
     await watcher.message("homeassistant/device/kitchen/board/config")
-    await watcher.message("homeassistant/device/kitchen/iphone/config")
+    await watcher.message("homeassistant/device/kitchen/phone/config")
     phone.ancs.post(Notification(1))
     await watcher.message(EVENTS, uid=1)
     # The board may respond on its own topics only.
@@ -181,9 +184,9 @@ async def acl_responses(bed: Testbed) -> None:
     only = "pattern readwrite ancsd/%u/#\npattern write homeassistant/device/%u/+/config\n\nuser watcher\ntopic readwrite #\n"
     daemon, _, bridge, watcher = await confined(bed, only)
     for number in range(60):
-        watcher.publish("ancsd/kitchen/request/status", b"", ResponseTopic=f"elsewhere/{number}")
+        watcher.publish("ancsd/kitchen/request/status", b"", ResponseTopic=f"me/{number}")
         await asyncio.sleep(0.02)
-    await bed.says(bridge, "elsewhere/0")
+    await bed.says(bridge, "me/0")
     watcher.publish("ancsd/kitchen/request/status", b'{"transaction":1}')
     await watcher.message("ancsd/kitchen/response/status", transaction=1)
     check(len(bridge.log.splitlines()) <= 20, f"the log is {bridge.log}")
@@ -247,6 +250,20 @@ async def settings_wrong(bed: Testbed) -> None:
         (bed.out / "wrong" / "log").unlink()
 
 
+@case("mqtt-settings-files")
+async def settings_files(bed: Testbed) -> None:
+    """`ancsd config check` names files that are missing, and secrets that others can read."""
+    key = bed.work / "key"
+    key.write_text("k")
+    key.chmod(0o644)
+    file = bed.settings("mqtts://x", user="u", password_file="/nowhere/password", ca_file=str(bed.work),
+                        cert_file=str(key), key_file=str(key))
+    checked = (await bed.run("config", "check", file)).expect(0)
+    said = checked.err.splitlines()
+    check(len(said) == 2, f"it says {said}")
+    check("password-file: open /nowhere/password: No such file" in said[0] and f"key-file: others can read {key}" in said[1], f"it says {said}")
+
+
 @case("mqtt-reload")
 async def reload(bed: Testbed) -> None:
     """SIGHUP applies new settings; wrong ones are reported, and the old ones stay."""
@@ -304,7 +321,7 @@ async def moves(bed: Testbed) -> None:
     await watcher.message(f"{PHONE}/counts", total=0)
     check({topic.split("/")[0] for topic in await watcher.retained("#")} == {"ancsd", "homeassistant"}, "discovery is not there")
     reload(right.replace(small.url, broker.url).replace("[mqtt]", "[mqtt]\ndiscovery = false"))
-    await eventually(lambda: not watcher.last("homeassistant/device/kitchen/iphone/config").payload, "discovery stays", 10)
+    await eventually(lambda: not watcher.last("homeassistant/device/kitchen/phone/config").payload, "discovery stays", 10)
     await watcher.message("ancsd/kitchen/state", since=watcher.messages.index(watcher.last("ancsd/kitchen/state")), state="online")
     kept = await watcher.retained("#")
     check(len(kept) == 7 and all(topic.startswith("ancsd/kitchen/") for topic in kept), f"retained is {sorted(kept)}")
@@ -349,7 +366,7 @@ async def moves_restart(bed: Testbed) -> None:
     file.write_text(f'[mqtt]\nurl = "{broker.url}"\nboard = "hall"\ndiscovery = false')
     await bridge.start()
     await watcher.message("ancsd/hall/state", state="offline")
-    await eventually(lambda: not watcher.last("homeassistant/device/attic/iphone/config").payload, "the device stays")
+    await eventually(lambda: not watcher.last("homeassistant/device/attic/phone/config").payload, "the device stays")
     await asyncio.sleep(0.5)
     check(list(await watcher.retained("#")) == ["ancsd/hall/state"], "something of the earlier boards stays")
     await bridge.stop()

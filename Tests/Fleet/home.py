@@ -9,9 +9,12 @@ standard output:
 
     {"do": "states"}                        {"answer": "states", "states": {ENTITY: {"state": …, "attributes": {…}}}}
     {"do": "entities"}                      {"answer": "entities", "entities": {UNIQUE ID: {…}}, "devices": […]}
+    {"do": "rename", "entity": …, "name": …}                    {"answer": "rename"}
+    {"do": "triggers", "device": NAME}      {"answer": "triggers", "triggers": [[TYPE, SUBTYPE], …]}
     {"do": "call", "domain": …, "service": …, "data": {…}}      {"answer": "call"}
     {"news": "warning", "text": …}          what it has logged as a warning or worse
     {"news": "state", "entity": …, "state": …}      what has changed
+    {"news": "fired", "data": {…}}          an event phone_notification
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from typing import Any
 from unittest.mock import MagicMock
 
 from homeassistant import bootstrap, config_entries, core, loader
+from homeassistant.components.device_automation import DeviceAutomationType, async_get_device_automations
 from homeassistant.components.homeassistant import DOMAIN as CORE
 from homeassistant.const import EVENT_STATE_CHANGED
 from homeassistant.core_config import async_process_ha_core_config
@@ -94,7 +98,7 @@ def entities(hass: core.HomeAssistant) -> dict[str, Any]:
     registry = entity_registry.async_get(hass)
     return {
         entry.unique_id: {"entity": entry.entity_id, "platform": entry.domain, "disabled": entry.disabled_by is not None,
-                          "category": entry.entity_category, "name": entry.name or entry.original_name}
+                          "category": entry.entity_category, "icon": entry.original_icon or entry.original_device_class}
         for entry in registry.entities.values()
     }
 
@@ -102,8 +106,8 @@ def entities(hass: core.HomeAssistant) -> dict[str, Any]:
 def devices(hass: core.HomeAssistant) -> list[dict[str, Any]]:
     registry = device_registry.async_get(hass)
     names = {device.id: device.name for device in registry.devices.values()}
-    return [{"name": device.name, "identifiers": [identifier for _, identifier in device.identifiers],
-             "via": names.get(device.via_device_id)} for device in registry.devices.values()]
+    return [{"name": device.name, "identifiers": [identifier for _, identifier in device.identifiers], "model": device.model,
+             "page": device.configuration_url, "via": names.get(device.via_device_id)} for device in registry.devices.values()]
 
 
 async def serve(hass: core.HomeAssistant) -> None:
@@ -117,6 +121,15 @@ async def serve(hass: core.HomeAssistant) -> None:
                 say(answer="states", states=states(hass))
             case "entities":
                 say(answer="entities", entities=entities(hass), devices=devices(hass))
+            case "rename":
+                entity_registry.async_get(hass).async_update_entity(command["entity"], new_entity_id=command["name"])
+                say(answer="rename")
+            case "triggers":
+                registry = device_registry.async_get(hass)
+                ids = [device.id for device in registry.devices.values() if device.name == command["device"]]
+                found = await async_get_device_automations(hass, DeviceAutomationType.TRIGGER, ids)
+                say(answer="triggers", triggers=[
+                    [trigger["type"], trigger["subtype"]] for one in found.values() for trigger in one if trigger["domain"] == "mqtt"])
             case "call":
                 await hass.services.async_call(command["domain"], command["service"], command["data"], blocking=True)
                 say(answer="call")
@@ -133,6 +146,7 @@ async def main(folder: str, port: str, configuration: str = "") -> None:
             say(news="state", entity=new.entity_id, state=new.state, attributes=dict(new.attributes))
 
     hass.bus.async_listen(EVENT_STATE_CHANGED, changed)
+    hass.bus.async_listen("phone_notification", core.callback(lambda event: say(news="fired", data=event.data)))
     say(news="started")
     await serve(hass)
     await hass.async_stop(force=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
+import struct
 
 
 class Relay:
@@ -70,6 +72,14 @@ class Relay:
         for writer in self.connections:
             writer.close()
         self.connections = []
+
+    def reset(self) -> None:
+        """Resets the open connections, so that whoever writes to them fails."""
+        for writer in self.connections:
+            found = writer.get_extra_info("socket")
+            if found is not None:
+                found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.cut()
 
     def stop_listening(self) -> None:
         """Accepts no more connections; open ones stay."""

@@ -73,7 +73,7 @@ class Testbed(testbed.Testbed):
         """Writes a settings file; `_` in a name becomes `-`. `extra` is appended unchanged."""
         path = self.work / f"{board}{self.bridges}.toml"
         lines = [f"{name.replace('_', '-')} = {json.dumps(value)}"
-                 for name, value in {"url": url, "board": board, **settings}.items()]
+                 for name, value in {"url": url, "board": board, "response-prefixes": ["watcher", "me"], **settings}.items()]
         path.write_text("\n".join(["[mqtt]", *lines, extra]) + "\n")
         return path
 

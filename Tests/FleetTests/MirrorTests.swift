@@ -6,80 +6,11 @@ import JSON
 import Testing
 import Wire
 
-/// A board with one bonded phone, and what is told of it.
-struct MirroredBoard {
-  static let anna = Address(0xC011_2233_4455)
-  var mirror: BoardMirror
-  var status = StatusReport()
-
-  init(_ policy: MirrorPolicy = MirrorPolicy(discovery: nil)) throws {
-    let topics = BoardTopics(board: try #require(TopicName("kitchen")))
-    let anna = try #require(TopicName("anna"))
-    mirror = BoardMirror(topics, policy, names: PhoneNames(given: [Self.anna: anna]))
-    status.version = "1.0"
-    status.life = "life"
-    var phone = PhoneReport()
-    phone.phone = Self.anna
-    phone.name = "Anna’s iPhone"
-    status.phones = [phone]
-    var link = LinkReport()
-    link.phone = Self.anna
-    link.name = "Anna’s iPhone"
-    link.isBonded = true
-    link.services = [.ancs, .ams]
-    link.authorization = .granted
-    link.battery = 80
-    status.links = [link]
-    var adapter = AdapterReport()
-    adapter.adapter = "hci0"
-    adapter.isPowered = true
-    status.adapters = [adapter]
-  }
-
-  /// The daemon's status, an empty list, and nothing playing.
-  mutating func begin() {
-    _ = mirror.update(status)
-    _ = mirror.list([])
-  }
-
-  mutating func tell(
-    _ text: String, isEarlier: Bool = false, at now: String = "2026-11-24T07:00:10.000Z"
-  ) throws -> [Publication] {
-    let event = try #require(try JSONValue(parsing: Array(text.utf8)).object)
-    let now = try #require(WallTime(rfc3339: now))
-    let (news, then) = mirror.event(event, isEarlier: isEarlier, now: now, digest: nil)
-    return then == .settles ? news + mirror.settle() : news
-  }
-}
-
-extension [Publication] {
-  /// What is published on a topic below the board's, as an object.
-  func object(_ topic: String) throws -> JSONValue? {
-    try first { $0.topic == "ancsd/kitchen/\(topic)" }.map { try JSONValue(parsing: $0.payload) }
-  }
-
-  var topics: [String] { map(\.topic) }
-}
-
-/// A notification as the daemon tells it.
-func notification(
-  _ change: String = "added", uid: Int = 7, category: String = "social",
-  flags: [String] = ["negative-action"], app: String = "com.apple.MobileSMS", extra: String = ""
-) -> String {
-  let flags = flags.map { "\"\($0)\"" }.joined(separator: ",")
-  return """
-    {"event":"notification","seq":5,"time":"2026-11-24T07:00:00.000Z","adapter":"hci0",\
-    "phone":"C0:11:22:33:44:55","change":"\(change)","uid":\(uid),"category":"\(category)",\
-    "category_count":1,"flags":[\(flags)],"app_id":"\(app)","app":"Messages","title":"Mum",\
-    "subtitle":"Family","message":"Are you coming?","message_size":15\(extra)}
-    """
-}
-
 @Suite("Published state of a board") struct MirrorTests {
   @Test("State comes first, then the board, then its phones by name")
   func states() throws {
     var board = try MirroredBoard()
-    let told = board.mirror.update(board.status)
+    let told = board.update()
     #expect(
       told.topics == [
         "ancsd/kitchen/state", "ancsd/kitchen/board", "ancsd/kitchen/phone/anna/state",
@@ -97,19 +28,19 @@ func notification(
   @Test("Only changes are published again, and everything on a new connection")
   func changes() throws {
     var board = try MirroredBoard()
-    let all = board.mirror.update(board.status)
-    #expect(board.mirror.update(board.status) == [])
+    let all = board.update()
+    #expect(board.update() == [])
     board.status.links[0].battery = 79
-    #expect(board.mirror.update(board.status).topics == ["ancsd/kitchen/phone/anna/battery"])
+    #expect(board.update().topics == ["ancsd/kitchen/phone/anna/battery"])
     board.mirror.begin()
-    #expect(board.mirror.update(board.status).topics == all.topics)
+    #expect(board.update().topics == all.topics)
   }
 
   @Test("Counts and calls are published once the notifications are known")
   func counts() throws {
     var board = try MirroredBoard()
-    #expect(try board.mirror.update(board.status).object("phone/anna/counts") == nil)
-    let told = board.mirror.list([])
+    #expect(try board.update().object("phone/anna/counts") == nil)
+    let told = board.mirror.list([], at: MirroredBoard.now)
     #expect(try told.object("phone/anna/counts")?["total"] == 0)
     #expect(try told.object("phone/anna/call") == ["state": "idle"])
     let news = try board.tell(notification(category: "missed-call"))
@@ -120,15 +51,16 @@ func notification(
   @Test(
     "A notification is told as the content has it, and what is withheld is named",
     arguments: [
-      (ContentLevel.app, [], ["title", "subtitle", "message"]),
-      (.title, ["title", "subtitle"], ["message"]), (.full, ["title", "subtitle", "message"], []),
+      (ContentLevel.app, [], ["title", "subtitle", "message", "message_size"]),
+      (.title, ["title", "subtitle"], ["message", "message_size"]),
+      (.full, ["title", "subtitle", "message", "message_size"], []),
     ])
   func content(_ level: ContentLevel, _ shown: [String], _ withheld: [String]) throws {
     var board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(level), discovery: nil))
     board.begin()
     let news = try board.tell(notification())
     let event = try #require(try news.object("phone/anna/event/notification"))
-    for name in ["title", "subtitle", "message"] {
+    for name in ["title", "subtitle", "message", "message_size"] {
       #expect((event[name] != nil) == shown.contains(name))
     }
     #expect(event["withheld"] == (withheld.isEmpty ? nil : .strings(withheld)))
@@ -176,38 +108,83 @@ func notification(
     }
   }
 
-  @Test("After an outage, events older than max-age are omitted; live events never are")
-  func age() throws {
-    var board = try MirroredBoard()
-    board.begin()
-    let late = "2026-11-24T07:10:01.000Z"
-    let old = try board.tell(notification(), isEarlier: true, at: late)
-    #expect(try old.object("phone/anna/event/notification") == nil)
-    #expect(try old.object("phone/anna/counts")?["total"] == 1)
-    let young = try board.tell(
-      notification(uid: 8), isEarlier: true, at: "2026-11-24T07:09:59.000Z")
-    #expect(try young.object("phone/anna/event/notification") != nil)
-    // The board's clock was set meanwhile.
-    let live = try board.tell(notification(uid: 9), at: late)
-    #expect(try live.object("phone/anna/event/notification") != nil)
-  }
-
-  @Test("A call rings, and ends; the caller is published only with titles")
+  @Test("A call rings, and ends; the caller is only in the event, and only with titles")
   func calls() throws {
     for level in [ContentLevel.app, .title] {
       var board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(level), discovery: nil))
       board.begin()
       let rings = try board.tell(notification(category: "incoming-call"))
-      #expect(try rings.object("phone/anna/call")?["state"] == "ringing")
-      #expect(try rings.object("phone/anna/call")?["caller"] == (level == .app ? nil : "Mum"))
+      #expect(
+        try rings.object("phone/anna/call") == ["state": "ringing", "app": "Messages"])
       #expect(try rings.object("phone/anna/event/call")?["change"] == "incoming")
       #expect(try rings.object("phone/anna/event/call")?["event"] == "call")
+      #expect(try rings.object("phone/anna/event/call")?["title"] == (level == .app ? nil : "Mum"))
       let ends = try board.tell(notification("removed", category: "incoming-call"))
       #expect(try ends.object("phone/anna/call")?["state"] == "idle")
       #expect(try ends.object("phone/anna/event/call")?["change"] == "ended")
       let missed = try board.tell(notification(uid: 8, category: "missed-call"))
       #expect(try missed.object("phone/anna/event/call")?["change"] == "missed")
     }
+  }
+
+  @Test("No call rings without its phone, without the daemon, or after the program has ended")
+  func callsThatEnd() throws {
+    func ringing() throws -> MirroredBoard {
+      var board = try MirroredBoard()
+      board.begin()
+      _ = try board.tell(notification(category: "incoming-call"))
+      return board
+    }
+    var board = try ringing()
+    board.status.links = []
+    #expect(try board.update().object("phone/anna/call") == ["state": "idle"])
+    board = try ringing()
+    #expect(
+      try board.mirror.daemonLeft("", at: MirroredBoard.now).object("phone/anna/call")
+        == ["state": "idle"])
+    board = try ringing()
+    #expect(
+      try board.mirror.lastState("", at: MirroredBoard.now).object("phone/anna/call")
+        == ["state": "idle"])
+    // A run that was killed has left that it rings, and what played.
+    var next = BoardMirror(
+      board.mirror.topics, MirrorPolicy(), names: board.mirror.names,
+      retained: board.mirror.retained, newID: MirroredBoard.newID)
+    let told = next.daemonLeft("", at: MirroredBoard.now)
+    #expect(try told.object("phone/anna/call") == ["state": "idle"])
+    #expect(try told.object("phone/anna/media")?["player"]?["state"] == .null)
+    #expect(try told.object("phone/anna/counts") == nil)
+  }
+
+  @Test("While a phone is away its counts are those of its last link, and say when they were right")
+  func countsWhileAway() throws {
+    var board = try MirroredBoard()
+    board.begin()
+    _ = try board.tell(notification(category: "missed-call"))
+    let link = board.status.links
+    board.status.links = []
+    _ = try board.tell(
+      """
+      {"event":"disconnected","seq":6,"time":"2026-11-24T07:00:05.000Z","phone":"C0:11:22:33:44:55",\
+      "reason":"Connection Timeout"}
+      """)
+    var told = board.update()
+    #expect(try told.object("phone/anna/counts")?["total"] == 1)
+    #expect(try told.object("phone/anna/counts")?["as_of"] == "2026-11-24T07:00:05.000Z")
+    // The grace period is over.
+    #expect(try board.tell(notification("removed", category: "missed-call")).topics.count == 1)
+    #expect(board.mirror.list([], at: MirroredBoard.now) == [])
+    // It is back, and has not announced its notifications yet.
+    board.status.links = link
+    board.status.links[0].since = MirroredBoard.now
+    #expect(try board.update().object("phone/anna/counts") == nil)
+    #expect(board.mirror.isIncomplete(at: MirroredBoard.now))
+    #expect(
+      try board.tell(notification(uid: 9)).object("phone/anna/counts") == nil)
+    told = board.update(after: 10)
+    #expect(try told.object("phone/anna/counts")?["total"] == 1)
+    #expect(try told.object("phone/anna/counts")?["categories"]?["missed-call"] == 0)
+    #expect(try told.object("phone/anna/counts")?["as_of"] == nil)
   }
 
   private static let playing = """
@@ -218,7 +195,7 @@ func notification(
     "commands":["play"],"changed":["track.title"]}
     """
 
-  @Test("The track is published only with titles")
+  @Test("The track is published only with titles, and without content only that something plays")
   func media() throws {
     for level in ContentLevel.allCases {
       var board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(level), discovery: nil))
@@ -226,8 +203,27 @@ func notification(
       let media = try #require(try board.tell(Self.playing).object("phone/anna/media"))
       #expect(media["player"]?["state"] == "playing")
       #expect((media["track"] != nil) == (level >= .title))
-      #expect((media["player"]?["name"] != nil) == (level >= .app))
+      #expect((media["as_of"] == "2026-11-24T07:00:00.000Z") == (level >= .app))
       #expect(media["event"] == nil && media["phone"] == nil && media["changed"] == nil)
+      let player = Set(try #require(media["player"]?.object).members.map(\.name))
+      let members: Set = ["state", "volume"]
+      #expect(player == (level == .none ? members : members.union(["name", "rate", "elapsed"])))
+    }
+  }
+
+  @Test("A rule about a phone covers its player; one about an app or a category does not")
+  func mediaRules() throws {
+    let anna = try #require(TopicName("anna"))
+    for (rule, shows) in [
+      (ContentPolicy.Rule(phones: [anna], .none), false), (.init(.none), false),
+      (.init(categories: [.social], phones: [anna], .none), true),
+      (.init(apps: [Glob("*")], .none), true),
+    ] {
+      var board = try MirroredBoard(
+        MirrorPolicy(content: ContentPolicy(.title, rules: [rule]), discovery: nil))
+      board.begin()
+      let media = try #require(try board.tell(Self.playing).object("phone/anna/media"))
+      #expect((media["track"] != nil) == shows)
     }
   }
 
@@ -239,37 +235,47 @@ func notification(
     _ = try board.tell(Self.playing)
     _ = try board.tell(notification())
     board.status.links = []
-    let told = board.mirror.update(board.status)
+    let told = board.update()
     #expect(
-      told.topics == ["ancsd/kitchen/phone/anna/state", "ancsd/kitchen/phone/anna/media"])
+      told.topics == [
+        "ancsd/kitchen/phone/anna/state", "ancsd/kitchen/phone/anna/media",
+        "ancsd/kitchen/phone/anna/counts",
+      ])
     #expect(try told.object("phone/anna/state")?["state"] == "offline")
     #expect(try told.object("phone/anna/media")?["player"]?["state"] == .null)
-    let gone = board.mirror.daemonLeft("the daemon has exited")
+    let gone = board.mirror.daemonLeft("the daemon has exited", at: MirroredBoard.now)
     #expect(gone.topics == ["ancsd/kitchen/state"])
     #expect(try gone.object("state")?["why"] == "the daemon has exited")
   }
 
-  @Test("A phone that was forgotten has all its topics emptied, once")
+  @Test("Of a phone that was forgotten first the device is removed, then its states, each once")
   func forgotten() throws {
     var board = try MirroredBoard(MirrorPolicy())
+    var spare = AdapterReport()
+    spare.adapter = "hci1"
+    board.status.adapters.append(spare)
     board.begin()
     _ = try board.tell(Self.playing)
     board.status.phones = []
     board.status.links = []
-    // An adapter that was unplugged has its bonds with it.
+    // An adapter that was unplugged has its bonds with it; one where the phone was never bonded says nothing.
     board.status.adapters[0].isPresent = false
-    let kept = board.mirror.update(board.status)
+    board.status.adapters[1].isPowered = true
+    let kept = board.update()
     #expect(kept.allSatisfy { !$0.payload.isEmpty })
     board.status.adapters[0].isPresent = true
-    let told = board.mirror.update(board.status)
-    let emptied = told.filter(\.payload.isEmpty).topics
+    board.status.adapters[1].isPresent = false
+    func emptied() -> [String] { board.update().filter(\.payload.isEmpty).topics }
+    #expect(emptied() == ["homeassistant/device/kitchen/p1/config"])
+    #expect(emptied() == [])
+    board.mirror.removed("homeassistant/device/kitchen/p1/config")
     #expect(
-      emptied == [
+      emptied() == [
         "ancsd/kitchen/phone/anna/battery", "ancsd/kitchen/phone/anna/call",
         "ancsd/kitchen/phone/anna/counts", "ancsd/kitchen/phone/anna/media",
-        "ancsd/kitchen/phone/anna/state", "homeassistant/device/kitchen/anna/config",
+        "ancsd/kitchen/phone/anna/state",
       ])
-    #expect(board.mirror.update(board.status) == [])
+    #expect(emptied() == [])
   }
 
   @Test("What an earlier run left is removed until the broker has acknowledged that")
@@ -279,21 +285,23 @@ func notification(
     var board = try MirroredBoard()
     board.mirror = BoardMirror(
       board.mirror.topics, MirrorPolicy(discovery: nil), names: board.mirror.names,
-      retained: ours.union(others))
+      retained: ours.union(others), newID: MirroredBoard.newID)
     func removed() -> [String] {
-      let told = board.mirror.update(board.status)
+      let told = board.update()
       #expect(told.allSatisfy { $0.isRemoval == $0.payload.isEmpty })
       return told.filter(\.isRemoval).topics
     }
     // Which phones there are is not known yet.
     board.status.adapters[0].isPresent = false
-    #expect(removed() == others.sorted())
-    board.mirror.removed("ancsd/attic/state")
+    #expect(removed() == ["homeassistant/device/attic/board/config"])
+    board.mirror.removed("homeassistant/device/attic/board/config")
+    #expect(removed() == ["ancsd/attic/state"])
     board.status.adapters[0].isPresent = true
-    #expect(removed() == ["ancsd/kitchen/phone/mum/state"])
+    // Meanwhile it was told that mum is away.
+    let mums = ["call", "media", "state"].map { "ancsd/kitchen/phone/mum/\($0)" }
+    #expect(removed() == mums)
     board.mirror.begin()
-    #expect(
-      removed() == ["ancsd/kitchen/phone/mum/state", "homeassistant/device/attic/board/config"])
+    #expect(removed() == ["ancsd/attic/state"] + mums)
     for topic in board.mirror.retained { board.mirror.removed(topic) }
     board.mirror.begin()
     #expect(removed() == [])
@@ -305,13 +313,17 @@ func notification(
     let (anna, other) = (MirroredBoard.anna, Address(0xAA00_0000_0001))
     let iphone = try #require(TopicName("iphone"))
     var board = try MirroredBoard()
+    var phone = PhoneReport()
+    (phone.phone, phone.adapter) = (other, "hci0")
+    board.status.phones.append(phone)
+    _ = board.update()
+    let earlier = board.mirror.names
+    #expect(earlier.name(of: other) == iphone)
     board.mirror = BoardMirror(
       board.mirror.topics, MirrorPolicy(discovery: nil),
-      names: PhoneNames(given: [anna: iphone], found: [other: iphone]))
-    var phone = PhoneReport()
-    phone.phone = other
-    board.status.phones.append(phone)
-    _ = board.mirror.update(board.status)
+      names: PhoneNames(given: [anna: iphone], records: Array(earlier.records.values)),
+      newID: MirroredBoard.newID)
+    _ = board.update()
     #expect(board.mirror.names.name(of: anna) == iphone)
     #expect(board.mirror.names.name(of: other) == TopicName("iphone-2"))
   }
@@ -325,22 +337,30 @@ func notification(
       -> [String]
     {
       let topics = BoardTopics(board: try #require(TopicName(name)))
-      let names = PhoneNames(given: [MirroredBoard.anna: try #require(TopicName(phone))])
-      let heir = BoardMirror(topics, MirrorPolicy(discovery: discovery), names: names)
-      let removals = board.mirror.removals(for: heir)
+      let names = PhoneNames(
+        given: [MirroredBoard.anna: try #require(TopicName(phone))],
+        records: Array(board.mirror.names.records.values))
+      let heir = BoardMirror(
+        topics, MirrorPolicy(discovery: discovery), names: names, newID: MirroredBoard.newID)
+      var mirror = board.mirror
+      var removals = mirror.removals(for: heir)
+      for removal in removals where removal.topic.hasSuffix("/config") {
+        mirror.removed(removal.topic)
+      }
+      removals += mirror.removals(for: heir)
       #expect(removals.allSatisfy { $0.payload.isEmpty && $0.kind == .state })
       return removals.topics
     }
     #expect(try next("kitchen") == [])
-    #expect(
-      try next("kitchen", discovery: nil) == [
-        "homeassistant/device/kitchen/anna/config", "homeassistant/device/kitchen/board/config",
-      ])
+    let devices = [
+      "homeassistant/device/kitchen/board/config", "homeassistant/device/kitchen/p1/config",
+    ]
+    #expect(try next("kitchen", discovery: nil) == devices)
+    // The device of a phone stays, whatever its name is.
     let renamed = try next("kitchen", phone: "mum")
-    #expect(renamed.count == 6 && renamed.allSatisfy { $0.contains("anna") })
-    let all = board.mirror.removals(for: nil).topics
-    #expect(all.count == 9 && Set(all) == board.mirror.retained)
-    #expect(try next("attic") == all)
+    #expect(renamed.count == 5 && renamed.allSatisfy { $0.contains("phone/anna/") })
+    let all = try next("attic")
+    #expect(all.count == 9 && Set(all) == board.mirror.retained && all.starts(with: devices))
   }
 
   @Test("A stranger is no phone of the board's, and a passkey leaves it never")
@@ -361,13 +381,41 @@ func notification(
       """)
     #expect(try pairing.object("event")?["method"] == "confirm")
     #expect(try pairing.object("event")?["passkey"] == nil)
-    let error = try board.tell(
+  }
+
+  @Test("Texts from the daemon do not leave the board, wherever an address or a name is in them")
+  func texts() throws {
+    var board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(.full), discovery: nil))
+    let secrets = ["C0:11:22", "C0-11-22", "Anna", "/var/lib"]
+    let text = "Anna’s iPhone /var/lib/ancsd/C0-11-22-33-44-55.bond.json.new C0:11:22:33:44:55"
+    for kind in EventName.allCases where kind != .notification && kind != .media {
+      let news = try board.tell(
+        """
+        {"event":"\(kind.rawValue)","seq":9,"time":"2026-11-24T07:00:00.000Z","adapter":"\(text)",\
+        "phone":"DE:AD:BE:EF:00:01","what":"\(text)","message":"\(text)","reason":"\(text)",\
+        "remedy":"\(text)","passkey":"123456","code":14}
+        """)
+      let published = news.map { String(decoding: $0.payload, as: UTF8.self) }.joined()
+      #expect(!secrets.contains(where: published.contains) && !published.contains("DE:AD"))
+    }
+    for wait in ["failing", "bond-lost-by-phone", "nobody-listens", "new-\(text)"] {
+      board.status.adapters[0].waiting.wait = wait
+      board.status.adapters[0].waiting.why = text
+      let told = try #require(board.update().first { $0.topic == "ancsd/kitchen/board" })
+      let why = try JSONValue(parsing: told.payload)["why"]?.string ?? ""
+      #expect(why.contains(" ") && !secrets.contains(where: why.contains), "\(why)")
+    }
+    board.status.adapters[0].waiting = WaitReport(.phone(.bonded), name: "kitchen")
+    #expect(
+      try board.update().object("board")?["why"]?.string
+        == Wait.phone(.bonded).sentence(name: "kitchen"))
+    let ended = try board.tell(
       """
-      {"event":"error","seq":9,"time":"2026-11-24T07:00:00.000Z","what":"C0:11:22:33:44:55 has left",\
-      "code":1,"message":"DE:AD:BE:EF:00:01"}
+      {"event":"disconnected","seq":9,"time":"2026-11-24T07:00:00.000Z","adapter":"hci0",\
+      "reason":"Connection Timeout"}
       """)
-    #expect(try error.object("event")?["what"] == "anna has left")
-    #expect(try error.object("event")?["message"] == "a phone")
+    #expect(try ended.object("event")?["reason"] == "Connection Timeout")
+    #expect(try ended.object("event")?["adapter"] == "hci0")
   }
 
   @Test("Unnamed phones are numbered, and keep their names")
@@ -376,14 +424,19 @@ func notification(
     for number in 1...2 {
       var phone = PhoneReport()
       phone.phone = Address(0xAA00_0000_0000 + UInt64(number))
+      phone.adapter = "hci0"
       board.status.phones.append(phone)
     }
-    _ = board.mirror.update(board.status)
-    #expect(Set(board.mirror.names.found.values.map(\.description)) == ["iphone", "iphone-2"])
-    let kept = board.mirror.names
-    board.status.phones.removeFirst()
-    _ = board.mirror.update(board.status)
-    #expect(board.mirror.names == kept)
+    _ = board.update()
+    func names() -> Set<String> {
+      Set(board.mirror.names.records.values.compactMap { $0.name?.description })
+    }
+    #expect(names() == ["iphone", "iphone-2"])
+    // Adapters that are away say nothing about their phones.
+    board.status.phones = []
+    board.status.adapters[0].isPowered = false
+    _ = board.update()
+    #expect(names() == ["iphone", "iphone-2"])
   }
 
   @Test(

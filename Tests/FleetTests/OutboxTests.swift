@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Fleet
 import Testing
+import Wire
 
 @Suite("The outbox") struct OutboxTests {
   private func event(_ seq: UInt64) -> Publication {
@@ -14,17 +15,20 @@ import Testing
     for seq: UInt64 in 2...4 {
       outbox.add([event(seq)])
       outbox.passed(Position(life: "a", seq: seq))
-      let next = outbox.next()
-      outbox.sent(try #require(next), as: UInt16(seq))
+      #expect(outbox.next(at: .zero)?.payload == [UInt8(seq)])
+      outbox.sent(as: UInt16(seq))
     }
     #expect(outbox.position?.seq == 1)
-    #expect(outbox.acknowledged(3)?.payload == [3])
+    func acknowledged(_ number: UInt16) -> Outbox.Result? {
+      outbox.acknowledged(number, ReasonCode(0), at: .zero)
+    }
+    #expect(acknowledged(3) == .delivered(event(3)))
     #expect(outbox.position?.seq == 1)
-    #expect(outbox.acknowledged(2)?.payload == [2])
+    #expect(acknowledged(2) == .delivered(event(2)))
     #expect(outbox.position?.seq == 3)
-    #expect(outbox.acknowledged(4)?.payload == [4])
+    #expect(acknowledged(4) == .delivered(event(4)))
     #expect(outbox.position?.seq == 4)
-    #expect(outbox.acknowledged(4) == nil)
+    #expect(acknowledged(4) == nil)
   }
 
   @Test("An event of which nothing is published counts as soon as all before it are acknowledged")
@@ -35,11 +39,10 @@ import Testing
     #expect(outbox.position?.seq == 7)
     outbox.add([event(8)])
     outbox.passed(Position(life: "a", seq: 8))
-    let next = outbox.next()
-    outbox.sent(try #require(next), as: 1)
+    outbox.sent(as: 1)
     outbox.passed(Position(life: "a", seq: 9))
     #expect(outbox.position?.seq == 7)
-    _ = outbox.acknowledged(1)
+    _ = outbox.acknowledged(1, ReasonCode(0), at: .zero)
     #expect(outbox.position?.seq == 9)
   }
 
@@ -50,15 +53,63 @@ import Testing
     for seq: UInt64 in 11...13 {
       outbox.add([event(seq)])
       outbox.passed(Position(life: "a", seq: seq))
-      if let next = outbox.next() { outbox.sent(next, as: UInt16(seq)) }
+      if outbox.next(at: .zero) != nil { outbox.sent(as: UInt16(seq)) }
     }
     for number in 11..<11 + count {
-      _ = outbox.acknowledged(UInt16(number))
-      if let next = outbox.next() { outbox.sent(next, as: 13) }
+      _ = outbox.acknowledged(UInt16(number), ReasonCode(0), at: .zero)
+      if outbox.next(at: .zero) != nil { outbox.sent(as: 13) }
     }
     outbox.begin(receiveMaximum: 2)
     #expect(outbox.position == Position(life: "a", seq: 10 + UInt64(count)))
     #expect(!outbox.isAwaiting && !outbox.isFull)
+  }
+
+  @Test("What could not be sent is not passed over")
+  func failed() {
+    var outbox = Outbox(position: Position(life: "a", seq: 10))
+    outbox.begin(receiveMaximum: 2)
+    outbox.add([event(11)])
+    outbox.passed(Position(life: "a", seq: 11))
+    // The connection fails while it is sent: nothing more is said of it.
+    #expect(outbox.next(at: .zero) == event(11))
+    #expect(outbox.position?.seq == 10 && outbox.isFull)
+    outbox.begin(receiveMaximum: 2)
+    #expect(outbox.seen?.seq == 10)
+  }
+
+  @Test(
+    "An event for which the broker has no space is sent again, in its place, after growing pauses")
+  func noSpace() {
+    var outbox = Outbox(position: Position(life: "a", seq: 1))
+    outbox.begin(receiveMaximum: 20)
+    let full = ReasonCode(0x97)
+    outbox.add((2...4).map(event) + [Publication("s", [0], .state)])
+    outbox.passed(Position(life: "a", seq: 4))
+    for number: UInt16 in 2...4 { outbox.sent(as: number) }
+    #expect(outbox.acknowledged(3, full, at: .zero) == .postponed(event(3)))
+    #expect(outbox.acknowledged(2, full, at: .zero) == .postponed(event(2)))
+    #expect(outbox.acknowledged(4, ReasonCode(0x87), at: .zero) == .refused(event(4)))
+    #expect(outbox.position?.seq == 1 && outbox.isFull)
+    var now = Instant.zero
+    for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
+      #expect(outbox.deadline == now + .seconds(seconds))
+      #expect(outbox.next(at: now) == nil)
+      now = now + .seconds(seconds)
+      #expect(outbox.next(at: now) == event(2))
+      outbox.sent(as: 5)
+      _ = outbox.acknowledged(5, full, at: now)
+    }
+    now = now + .seconds(60)
+    for seq: UInt64 in 2...3 {
+      #expect(outbox.next(at: now) == event(seq))
+      outbox.sent(as: 6)
+      #expect(outbox.acknowledged(6, ReasonCode(0x10), at: now) == .delivered(event(seq)))
+    }
+    #expect(outbox.position?.seq == 4)
+    #expect(outbox.next(at: now) == Publication("s", [0], .state))
+    // A state is said again when it changes.
+    outbox.sent(as: 7)
+    #expect(outbox.acknowledged(7, full, at: now) == .refused(Publication("s", [0], .state)))
   }
 
   @Test("The window is the broker's, and never wider than ours", arguments: [1, 3, 65_535])
@@ -67,9 +118,9 @@ import Testing
     outbox.begin(receiveMaximum: maximum)
     var sent = 0
     for seq: UInt64 in 1...40 { outbox.add([event(seq)]) }
-    while let next = outbox.next() {
+    while outbox.next(at: .zero) != nil {
       sent += 1
-      outbox.sent(next, as: UInt16(sent))
+      outbox.sent(as: UInt16(sent))
     }
     #expect(sent == min(maximum, Outbox.widestWindow))
     #expect(outbox.isFull)
@@ -82,9 +133,11 @@ import Testing
     outbox.add([
       Publication("a", [1], .state), Publication("b", [2], .state), Publication("a", [3], .state),
     ])
-    #expect(outbox.next() == Publication("a", [3], .state))
-    #expect(outbox.next() == Publication("b", [2], .state))
-    #expect(outbox.next() == nil)
+    #expect(outbox.next(at: .zero) == Publication("a", [3], .state))
+    outbox.dropped()
+    #expect(outbox.next(at: .zero) == Publication("b", [2], .state))
+    outbox.dropped()
+    #expect(outbox.next(at: .zero) == nil)
   }
 
   @Test("Answers to requests that come faster than the broker takes them are bounded")
@@ -97,7 +150,7 @@ import Testing
       taken += 1
     }
     #expect(taken == 64)
-    _ = outbox.next()
+    outbox.dropped()
     #expect(outbox.hasSpaceForResponse)
   }
 }

@@ -15,7 +15,7 @@ import Wire
     return desk.receive(
       IncomingMessage(
         topic: topic, payload: Array(payload.utf8), isRetained: retained, responseTopic: response,
-        correlation: [1, 2]), board.mirror, now: .zero)
+        correlation: [1, 2]), board.mirror, now: .zero, time: MirroredBoard.now)
   }
 
   private func served(_ allowed: Set<Permission> = Permission.usual) throws -> MirroredBoard {
@@ -79,16 +79,25 @@ import Wire
     )
   }
 
-  @Test("The daemon's error names the phone as the topics do, never by its address")
-  func addresses() throws {
+  @Test("The daemon's errors become sentences of the board's own, without its addresses and paths")
+  func errors() throws {
     let board = try served()
     var desk = RequestDesk()
-    let outcome = ask(&desk, board, "media.command", #"{"command":"toggle"}"#)
-    let told = desk.answered(
-      try #require(outcome.calls.first).number,
-      ["id": 1, "error": ["code": 2, "message": "no phone C0:11:22:33:44:55 is connected"]],
-      board.mirror)
-    #expect(text(told) == #"{"status":"error","error":"no phone anna is connected","code":2}"#)
+    for code in [1, 2, 3, -32602, -32603] {
+      let outcome = ask(&desk, board, "media.command", #"{"command":"toggle"}"#)
+      let told = desk.answered(
+        try #require(outcome.calls.first).number,
+        [
+          "id": 1,
+          "error": ["code": .number(code), "message": "C0:11:22:33:44:55 of Anna: /var/lib"],
+        ],
+        board.mirror)
+      let response = try JSONValue(parsing: try #require(told.first).payload)
+      #expect(response["code"]?.int == Int64(code))
+      #expect(response["error"]?.string?.contains(" ") ?? false)
+      #expect(!text(told).contains("C0:11") && !text(told).contains("Anna"))
+      #expect(!text(told).contains("/var"))
+    }
   }
 
   @Test(
@@ -122,16 +131,33 @@ import Wire
   }
 
   @Test(
-    "A response goes where the request says, but not where it would be taken for something else",
+    "A request that says that it was sent long ago is not performed", arguments: [0, 10, 11, -60])
+  func late(seconds: Int64) throws {
+    let board = try served()
+    var desk = RequestDesk()
+    let sent = WallTime(seconds: MirroredBoard.now.seconds - seconds).rfc3339
+    let outcome = ask(&desk, board, "media.command", #"{"command":"toggle","time":"\#(sent)"}"#)
+    #expect(outcome.calls.isEmpty == (seconds > 10))
+    #expect(text(outcome.publications).contains(#""code":3"#) == (seconds > 10))
+    #expect(ask(&desk, board, "status", #"{"time":5}"#).calls.isEmpty)
+  }
+
+  @Test(
+    "A response goes where the request says, if that is below the board's own topic or a prefix in the settings",
     arguments: [
-      ("me/answers", "me/answers"), ("a/+/b", nil), ("a/#", nil), ("", nil),
-      ("homeassistant/device/x/config", nil), ("$SYS/x", nil),
-      ("homeassistant", nil), ("ancsd/attic/request/media.command", nil),
-      ("ancsd/kitchen/state", nil), ("ancsd/attic/phone/anna/call", nil),
+      ("me/answers", "me/answers"), ("me", nil), ("men/answers", nil), ("a/+/b", nil),
+      ("me/#", nil),
+      ("", nil), ("me//x", nil), ("zigbee2mqtt/lamp/set", nil),
+      ("homeassistant/device/x/config", nil),
+      ("$SYS/x", nil), ("ancsd/attic/request/media.command", nil),
+      ("ancsd/attic/response/media.command", nil), ("ancsd/kitchen/state", nil),
+      ("ancsd/kitchen/phone/response/state", nil), ("ancsd/kitchen/response", nil),
       ("ancsd/kitchen/response/mine", "ancsd/kitchen/response/mine"),
+      ("ancsd/kitchen/phone/anna/response/mine", "ancsd/kitchen/phone/anna/response/mine"),
     ])
   func responseTopic(_ wanted: String, _ used: String?) throws {
-    let board = try served()
+    var board = try MirroredBoard(MirrorPolicy(responsePrefixes: ["me"]))
+    board.begin()
     var desk = RequestDesk()
     let outcome = ask(&desk, board, "status", to: wanted)
     #expect(outcome.calls.isEmpty == (used == nil))
@@ -259,7 +285,7 @@ import Wire
       "ancsd/kitchen/response/status", "x",
     ] {
       let message = IncomingMessage(topic: topic, payload: [])
-      let outcome = desk.receive(message, board.mirror, now: .zero)
+      let outcome = desk.receive(message, board.mirror, now: .zero, time: MirroredBoard.now)
       #expect(outcome.calls.isEmpty && outcome.publications.isEmpty)
     }
   }

@@ -3,6 +3,7 @@ import Board
 import Control
 import EventLoop
 import System
+import Wire
 
 /// The control socket: reads its clients' requests, and sends responses and events.
 ///
@@ -136,7 +137,7 @@ import System
     client.subscribe(
       subscription,
       from: subscription.initialEvents(
-        active: handlers.replay(), recent: feed.recent, life: life))
+        active: handlers.replay(), recent: feed.recent, life: life, now: feed.clock()))
   }
 
   // Most boards have no client most of the time.
@@ -154,7 +155,7 @@ import System
 extension Subscription {
   /// The events to send immediately: what is active now, then what the client has missed.
   func initialEvents(
-    active: @autoclosure () -> [NumberedEvent], recent: RecentEvents, life: String
+    active: @autoclosure () -> [NumberedEvent], recent: RecentEvents, life: String, now: Instant
   ) -> [NumberedEvent] {
     var events = replay ? active() : []
     var missing: NumberedEvent?
@@ -163,10 +164,11 @@ extension Subscription {
       if let theirs = self.life, theirs != life { since = 0 }
       // An event that is both active and missed is sent once.
       let shown = Set(events.map(\.event))
-      events += recent.events(since: since).filter { !shown.contains($0.event) }
+      let start = maxAge.map { now + .seconds(-$0.value) }
+      events += recent.events(since: since, from: start).filter { !shown.contains($0.event) }
       // A client that subscribes only to states misses nothing that still holds.
       if EventName.allCases.contains(where: { $0.isNews && includes($0) }) {
-        missing = recent.missing(since: since)
+        missing = recent.missing(since: since, from: start)
       }
     }
     return [missing].compactMap { $0 } + events.filter { includes($0.event.name) }

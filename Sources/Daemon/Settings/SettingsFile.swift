@@ -103,6 +103,12 @@ package struct SettingsFile: Sendable {
             "this rule is never reached: “\(rules[all].name)” (line \(rulePlaces[all].line)) has no "
             + "condition, so every notification matches it; put that one last"))
     }
+    if let bridge {
+      remarks += bridge.settings.files.compactMap { file in
+        Self.hindrance(to: file.path, isSecret: file.isSecret)
+          .map { SettingsFault(place: bridge.place, message: "\(file.key): \($0)") }
+      }
+    }
     if let wanted = entry("require-mitm"), wanted.isOn, entry("io") == nil {
       remarks.append(
         SettingsFault(
@@ -112,6 +118,16 @@ package struct SettingsFile: Sendable {
         ))
     }
     return remarks
+  }
+
+  /// Why the bridge can't use a file; nil if it can, or this user can't tell.
+  private static func hindrance(to path: String, isSecret: Bool) -> String? {
+    do throws(SystemError) {
+      let isShared = try Files.isShared(path)
+      return isSecret && isShared ? "others can read \(path): chmod 600 \(path)" : nil
+    } catch {
+      return error.errno == .permissionDenied ? nil : "\(error)"
+    }
   }
 
   /// Reads the text of one more file.

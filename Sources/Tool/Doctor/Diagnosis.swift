@@ -218,7 +218,7 @@ extension BoardFacts {
       findings.append(
         Finding(
           "mqtt", .warning,
-          "the broker refuses \(bridge.refused.joined(separator: ", ")) to the bridge: see its access list"
+          "the broker refuses \(bridge.refused.joined(separator: ", ")); the bridge's log says why"
         ))
     }
     return findings

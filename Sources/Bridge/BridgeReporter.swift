@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Control
+import EventLoop
+import Fleet
+import MQTT
+import System
+import Wire
+
+/// Tells the daemon the bridge's state when it changes, and its counters now and then.
+@LoopActor final class BridgeReporter {
+  var report: BridgeReport
+  private let control: DaemonLink
+  /// What the daemon knows; nil: nothing.
+  private var told: BridgeReport?
+  private var timer: TimerID?
+
+  /// The minimum interval between reports of counters.
+  private static let interval = Duration.seconds(5)
+
+  init(_ plan: BridgePlan, _ control: DaemonLink) {
+    self.control = control
+    report = BridgeReport()
+    report.broker = "\(plan.identity.address)"
+    report.client = plan.identity.clientID
+    report.user = plan.identity.user
+    report.version = Program.version
+    report.topics = plan.topics.root
+    report.since = .now
+  }
+
+  /// The daemon is there again, and knows nothing.
+  func daemonCame() { told = nil }
+
+  func tell(_ machine: BrokerMachine, waiting: Int) {
+    let (state, why) = machine.reported
+    if report.state != state {
+      report.state = state
+      report.since = .now
+    }
+    report.why = why
+    report.waiting = waiting
+    guard let told, told.withCounters(of: report) == report else { return send() }
+    guard told != report, timer == nil else { return }
+    timer = Loop.shared.schedule(after: Self.interval) { [weak self] in
+      self?.timer = nil
+      self?.send()
+    }
+  }
+
+  private func send() {
+    guard control.isUp else { return }
+    told = report
+    control.call(ControlMethods.reportBridge, report) { _ in }
+  }
+}
+
+extension BridgeReport {
+  fileprivate func withCounters(of other: BridgeReport) -> BridgeReport {
+    var report = self
+    (report.waiting, report.sent, report.skipped) = (other.waiting, other.sent, other.skipped)
+    return report
+  }
+}
+
+extension BrokerMachine {
+  /// The state in a report.
+  fileprivate var reported: (state: BridgeReport.State, why: String?) {
+    switch state {
+    case .connecting(_, _, let why): (.connecting, why)
+    case .connected, .leaving, .gone: (.connected, nil)
+    case .waiting(_, let failures, let why): (failures == 0 ? .connecting : .waiting, why)
+    case .refused(let why, _): (.refused, why)
+    }
+  }
+}

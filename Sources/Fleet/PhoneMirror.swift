@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import Control
+import JSON
+import Wire
+
+/// A phone as published.
+struct PhoneMirror: Hashable, Sendable {
+  /// Whether it is connected.
+  enum Presence: Hashable, Sendable {
+    /// `since`: when it left; nil if this program has not seen it leave.
+    case away(since: WallTime?)
+    /// `media`: its media state, without withheld members; nil until it is known.
+    case here(LinkReport, media: JSONObject?)
+  }
+
+  /// The numbers of active notifications, when they were last known.
+  struct Tally: Hashable, Sendable {
+    var total = 0
+    var categories: [ANCS.Category: Int] = [:]
+    /// When they were last right; nil: they are right now.
+    var asOf: WallTime?
+  }
+
+  /// An active notification.
+  struct Active: Hashable, Sendable {
+    var category: ANCS.Category
+    var flags: EventFlags
+    var appID: String?
+    var app: String?
+  }
+
+  var presence = Presence.away(since: nil)
+  /// The notifications that the daemon considers active. While the phone is away, they are what is left of its last
+  /// session.
+  var active: [NotificationUID: Active] = [:]
+  /// Nil if they were never known.
+  private(set) var tally: Tally?
+
+  /// The link; nil while it is away.
+  var link: LinkReport? { if case .here(let link, _) = presence { link } else { nil } }
+
+  var media: JSONObject? { if case .here(_, let media) = presence { media } else { nil } }
+
+  mutating func update(_ link: LinkReport) { presence = .here(link, media: media) }
+
+  mutating func play(_ media: JSONObject) {
+    if let link { presence = .here(link, media: media) }
+  }
+
+  mutating func leave(at time: WallTime) {
+    guard link != nil else { return }
+    presence = .away(since: time)
+    if tally?.asOf == nil { tally?.asOf = time }
+  }
+
+  /// Whether the phone has a link, but its notifications are not complete yet.
+  ///
+  /// A phone announces the notifications that it has in the first seconds of a session, and then they are fetched.
+  func isArriving(at now: WallTime) -> Bool {
+    guard let link, tally?.asOf != nil else { return false }
+    let age = now.seconds.subtractingReportingOverflow(link.since.seconds).partialValue
+    return link.backlog > 0 || !link.services.contains(.ancs) || (0..<10).contains(age)
+  }
+
+  /// Counts the active notifications, unless they are those of an earlier session, or incomplete.
+  mutating func count(at now: WallTime) {
+    guard link != nil, !isArriving(at: now) else { return }
+    var new = Tally(total: active.count)
+    for notification in active.values { new.categories[notification.category, default: 0] += 1 }
+    tally = new
+  }
+
+  /// The ringing calls.
+  var calls: [(uid: NotificationUID, call: Active)] {
+    guard link != nil else { return [] }
+    return active.filter { $0.value.category == .incomingCall }.map { ($0.key, $0.value) }
+      .sorted { $0.uid.rawValue < $1.uid.rawValue }
+  }
+}
+
+// MARK: - States
+
+extension PhoneMirror {
+  /// The payload of one of its states; nil if nothing is known, or the last one stays.
+  ///
+  /// - Parameter seen: when it was last connected.
+  func state(
+    _ topic: BoardTopics.PhoneTopic, _ level: ContentLevel, seen: WallTime?
+  ) -> JSONObject? {
+    switch topic {
+    case .state:
+      return [
+        "state": link == nil ? "offline" : "online",
+        "authorization": link?.authorization.map { .string($0.rawValue) } ?? .null,
+        "services": .strings(link?.services.map(\.rawValue) ?? []),
+        "rssi": link?.rssi.map { .number($0) } ?? .null,
+        "wait": link?.waiting.wait.map { .string($0) },
+        "seen": (link?.since ?? seen).map { .string($0.rfc3339) },
+      ]
+    case .battery: return link?.battery.map { ["level": .number($0)] }
+    case .media:
+      guard let link, link.services.contains(.ams) else { return Self.nothing.media(level) }
+      return media
+    case .call:
+      guard let (_, call) = calls.first else { return ["state": "idle"] }
+      return ["state": "ringing", "app": call.app.map { .string($0) }]
+    case .counts: return tally?.object
+    case .notificationEvent, .callEvent: return nil
+    }
+  }
+
+  /// The media state of an absent phone.
+  private static let nothing = (try? JSONValue(parsing: MediaState().json))?.object ?? [:]
+}
+
+extension PhoneMirror.Tally {
+  fileprivate var object: JSONObject {
+    var members = JSONObject()
+    for (number, name) in ANCS.Category.names.enumerated() {
+      let count = categories.first { Int($0.key.rawValue) == number }?.value ?? 0
+      members.add(name, .number(count))
+    }
+    return [
+      "total": .number(total), "categories": .object(members),
+      "as_of": asOf.map { .string($0.rfc3339) },
+    ]
+  }
+}

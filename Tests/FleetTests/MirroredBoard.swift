@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Control
+import Fleet
+import JSON
+import Testing
+import Wire
+
+/// A board with one bonded phone, and what is told of it.
+struct MirroredBoard {
+  static let anna = Address(0xC011_2233_4455)
+  static let now = WallTime(seconds: 1_795_503_610)
+  /// Ids of phones are random; here Anna's is the first.
+  static let newID: @Sendable () -> String = { "p1" }
+  var mirror: BoardMirror
+  var status = StatusReport()
+
+  init(_ policy: MirrorPolicy = MirrorPolicy(discovery: nil)) throws {
+    let topics = BoardTopics(board: try #require(TopicName("kitchen")))
+    let anna = try #require(TopicName("anna"))
+    mirror = BoardMirror(
+      topics, policy, names: PhoneNames(given: [Self.anna: anna]),
+      board: BoardIdentity(id: "b1", model: "Raspberry Pi 5"),
+      newID: Self.newID)
+    status.version = "1.0"
+    status.life = "life"
+    var phone = PhoneReport()
+    phone.phone = Self.anna
+    phone.name = "Anna’s iPhone"
+    phone.adapter = "hci0"
+    status.phones = [phone]
+    var link = LinkReport()
+    link.phone = Self.anna
+    link.name = "Anna’s iPhone"
+    link.isBonded = true
+    link.services = [.ancs, .ams]
+    link.authorization = .granted
+    link.battery = 80
+    link.since = WallTime(seconds: Self.now.seconds - 60)
+    status.links = [link]
+    var adapter = AdapterReport()
+    adapter.adapter = "hci0"
+    adapter.isPowered = true
+    status.adapters = [adapter]
+  }
+
+  /// The daemon's status, an empty list, and nothing playing.
+  mutating func begin() {
+    _ = update()
+    _ = mirror.list([], at: Self.now)
+  }
+
+  mutating func update(after seconds: Int64 = 0) -> [Publication] {
+    mirror.update(status, at: WallTime(seconds: Self.now.seconds + seconds))
+  }
+
+  mutating func tell(_ text: String) throws -> [Publication] {
+    let event = try #require(try JSONValue(parsing: Array(text.utf8)).object)
+    let (news, then) = mirror.event(event, at: Self.now, digest: nil)
+    return then == .settles ? news + mirror.settle(at: Self.now) : news
+  }
+}
+
+extension [Publication] {
+  /// What is published on a topic below the board's, as an object.
+  func object(_ topic: String) throws -> JSONValue? {
+    try first { $0.topic == "ancsd/kitchen/\(topic)" }.map { try JSONValue(parsing: $0.payload) }
+  }
+
+  var topics: [String] { map(\.topic) }
+}
+
+/// A notification as the daemon tells it.
+func notification(
+  _ change: String = "added", uid: Int = 7, category: String = "social",
+  flags: [String] = ["negative-action"], app: String = "com.apple.MobileSMS", extra: String = ""
+) -> String {
+  let flags = flags.map { "\"\($0)\"" }.joined(separator: ",")
+  return """
+    {"event":"notification","seq":5,"time":"2026-11-24T07:00:00.000Z","adapter":"hci0",\
+    "phone":"C0:11:22:33:44:55","change":"\(change)","uid":\(uid),"category":"\(category)",\
+    "category_count":1,"flags":[\(flags)],"app_id":"\(app)","app":"Messages","title":"Mum",\
+    "subtitle":"Family","message":"Are you coming?","message_size":15\(extra)}
+    """
+}
