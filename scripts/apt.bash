@@ -7,14 +7,35 @@
 codename=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-}") || codename=
 
 fail() { say "$@"; exit 1; }
-as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
+# Asks for a password only where somebody can type it.
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"
+    elif [ -t 0 ]; then sudo "$@"
+    else sudo -n "$@"; fi
+}
+
+# patiently COMMAND...: runs apt-get, and again while another one holds its locks, for ten minutes. apt itself waits only for
+# dpkg's lock, not for that of its lists.
+patiently() {
+    local said status end=$((SECONDS + 600))
+    said=$(mktemp)
+    while :; do
+        status=0
+        LC_ALL=C "$@" 2>"$said" || status=$?
+        if [ $status = 0 ] || [ $SECONDS -ge $end ] || ! grep -q 'Could not get lock\|Unable to lock' "$said"; then break; fi
+        sleep 1
+    done
+    cat "$said" >&2
+    rm "$said"
+    return $status
+}
 
 # Fetches apt's lists at most once per run, and only if needed.
 updated=
 update() {
     [ -z "$updated" ] || return 0
     updated=1
-    as_root apt-get update -qq >&2 || fail "apt-get update failed; the first run needs the package mirror"
+    patiently as_root apt-get update -qq >&2 || fail "apt-get update failed; the first run needs the package mirror"
 }
 
 install_packages() {
@@ -25,7 +46,7 @@ install_packages() {
     [ "${#missing[@]}" = 0 ] && return 0
     update
     say "installing ${missing[*]}"
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
+    patiently as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
         fail "could not install ${missing[*]}; as root: apt-get install ${missing[*]}"
 }
 
@@ -53,7 +74,7 @@ use_release() {
         -o "Dir::Cache::pkgcache=$lists/pkgcache.bin" -o "Dir::Cache::srcpkgcache=$lists/srcpkgcache.bin"
         -o "APT::Sandbox::User=$(id -un)" -o Acquire::Check-Valid-Until=false -o Acquire::Languages=none)
     [ -z "${2:-}" ] || apt+=(-o "APT::Architecture=$2" -o "APT::Architectures::=$2")
-    apt-get "${apt[@]}" update -qq >&2 || fail "could not read the package list of $1"
+    patiently apt-get "${apt[@]}" update -qq >&2 || fail "could not read the package list of $1"
 }
 
 # download DIR PACKAGE...: unpacks the packages' files into DIR, without installing them. If `owners` is set, that file lists
@@ -61,7 +82,7 @@ use_release() {
 download() {
     local into=$1 debs deb; debs=$(mktemp -d "$cache/debs.XXXXXX")
     shift
-    (cd "$debs" && apt-get "${apt[@]}" download -qq "$@" >/dev/null 2>&1) || fail "could not download $*"
+    (cd "$debs" && patiently apt-get "${apt[@]}" download -qq "$@" >/dev/null 2>&1) || fail "could not download $*"
     rm -rf "$into.new"
     for deb in "$debs"/*.deb; do
         dpkg -x "$deb" "$into.new"
