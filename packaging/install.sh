@@ -3,12 +3,12 @@
 # Installs the program in this folder, ancsd or ancsd-mqtt, on any Linux, or uninstalls it. It lists every change before it
 # makes any. It starts and stops only the program's own service, and never touches existing bonds or settings.
 #
-#   ./install.sh                 installs the program, its manual pages, and a service for systemd, OpenRC or runit
+#   ./install.sh                 installs the program, its manual pages, and a service for systemd or OpenRC
 #   ./install.sh --start         installs, enables the service, and starts or restarts it
 #   ./install.sh --uninstall     removes what was installed; bonds, settings and the service's user stay
 #
 #   --dry-run        only lists the changes
-#   --init NAME      systemd, openrc, runit or none, instead of the one detected
+#   --init NAME      systemd, openrc or none, instead of the one detected
 #   --prefix DIR     where to install the program (default: /usr/local)
 #   --root DIR       installs into a root file system, such as an image under construction; creates no user
 set -eu
@@ -36,7 +36,7 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-case $init in "" | systemd | openrc | runit | none) ;; *) misused "unknown init $init" ;; esac
+case $init in "" | systemd | openrc | none) ;; *) misused "unknown init $init" ;; esac
 case $prefix in *[!A-Za-z0-9/_.-]*) misused "--prefix may only contain letters, digits and /_.-, not $prefix" ;; esac
 [ -z "$root" ] || [ -d "$root" ] || fail "$root is not a folder"
 [ -z "$root" ] || [ -z "$start" ] || misused "--start and --root exclude each other"
@@ -60,7 +60,6 @@ fi
 found_init() {
     if [ -z "$root" ] && [ -d /run/systemd/system ]; then echo systemd
     elif [ -x "$root/sbin/openrc-run" ] || [ -x "$root/usr/sbin/openrc-run" ]; then echo openrc
-    elif [ -d "$root/etc/runit" ]; then echo runit
     elif [ -x "$root/lib/systemd/systemd" ] || [ -x "$root/usr/lib/systemd/systemd" ]; then echo systemd
     else echo none; fi
 }
@@ -76,11 +75,6 @@ files() {
             echo "755 service/$program.openrc /etc/init.d/$program"
             echo "644 service/$program.logrotate /etc/logrotate.d/$program"
             ;;
-        runit)
-            echo "755 service/runit/run /etc/sv/$program/run"
-            echo "755 service/runit/finish /etc/sv/$program/finish"
-            echo "755 service/runit/log/run /etc/sv/$program/log/run"
-            ;;
     esac
     (cd "$here" && find share -type f) | sort | while read -r file; do echo "644 $file $prefix/$file"; done
 }
@@ -93,7 +87,11 @@ service() {
         systemd)
             case $1 in
                 start) systemctl daemon-reload && systemctl enable --quiet $program && systemctl restart $program ;;
-                stop) ! systemctl --quiet is-enabled $program 2>/dev/null || systemctl disable --quiet --now $program || true ;;
+                # Separately, since a service that is not enabled may run.
+                stop)
+                    systemctl disable --quiet $program || true
+                    ! systemctl --quiet is-active $program || systemctl stop $program
+                    ;;
             esac
             ;;
         openrc)
@@ -105,26 +103,13 @@ service() {
                     ;;
             esac
             ;;
-        runit)
-            case $1 in
-                start) if [ -e "$services/$program" ]; then sv restart $program; else ln -s /etc/sv/$program "$services/$program"; fi ;;
-                stop)
-                    [ ! -L "$services/$program" ] || { sv force-shutdown $program >/dev/null || true; rm "$services/$program"; }
-                    # runit's own state of the service.
-                    rm -rf /etc/sv/$program/supervise /etc/sv/$program/log/supervise
-                    ;;
-            esac
-            ;;
     esac
 }
-# Where runit looks for services: on Void, and elsewhere.
-for services in /var/service /etc/service /service; do [ ! -d $services ] || break; done
 
 how_to_start() {
     case $init in
         systemd) echo "systemctl daemon-reload && systemctl enable $program && systemctl restart $program" ;;
         openrc) echo "rc-update add $program default && rc-service $program restart" ;;
-        runit) echo "ln -s /etc/sv/$program $services/, or sv restart $program" ;;
         none)
             case $program in
                 ancsd) echo "$prefix/bin/ancsd run --state-dir=/var/lib/ancsd --socket=/run/ancsd/control.sock --format=json >/dev/null" ;;
@@ -163,9 +148,9 @@ if ! has_user && [ -z "$root" ] && [ "$init" != none ]; then
     has useradd || has adduser || fail "neither useradd nor adduser is installed; create the user $program and its group, and run this again"
 fi
 case $init in
-    openrc | runit)
+    openrc)
         [ -n "$root" ] || setpriv --help 2>&1 | grep -q -- --reuid ||
-            fail "the service needs setpriv to drop root; install it (Alpine: apk add setpriv; Debian and Void: util-linux)"
+            fail "the service needs setpriv to drop root; install it (Alpine: apk add setpriv; Debian: util-linux)"
         ;;
 esac
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import tarfile
 from pathlib import Path
 
-from Harness.case import case, check
+from Harness.case import case, check, eventually
 
 from .testbed import DEBIAN, Testbed
 
@@ -25,11 +25,15 @@ async def archive(bed: Testbed) -> None:
     check(Path(f"/proc/{before}/exe").readlink().name == "ancsd", "another program runs")
     await bed.inside(script, "--start", within=60)
     await bed.until_state("active/running")
-    check(await bed.pid() != before, "the former program runs on")
+    pid = await bed.pid()
+    check(pid != before, "the former program runs on")
     await phone.connect()
     await bed.until_status("all is well")
     check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+    # It also stops a service that would not start at boot.
+    await bed.inside("systemctl", "disable", "ancsd")
     await bed.inside("/usr/local/share/ancsd/install.sh", "--uninstall", within=60)
+    await eventually(lambda: not Path(f"/proc/{pid}").exists(), "the program runs on")
     check(await bed.property("ActiveState") == "inactive", "the service runs on")
     check(bed.bonds() == bonds, f"the bonds were {bonds} and are {bed.bonds()}")
     left = [path for path in (DEBIAN / "usr/local").rglob("*ancsd*")]
