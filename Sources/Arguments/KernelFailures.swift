@@ -24,9 +24,14 @@ extension Failure {
 
   /// Writing a file failed; the error may have a more precise path.
   public init(writing path: String, _ error: SystemError) {
-    self.init(
-      ExitStatus(error.errno, otherwise: .cannotCreate), "writing \(error.subject ?? path)",
-      error.errno.text)
+    let what = "writing \(error.subject ?? path)"
+    guard error.errno != .fileExists else {
+      self.init(
+        .cannotCreate, what, "it exists, and ancsd did not write it, so it stays unchanged",
+        remedy: "name another file, or replace this one with --force")
+      return
+    }
+    self.init(ExitStatus(error.errno, otherwise: .cannotCreate), what, error.errno.text)
   }
 
   /// The state directory can't be used.

@@ -16,12 +16,18 @@ public final class CaptureFile {
   /// The default maximum size in bytes: some hours of a busy link.
   public static let usualLimit: Int64 = 256 << 20
 
-  /// Creates the file, or empties the one that is there, with mode 0600: a capture contains what the phone
+  /// Creates the file, or empties an existing capture, with mode 0600: a capture contains what the phone
   /// sent, and the keys that the kernel gives to the controller.
   ///
-  /// - Parameter limit: the maximum size of the file in bytes.
-  public convenience init(_ path: String, limit: Int64 = usualLimit) throws(SystemError) {
-    self.init(path, try Files.create(path, mode: 0o600), size: 0, limit: limit)
+  /// - Parameters:
+  ///   - limit: the maximum size of the file in bytes.
+  ///   - isForced: whether any other file is replaced too; otherwise it is refused with EEXIST and left unchanged.
+  public convenience init(
+    _ path: String, limit: Int64 = usualLimit, isForced: Bool = false
+  ) throws(SystemError) {
+    let file = try Files.create(
+      path, mode: 0o600, ifBegins: isForced ? nil : BtsnoopWriter.header)
+    self.init(path, file, size: 0, limit: limit)
     try write(BtsnoopWriter.header)
   }
 
@@ -30,7 +36,7 @@ public final class CaptureFile {
   public convenience init(
     continuing path: String, limit: Int64 = usualLimit
   ) throws(SystemError) {
-    let file = try Files.openToContinue(path, mode: 0o600)
+    let file = try Files.openToContinue(path, mode: 0o600, ifBegins: BtsnoopWriter.header)
     let end: Int64
     do throws(SystemError) {
       end = try Self.end(of: file)
@@ -56,9 +62,6 @@ public final class CaptureFile {
   private static func end(of file: borrowing FileDescriptor) throws(SystemError) -> Int64 {
     let size = try file.size()
     if size == 0 { return 0 }
-    guard try file.read(BtsnoopWriter.header.count, at: 0) == BtsnoopWriter.header else {
-      throw SystemError("open", .fileExists)
-    }
     var end = Int64(BtsnoopWriter.header.count)
     while let length = BtsnoopWriter.recordLength(
       head: try file.read(BtsnoopWriter.recordHeadLength, at: end)), length <= size - end

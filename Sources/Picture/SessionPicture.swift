@@ -37,6 +37,16 @@ public struct SessionPicture {
   /// The number of rows per block.
   private static let blockSize = 512
 
+  /// The first bytes of every page: its doctype, and the name of this program.
+  public static let beginning = Array(
+    """
+    <!DOCTYPE html>
+    <html lang="en">
+    <head>
+    <meta name="generator" content="ancsd">
+
+    """.utf8)
+
   public init(_ source: Source) {
     bytes = PageParts.head
     var json = JSONWriter()

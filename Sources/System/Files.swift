@@ -52,20 +52,42 @@ public enum Files {
   /// The content may be private while other users can write to the directory (/tmp). So it follows no symbolic link,
   /// and refuses files of other users, files with several names, and pipes, which could block. A character device,
   /// such as /dev/null, is opened as is.
+  ///
+  /// - Parameter beginning: the first bytes of each file that this program writes there. Any other file is refused with
+  ///   EEXIST and left unchanged, unless it is empty; nil: every file is replaced.
   public static func create(
-    _ path: String, mode: UInt32 = 0o600
+    _ path: String, mode: UInt32 = 0o600, ifBegins beginning: [UInt8]? = nil
   ) throws(SystemError) -> FileDescriptor {
-    let file = try openOwn(path, mode: mode)
+    let file = try openOwn(path, mode: mode, beginning)
     if try file.status(of: path).st_mode & S_IFMT == S_IFREG { try file.truncate(to: 0) }
     return file
   }
 
   /// Opens a file for reading and appending, under the same conditions as `create`.
   public static func openToContinue(
-    _ path: String, mode: UInt32 = 0o600
-  ) throws(SystemError) -> FileDescriptor { try openOwn(path, mode: mode) }
+    _ path: String, mode: UInt32 = 0o600, ifBegins beginning: [UInt8]? = nil
+  ) throws(SystemError) -> FileDescriptor { try openOwn(path, mode: mode, beginning) }
 
-  private static func openOwn(_ path: String, mode: UInt32) throws(SystemError) -> FileDescriptor {
+  /// Throws EEXIST if `create` would do so for these first bytes; other obstacles are left to it.
+  public static func check(_ path: String, begins beginning: [UInt8]) throws(SystemError) {
+    guard let file = try? open(path, O_RDONLY | O_NONBLOCK),
+      (try? file.status(of: path).st_mode & S_IFMT) == S_IFREG
+    else { return }
+    try check(file, of: path, begins: beginning)
+  }
+
+  private static func check(
+    _ file: borrowing FileDescriptor, of path: String, begins beginning: [UInt8]
+  ) throws(SystemError) {
+    let start = try file.read(beginning.count, at: 0)
+    guard start.isEmpty || start == beginning else {
+      throw SystemError("open", .fileExists, on: path)
+    }
+  }
+
+  private static func openOwn(
+    _ path: String, mode: UInt32, _ beginning: [UInt8]?
+  ) throws(SystemError) -> FileDescriptor {
     let file = try openSafely(path, O_RDWR | O_APPEND | O_CREAT, mode: mode)
     let status = try file.status(of: path)
     guard status.st_mode & S_IFMT == S_IFREG else { return file }
@@ -75,6 +97,7 @@ public enum Files {
     guard status.st_nlink == 1 else {
       throw SystemError("open", .notPermitted, on: "\(path) (a file with another hard link)")
     }
+    if let beginning { try check(file, of: path, begins: beginning) }
     try file.setMode(mode, of: path)
     return file
   }

@@ -147,6 +147,7 @@ struct CaptureWriterTests {
     #expect(
       error.map(CaptureFile.sentence)
         == "\(path) is not a capture, so it stays unchanged")
+    #expect(throws: SystemError.self) { try CaptureFile(path) }
     #expect(try Files.read(path) == Array("a letter to somebody".utf8))
   }
 

@@ -53,6 +53,29 @@ struct SafeFileTests {
     #expect(try file.size() == end - 1)
   }
 
+  @Test(
+    "A file of another origin is refused if the first bytes tell, and keeps its content and mode")
+  func ofAnotherOrigin() throws {
+    let scratch = try Scratch()
+    let path = scratch.path + "/letter"
+    let own: [UInt8] = [7, 8]
+    for content: [UInt8] in [[7], [1, 7, 8]] {
+      try AtomicFile.save(content, to: path, mode: 0o644)
+      let error = #expect(throws: SystemError.self) { _ = try Files.create(path, ifBegins: own) }
+      #expect(error?.errno == .fileExists)
+      #expect(throws: SystemError.self) { _ = try Files.openToContinue(path, ifBegins: own) }
+      #expect(throws: SystemError.self) { try Files.check(path, begins: own) }
+      #expect(try Files.read(path) == content && mode(of: path) == 0o644)
+    }
+    for content: [UInt8] in [[], [7, 8, 9]] {
+      try AtomicFile.save(content, to: path)
+      try Files.check(path, begins: own)
+      try Files.create(path, ifBegins: own).writeAll(own)
+      #expect(try Files.read(path) == own)
+    }
+    try Files.check(scratch.path + "/new", begins: own)
+  }
+
   @Test("A file with another name, a pipe and a directory are refused at once")
   func others() throws {
     let scratch = try Scratch()

@@ -2,6 +2,7 @@
 import Arguments
 import Capture
 import Control
+import Picture
 import System
 import Testing
 import Wire
@@ -52,7 +53,7 @@ struct DecodeTests {
     var rest = file[...]
     do throws(Failure) {
       var printer = CapturePrinter(options.capture, console)
-      let page = options.page(console)
+      let page = try options.page(console)
       defer { if result.status == .done { try? page?.finish() } }
       result.status = try CapturePart.decode(
         options.files.first ?? "", with: &printer, to: console, page: page,
@@ -96,15 +97,25 @@ struct DecodeTests {
     #expect(result.output.contains("a record needs 30 bytes"))
   }
 
-  @Test("A file that is not a capture makes no page, and keeps an existing one")
-  func noPage() throws {
+  @Test(
+    "A page replaces an earlier page, but no other file without --force; a file that is not a capture makes none"
+  )
+  func replaced() throws {
     let path = "/tmp/ancsd-page-\(UInt32.random(in: 0...UInt32.max))"
-    try Files.create(path).writeAll(Array("before".utf8))
     defer { try? Files.remove(path) }
+    // The page's name was forgotten, so the first capture is taken for it.
+    try Files.create(path, mode: 0o644).writeAll(Self.capture)
+    let refused = try Self.decode("--html \(path) \(path).1", Self.capture)
+    #expect(refused.failure?.status == .cannotCreate)
+    #expect(refused.failure?.remedy?.contains("--force") == true)
+    #expect(try Files.read(path) == Self.capture)
+    #expect(try Self.decode("--html \(path) --force -", Self.capture).output.isEmpty)
+    let page = try Files.read(path)
+    #expect(page.starts(with: SessionPicture.beginning))
     #expect(try Self.decode("--html \(path) -", Array("#!/bin/sh\n".utf8)).status == .noInput)
-    #expect(try Files.read(path) == Array("before".utf8))
-    #expect(try Self.decode("--html \(path) -", Self.capture).output.isEmpty)
-    #expect(try Files.read(path).starts(with: "<!DOCTYPE html>".utf8))
+    #expect(try Files.read(path) == page)
+    #expect(try Self.decode("--html \(path) --ancs -", Self.capture).status == .done)
+    #expect(try Files.read(path).count < page.count)
   }
 
   @Test("Times count from the first packet, also if a filter hides it")

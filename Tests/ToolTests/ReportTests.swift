@@ -236,19 +236,28 @@ struct ReportTests {
   func file() throws {
     var options = ReportOptions()
     try Grammar.report.parse(["--keep-text", "/nonexistent/report.txt"], into: &options)
-    #expect(options.keepsText)
+    #expect(options.keepsText && options.page == nil)
     let printed = FakeDaemon.Printed()
     let console = Console(.text, TextStyle()) { bytes throws(Failure) in printed.append(bytes) }
-    let failure = #expect(throws: Failure.self) {
-      try options.write(Array("x".utf8), to: options.file, console)
+    func write(_ text: String) throws(Failure) {
+      if let output = options.text { try options.write(Array(text.utf8), to: output, console) }
     }
-    #expect(failure?.status == .cannotCreate)
-    options.file = "/tmp/ancsd-report-\(UInt32.random(in: 0...UInt32.max))"
-    try options.write(Array("text\n".utf8), to: options.file, console)
-    let path = try #require(options.file)
+    #expect(throws: Failure.self) { try write("x") }
+    let path = "/tmp/ancsd-report-\(UInt32.random(in: 0...UInt32.max))"
+    options.file = path
+    let text = Report.text(ReportFacts())
+    try write(text)
     defer { try? Files.remove(path) }
-    #expect(String(decoding: try Files.read(path), as: UTF8.self) == "text\n")
+    #expect(String(decoding: try Files.read(path), as: UTF8.self) == text)
     #expect(printed.text.hasPrefix("wrote \(path)"))
+    // An earlier report is replaced, but nothing else.
+    try write("a letter")
+    let failure = #expect(throws: Failure.self) { try write(text) }
+    #expect(failure?.status == .cannotCreate)
+    #expect(String(decoding: try Files.read(path), as: UTF8.self) == "a letter")
+    try Grammar.report.parse(["--force", "--html", path, path], into: &options)
+    try write(text)
+    #expect(options.page?.beginning == nil && options.text?.path == path)
     #expect(throws: Failure.self) { try Grammar.report.parse(["a", "b"], into: &options) }
   }
 }

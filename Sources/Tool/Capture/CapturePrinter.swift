@@ -13,6 +13,8 @@ struct CaptureOptions: Sendable {
   var clock = CaptureText.Clock.offset
   /// The file for the HTML page, written instead of lines; `-` is standard output.
   var html: String?
+  /// Whether files are replaced that are not of this program.
+  var isForced = false
 }
 
 /// The options of a command that prints a capture.
@@ -44,10 +46,13 @@ extension CommandOption where Options: CaptureCommandOptions {
     ]
   }
 
-  static var html: CommandOption {
-    .file(
-      "--html",
-      help: "write one HTML page for any browser, instead of text", set: { $0.capture.html = $1 })
+  static var pages: [CommandOption] {
+    [
+      .file(
+        "--html",
+        help: "write one HTML page for any browser, instead of text", set: { $0.capture.html = $1 }),
+      .force(set: { $0.capture.isForced = true }),
+    ]
   }
 
   static var clocks: [CommandOption] {

@@ -24,12 +24,13 @@ extension Command {
         + "or truncated file as far as possible, and says on standard error where it stopped.",
       "Several files are the parts of one capture, as --capture-files writes them (FILE, FILE.1, ...). They are read in the "
         + "order of their first packets.",
-      "Exit status: 0; 64 for a wrong command line, 66 for a file that can't be read.",
+      "Exit status: 0; 64 for a wrong command line, 66 for a file that can't be read, 73 for a page that can't be "
+        + "written.",
     ],
     run: { options throws(Failure) in
       let console = try Console(options.capture.output, inPipe: .json)
       var printer = CapturePrinter(options.capture, console)
-      let page = options.page(console)
+      let page = try options.page(console)
       var (status, isDrawn) = (ExitStatus.done, false)
       for path in options.inOrder {
         let part = try CapturePart(path)
@@ -48,7 +49,7 @@ extension Command {
 
 extension Grammar<DecodeOptions> {
   static let decode = Grammar(
-    CommandOption.filters + [.html] + CommandOption.clocks
+    CommandOption.filters + CommandOption.pages + CommandOption.clocks
       + CommandOption.output(inPipe: .json),
     operands: "FILE...", kinds: [.file]
   ) { options, operands throws(Failure) in
@@ -64,13 +65,11 @@ extension Grammar<DecodeOptions> {
 
 extension DecodeOptions {
   /// The page to write, if any. It names the files without their directories, which may reveal their owner.
-  func page(_ console: Console) -> PageWriter? {
+  func page(_ console: Console) throws(Failure) -> PageWriter? {
     let names = files.map {
       CapturePart.name(of: $0).split(separator: "/").last.map(String.init) ?? $0
     }
-    return capture.html.map {
-      PageWriter($0, capture.source(names.joined(separator: ", ")), console)
-    }
+    return try capture.page(of: names.joined(separator: ", "), console)
   }
 
   /// The files ordered by the times of their first packets; in the given order if one has none.

@@ -8,7 +8,7 @@ import System
 /// Writes the page of `--html`: to a file, or to standard output. It creates the file with the
 /// first packet, so that an invalid capture does not overwrite an existing page.
 final class PageWriter {
-  private let path: String
+  private let output: OutputFile
   private let console: Console
   private let limit: Int64
   private var size: Int64 = 0
@@ -18,9 +18,10 @@ final class PageWriter {
 
   /// - Parameter limit: the size in bytes at which no more packets are added.
   init(
-    _ path: String, _ source: SessionPicture.Source, _ console: Console, limit: Int64 = .max
-  ) {
-    self.path = path
+    _ output: OutputFile, _ source: SessionPicture.Source, _ console: Console, limit: Int64 = .max
+  ) throws(Failure) {
+    try output.check()
+    self.output = output
     self.limit = limit
     self.console = console
     picture = SessionPicture(source)
@@ -30,7 +31,8 @@ final class PageWriter {
   func add(_ frame: DecodedFrame) throws(Failure) {
     guard size < limit else {
       throw Failure(
-        .cannotCreate, "writing \(path)", "\(path) has reached its maximum size (--capture-limit)")
+        .cannotCreate, "writing \(output.path)",
+        "\(output.path) has reached its maximum size (--capture-limit)")
     }
     picture.add(frame)
     try write(picture.take(), atLeast: Self.batch)
@@ -53,15 +55,13 @@ final class PageWriter {
     waiting += bytes
     guard waiting.count >= least, !waiting.isEmpty else { return }
     size += Int64(waiting.count)
-    if path == "-" {
+    if output.isStandard {
       try console.print(waiting)
     } else {
-      do throws(SystemError) {
-        // It has what the phone sent, so only its owner may read it.
-        if file == nil { file = try Files.create(path, mode: 0o600) }
-        try file?.writeAll(waiting)
-      } catch {
-        throw Failure(writing: path, error)
+      // It has what the phone sent, so only its owner may read it.
+      if file == nil { file = try output.create(mode: 0o600) }
+      do throws(SystemError) { try file?.writeAll(waiting) } catch {
+        throw Failure(writing: output.path, error)
       }
     }
     waiting.removeAll(keepingCapacity: true)
@@ -69,8 +69,17 @@ final class PageWriter {
 }
 
 extension CaptureOptions {
+  /// The page to write, if any, of a capture with this name.
+  func page(
+    of name: String, _ console: Console, limit: Int64 = .max
+  ) throws(Failure) -> PageWriter? {
+    guard let html else { return nil }
+    return try PageWriter(
+      .page(html, isForced: isForced), source(name), console, limit: limit)
+  }
+
   /// The page's description of a capture with this name.
-  func source(_ name: String) -> SessionPicture.Source {
+  private func source(_ name: String) -> SessionPicture.Source {
     var source = SessionPicture.Source(name: name, program: "ancsd \(Program.version)")
     var words: [String] = []
     if filter.att { words.append("--att") }

@@ -52,8 +52,7 @@ extension Command {
 
 extension Grammar<TraceOptions> {
   static let trace = Grammar(
-    CommandOption.filters + [
-      .html,
+    CommandOption.filters + CommandOption.pages + [
       .file(
         "-w", "--write",
         help: "write everything to this file, in btsnoop's monitor format", set: { $0.write = $1 }),
@@ -88,7 +87,7 @@ extension CaptureFile: RecordFile {}
   /// The parts of the system that a trace needs.
   struct Environment {
     var openMonitor: () throws(BluetoothError) -> any PacketMonitor
-    var createFile: (_ path: String, _ limit: Int64) throws(SystemError) -> any RecordFile
+    var createFile: (TraceOptions, _ path: String) throws(SystemError) -> any RecordFile
     /// The links that are up.
     var links: () -> [HCIConnection]
     /// What daemons at these control sockets know about their links.
@@ -100,7 +99,9 @@ extension CaptureFile: RecordFile {}
     @LoopActor static var kernel: Environment {
       Environment(
         openMonitor: { () throws(BluetoothError) in try MonitorSocket() },
-        createFile: { (path, limit) throws(SystemError) in try CaptureFile(path, limit: limit) },
+        createFile: { (options, path) throws(SystemError) in
+          try CaptureFile(path, limit: options.limit, isForced: options.capture.isForced)
+        },
         links: { (try? HCIConnection.all()) ?? [] }, knownLinks: DaemonProbe.links,
         output: LineWriter(Standard.output), warn: Tool.warn)
     }
@@ -118,9 +119,7 @@ extension CaptureFile: RecordFile {}
     self.environment = environment
     socket = options.socket
     printer = CapturePrinter(options.capture, console)
-    page = options.capture.html.map {
-      PageWriter($0, options.capture.source("the kernel’s monitor"), console, limit: options.limit)
-    }
+    page = try options.capture.page(of: "the kernel’s monitor", console, limit: options.limit)
     do throws(BluetoothError) {
       monitor = try environment.openMonitor()
     } catch {
@@ -128,7 +127,7 @@ extension CaptureFile: RecordFile {}
     }
     guard let path = options.write else { return }
     do throws(SystemError) {
-      file = try environment.createFile(path, options.limit)
+      file = try environment.createFile(options, path)
     } catch {
       throw Self.failure(error, path)
     }

@@ -79,6 +79,9 @@ struct Report {
     lines = head + lines
   }
 
+  /// The first words of each report.
+  static let beginning = "ancsd report of "
+
   private var head: [String] {
     let kinds: [(Redactor.Kind, String)] = [
       (.address, "addresses"), (.hex, "keys or other long numbers"), (.phone, "names of phones"),
@@ -93,7 +96,7 @@ struct Report {
       ? "Names and texts are kept (--keep-text); addresses and long numbers are replaced:"
       : "Addresses, names, paths and texts are replaced, each by the same word everywhere:"
     return [
-      "ancsd report of \(facts.time.rfc3339)", "",
+      "\(Self.beginning)\(facts.time.rfc3339)", "",
       "Attach it to an issue. Read it through first: it is plain text.",
       what,
       replaced.isEmpty ? "there were none." : "\(replaced.joined(separator: ", ")).",

@@ -5,11 +5,13 @@ import System
 
 /// The options of `ancsd report`.
 struct ReportOptions: Sendable {
-  /// Nil: standard output.
+  /// Nil or `-`: standard output.
   var file: String?
   /// The page of the daemon's timeline.
   var html: String?
   var keepsText = false
+  /// Whether files are replaced that are not of this program.
+  var isForced = false
   var socket: String?
   var stateDirectory: String?
 }
@@ -31,19 +33,20 @@ extension Command {
     ],
     run: { options throws(Failure) in
       let console = Console()
+      for output in [options.page, options.text].compactMap({ $0 }) { try output.check() }
       return console.onLoop { () async throws(Failure) in
         let facts = await ReportFacts.gather(options)
-        if let html = options.html {
+        if let output = options.page {
           guard let page = Report.page(facts, keepsText: options.keepsText) else {
             throw Failure(
               .unavailable, "drawing the timeline", "no daemon responds, and only a daemon has one",
               remedy: "“ancsd doctor” looks for the cause")
           }
-          try options.write(page, to: html, console)
+          try options.write(page, to: output, console)
         }
-        if options.html == nil || options.file != nil {
+        if let output = options.text {
           let text = Report.text(facts, keepsText: options.keepsText)
-          try options.write(Array(text.utf8), to: options.file, console)
+          try options.write(Array(text.utf8), to: output, console)
         }
         return .done
       }
@@ -59,26 +62,35 @@ extension Grammar<ReportOptions> {
       .file(
         "--html",
         help: "write the daemon's timeline as one HTML page for any browser instead",
-        set: { $0.html = $1 }), .socket(set: { $0.socket = $1 }),
+        set: { $0.html = $1 }), .force(set: { $0.isForced = true }),
+      .socket(set: { $0.socket = $1 }),
       .stateDirectory(
         default: "\(DefaultPaths.systemState) for root", set: { $0.stateDirectory = $1 }),
     ], operands: "[FILE]", kinds: [.file]
   ) { options, operands throws(Failure) in
     try operands.check(atMost: 1)
-    options.file = operands.first == "-" ? nil : operands.first
+    options.file = operands.first
   }
 }
 
 extension ReportOptions {
-  /// Writes the report, and prints the path if it is a file.
-  func write(_ content: [UInt8], to file: String?, _ console: Console) throws(Failure) {
-    guard let file, file != "-" else { return try console.print(content) }
-    do throws(SystemError) {
-      // If it contains texts, only its owner may read it.
-      try Files.create(file, mode: keepsText ? 0o600 : 0o644).writeAll(content)
-    } catch {
-      throw Failure(writing: file, error)
+  /// The file of the page, if one is wanted.
+  var page: OutputFile? { html.map { .page($0, isForced: isForced) } }
+
+  /// The file of the text; nil: only the page is wanted.
+  var text: OutputFile? {
+    html != nil && file == nil ? nil : .report(file ?? "-", isForced: isForced)
+  }
+
+  /// Writes the report or its page, and prints the path if it is a file.
+  func write(_ content: [UInt8], to output: OutputFile, _ console: Console) throws(Failure) {
+    if output.isStandard { return try console.print(content) }
+    // If it contains texts, only its owner may read it.
+    let file = try output.create(mode: keepsText ? 0o600 : 0o644)
+    do throws(SystemError) { try file.writeAll(content) } catch {
+      throw Failure(writing: output.path, error)
     }
-    try console.print(line: "wrote \(file); read it through before you attach it to the issue")
+    try console.print(
+      line: "wrote \(output.path); read it through before you attach it to the issue")
   }
 }

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Control
+import Picture
+import System
+
+/// A file that a command writes for the user: one that does not exist yet, or one that such a command wrote before, as its
+/// first bytes show. A mistyped path costs nobody a file, unless the user gives --force.
+struct OutputFile: Hashable, Sendable {
+  /// The path; `-` is standard output.
+  let path: String
+  /// The first bytes of each file that the command writes; nil: any file is replaced.
+  let beginning: [UInt8]?
+
+  private init(_ path: String, _ beginning: [UInt8], _ isForced: Bool) {
+    self.path = path
+    self.beginning = isForced ? nil : beginning
+  }
+
+  /// A page of `--html`.
+  static func page(_ path: String, isForced: Bool) -> OutputFile {
+    OutputFile(path, SessionPicture.beginning, isForced)
+  }
+
+  /// A report.
+  static func report(_ path: String, isForced: Bool) -> OutputFile {
+    OutputFile(path, Array(Report.beginning.utf8), isForced)
+  }
+
+  var isStandard: Bool { path == "-" }
+
+  /// Throws if the file is not to be replaced.
+  func check() throws(Failure) {
+    guard !isStandard, let beginning else { return }
+    do throws(SystemError) { try Files.check(path, begins: beginning) } catch {
+      throw Failure(writing: path, error)
+    }
+  }
+
+  /// Opens the file, which is then empty.
+  func create(mode: UInt32) throws(Failure) -> FileDescriptor {
+    do throws(SystemError) {
+      return try Files.create(path, mode: mode, ifBegins: beginning)
+    } catch {
+      throw Failure(writing: path, error)
+    }
+  }
+}
+
+extension CommandOption {
+  /// `--force`.
+  static func force(set: @escaping @Sendable (inout Options) -> Void) -> CommandOption {
+    .flag(
+      "--force",
+      help: "replace an existing file, whatever it is (default: only one that ancsd wrote)",
+      set: set)
+  }
+}
