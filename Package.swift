@@ -143,7 +143,8 @@ let package = Package(
     module(
       "Tool",
       [
-        "Arguments", "Control", "History", "Picture", "LineEditor", "TerminalScreen", "Bluetooth",
+        "Arguments", "Control", "History", "Picture", "TOML", "LineEditor", "TerminalScreen",
+        "Bluetooth",
         "EventLoop",
         "System",
         "JSON", "Mgmt", "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP",

@@ -32,33 +32,6 @@ extension LineSocket {
   }
 }
 
-/// How to start the daemon on this board.
-enum InstalledService {
-  case systemd, openRC, none
-
-  /// The service that the package or install.sh has installed.
-  public static var here: InstalledService {
-    let units = ["/etc", "/usr/local/lib", "/usr/lib", "/lib"].map {
-      "\($0)/systemd/system/ancsd.service"
-    }
-    if units.contains(where: isThere) { return .systemd }
-    return isThere("/etc/init.d/ancsd") ? .openRC : .none
-  }
-
-  private static func isThere(_ path: String) -> Bool {
-    ((try? Files.kind(of: path)) ?? nil) != nil
-  }
-
-  /// The instruction, as the beginning of a sentence.
-  public var start: String {
-    switch self {
-    case .systemd: "start it with “systemctl start ancsd”"
-    case .openRC: "start it with “rc-service ancsd start”"
-    case .none: "start it with “ancsd --hci0”, or “ancsd --virtual-phone” to try it without a phone"
-    }
-  }
-}
-
 extension Failure {
   /// Why the daemon's socket can't be reached.
   public init(connecting path: String, _ errno: Errno) {
@@ -66,10 +39,14 @@ extension Failure {
       "reaching the daemon at \(path)", connecting: errno, ifAbsent: "no daemon is running there")
     switch errno {
     case .noSuchFile, .connectionRefused:
+      let host = ServiceHost.here
+      let start = host.daemon.flatMap { host.commands(to: .start, $0).line }
       remedy =
-        "\(InstalledService.here.start), or name its socket with --socket or ANCSD_SOCKET; “ancsd doctor” finds "
-        + "what keeps it from running"
-    case .permissionDenied, .notPermitted: remedy = "run as root, or join the group ancsd"
+        "start it with “\(start ?? "ancsd --hci0")”"
+        + (start == nil ? ", or “ancsd --virtual-phone” to try it without a phone" : "")
+        + ", or name its socket with --socket or ANCSD_SOCKET; “ancsd doctor” finds what keeps it from running"
+    case .permissionDenied, .notPermitted:
+      remedy = "run as root, or join the group: \(ServiceHost.here.admitting()), then log in again"
     default: break
     }
   }

@@ -4,12 +4,14 @@ import System
 /// BlueZ's daemon, which takes over the adapters.
 public enum BluetoothDaemon {
   /// Whether it is running: it takes every phone's connection, and powers the adapter off when it exits.
-  public static var isRunning: Bool {
-    guard let processes = try? Files.names(in: "/proc") else { return false }
+  public static var isRunning: Bool { process != nil }
+
+  /// Its process ID; nil if it is not running.
+  public static var process: Int32? {
+    guard let processes = try? Files.names(in: "/proc") else { return nil }
     let ours = try? Files.read("/proc/self/uid_map", limit: 4_096)
-    return processes.contains { process in
-      guard process.utf8.allSatisfy({ (48...57).contains($0) }),
-        (try? Files.read("/proc/\(process)/comm", limit: 64)) == Array("bluetoothd\n".utf8),
+    return processes.lazy.compactMap { Int32($0) }.first { process in
+      guard (try? Files.read("/proc/\(process)/comm", limit: 64)) == Array("bluetoothd\n".utf8),
         let status = try? Files.read("/proc/\(process)/status", limit: 1 << 16)
       else { return false }
       let namespace = try? Files.read("/proc/\(process)/uid_map", limit: 4_096)
@@ -40,10 +42,4 @@ public enum BluetoothDaemon {
 
   /// CAP_NET_ADMIN (capabilities(7)).
   private static let networkAdministration: UInt64 = 1 << 12
-
-  /// The link that enables it at boot.
-  public static let wanted = "/etc/systemd/system/bluetooth.target.wants/bluetooth.service"
-
-  /// The command that stops it.
-  public static let remedy = "systemctl disable --now bluetooth"
 }

@@ -118,8 +118,8 @@ public enum AdapterWait: Hashable, Sendable {
     case .bluetoothd:
       .init(
         "bluetoothd",
-        "bluetoothd is running, and takes every phone's connection; to stop it: "
-          + "systemctl disable --now bluetooth")
+        "bluetoothd is running, and takes every phone's connection; “ancsd doctor” says how to "
+          + "stop it")
     case .silentLinks:
       .init(
         "silent-links",
@@ -255,7 +255,7 @@ public enum SecurityWait: Hashable, Sendable {
       .init(
         "channel",
         "connected; waiting for the phone's ATT channel; if it does not open, another program "
-          + "has taken it: if bluetoothd is running, systemctl disable --now bluetooth")
+          + "has taken it: “ancsd doctor” says whether bluetoothd is running")
     case .mtu:
       .init(
         "mtu",

@@ -74,7 +74,7 @@ public enum AdapterTrouble: Hashable, Sendable {
 
   /// What happened and how to fix it, in one line.
   public func sentence(adapter: ControllerIndex) -> String {
-    let stop = "if bluetoothd is running: systemctl disable --now bluetooth"
+    let stop = "“ancsd doctor” says whether bluetoothd is running"
     return switch self {
     case .switchedOff:
       "\(adapter) was switched off, by rfkill or by another program: "

@@ -127,6 +127,16 @@ extension FileDescriptor {
     try Syscall.retrying("chmod", on: path) { fchmod(number, mode) }
   }
 
+  /// Sets the owner of the file at `path`; nothing if it has that owner already.
+  borrowing func setOwner(
+    _ owner: (user: UInt32, group: UInt32), of path: String
+  ) throws(SystemError) {
+    let number = raw
+    let status = try status(of: path)
+    if (status.st_uid, status.st_gid) == owner { return }
+    try Syscall.retrying("chown", on: path) { fchown(number, owner.user, owner.group) }
+  }
+
   /// Flushes the written data to the disk.
   public borrowing func sync() throws(SystemError) {
     let number = raw

@@ -214,6 +214,15 @@ public enum Files {
     try Syscall.retrying("access", on: path) { access(path, R_OK | W_OK | X_OK) }
   }
 
+  /// The file that a path leads to, without symbolic links (realpath(3)).
+  public static func target(of path: String) throws(SystemError) -> String {
+    guard let target = realpath(path, nil) else {
+      throw SystemError("realpath", Errno(rawValue: errno), on: path)
+    }
+    defer { free(target) }
+    return String(cString: target)
+  }
+
   /// Throws if this process may not run a program (access(2)).
   public static func checkRunnable(_ path: String) throws(SystemError) {
     try Syscall.retrying("access", on: path) { access(path, X_OK) }
@@ -242,6 +251,61 @@ public enum Files {
   }
 }
 
+/// The new content of a file, which is on the disk beside it and has not replaced it yet.
+public struct NewFile: Sendable {
+  /// Where the new content is.
+  public let path: String
+  /// The file to be replaced.
+  private let target: String
+
+  /// Prepares the new content of a file that belongs to somebody else: it gets the mode and the owner of the old one.
+  /// If the path is a symbolic link, the file that it leads to is replaced, not the link.
+  ///
+  /// - Parameter newMode: the mode of a file that did not exist.
+  public init(_ bytes: [UInt8], replacing path: String, newMode: UInt32) throws(SystemError) {
+    guard try Files.kind(of: path) != nil else {
+      try self.init(bytes, besides: path, mode: newMode, owner: nil)
+      return
+    }
+    let target = try Files.target(of: path)
+    let status = try Files.status(ofLink: target)
+    try self.init(
+      bytes, besides: target, mode: status.st_mode & 0o7777, owner: (status.st_uid, status.st_gid))
+  }
+
+  fileprivate init(
+    _ bytes: [UInt8], besides target: String, mode: UInt32, owner: (user: UInt32, group: UInt32)?
+  ) throws(SystemError) {
+    let path = target + ".new"
+    (self.path, self.target) = (path, target)
+    do throws(SystemError) {
+      try Files.remove(path)  // left by a crash, perhaps with another owner or mode
+      try about(path) { () throws(SystemError) in
+        let file = try Files.open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: mode)
+        if let owner { try file.setOwner(owner, of: path) }
+        try file.setMode(mode, of: path)  // whatever the umask says
+        try file.writeAll(bytes)
+        try file.sync()
+      }
+    } catch {
+      discard()
+      throw error
+    }
+  }
+
+  /// Replaces the file.
+  public func commit() throws(SystemError) {
+    do throws(SystemError) { try Files.rename(path, to: target) } catch {
+      discard()
+      throw error
+    }
+    try AtomicFile.flushFolder(of: target)
+  }
+
+  /// Removes the new content.
+  public func discard() { try? Files.remove(path) }
+}
+
 /// Replaces files atomically: at any moment, and after any crash, either the old or the new content is complete.
 ///
 /// The new content is written to a second file and flushed to the disk. Then that file is renamed, and
@@ -251,21 +315,7 @@ public enum AtomicFile {
   public static func save(
     _ bytes: [UInt8], to path: String, mode: UInt32 = 0o600
   ) throws(SystemError) {
-    let beside = path + ".new"
-    do throws(SystemError) {
-      try Files.remove(beside)  // left by a crash, perhaps with another owner or mode
-      try about(beside) { () throws(SystemError) in
-        let file = try Files.open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: mode)
-        try file.setMode(mode, of: beside)  // whatever the umask says
-        try file.writeAll(bytes)
-        try file.sync()
-      }
-      try Files.rename(beside, to: path)
-    } catch {
-      try? Files.remove(beside)
-      throw error
-    }
-    try flushFolder(of: path)
+    try NewFile(bytes, besides: path, mode: mode, owner: nil).commit()
   }
 
   /// Removes the file at `path` if it exists, durably: it does not reappear after a crash.

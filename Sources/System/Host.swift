@@ -87,6 +87,16 @@ public enum Host {
   ///
   /// The C library is not used: a static program cannot load its name services.
   public static func groupID(named name: String, in path: String = "/etc/group") -> UInt32? {
+    id(named: name, in: path)
+  }
+
+  /// The ID of a user in /etc/passwd (passwd(5)); nil if they are not listed.
+  public static func userID(named name: String, in path: String = "/etc/passwd") -> UInt32? {
+    id(named: name, in: path)
+  }
+
+  /// The third field of the line that begins with a name.
+  private static func id(named name: String, in path: String) -> UInt32? {
     guard let bytes = try? Files.read(path) else { return nil }
     for line in bytes.split(separator: UInt8(ascii: "\n")) {
       let fields = line.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)

@@ -36,25 +36,33 @@ public final class PrivateDirectory: Sendable {
     }
   }
 
-  /// Throws whatever would prevent this process from using a directory, except another process's lock. The directory
-  /// is left unchanged.
-  public static func check(_ path: String) throws(Fault) { _ = try checked(path, makes: false) }
+  /// Throws whatever would prevent a process of one of these users from using a directory, except another process's
+  /// lock. The directory is left unchanged.
+  public static func check(_ path: String, by users: Set<UInt32> = [geteuid()]) throws(Fault) {
+    _ = try checked(path, makes: false, by: users)
+  }
 
-  private static func checked(_ path: String, makes: Bool) throws(Fault) -> FileDescriptor {
-    let descriptor = try opened(path, makes: makes)
+  private static func checked(
+    _ path: String, makes: Bool, by users: Set<UInt32> = [geteuid()]
+  ) throws(Fault) -> FileDescriptor {
+    let descriptor = try opened(path, makes: makes, by: users)
     let status: stat
     do throws(SystemError) { status = try descriptor.status(of: path) } catch {
       throw .failed(error)
     }
-    guard status.st_uid == geteuid() else { throw .isAnothers(status.st_uid) }
+    guard users.contains(status.st_uid) else { throw .isAnothers(status.st_uid) }
     let mode = status.st_mode & 0o7777
     guard mode & 0o022 == 0 else { throw .isOpen(mode: mode) }
     return descriptor
   }
 
-  private static func opened(_ path: String, makes: Bool) throws(Fault) -> FileDescriptor {
+  private static func opened(
+    _ path: String, makes: Bool, by users: Set<UInt32>
+  ) throws(Fault) -> FileDescriptor {
     var stranger: UInt32?
-    do throws(SystemError) { return try walk(path, makes: makes, &stranger) } catch {
+    do throws(SystemError) {
+      return try walk(path, makes: makes, trusting: users.union([0]), &stranger)
+    } catch {
       throw stranger.map { .isBehindLink(of: $0) } ?? .failed(error)
     }
   }
@@ -62,9 +70,11 @@ public final class PrivateDirectory: Sendable {
   /// Opens a directory component by component, so nobody can redirect it meanwhile. The target of a link must exist,
   /// since it may be on a disk that is not mounted.
   ///
-  /// - Parameter stranger: the other user who owns a link on the path; it is not followed.
+  /// - Parameters:
+  ///   - trusted: the users whose links are followed.
+  ///   - stranger: the other user who owns a link on the path.
   private static func walk(
-    _ path: String, makes: Bool, _ stranger: inout UInt32?
+    _ path: String, makes: Bool, trusting trusted: Set<UInt32>, _ stranger: inout UInt32?
   ) throws(SystemError) -> FileDescriptor {
     func open(
       _ name: String, in folder: Int32, _ flags: Int32 = linux_o_path | O_NOFOLLOW
@@ -92,7 +102,7 @@ public final class PrivateDirectory: Sendable {
         continue
       }
       links += 1
-      if ![0, geteuid()].contains(status.st_uid) { stranger = status.st_uid }
+      if !trusted.contains(status.st_uid) { stranger = status.st_uid }
       guard stranger == nil, links <= 40 else {
         throw SystemError("open", .tooManyLinks, on: path)
       }

@@ -157,7 +157,7 @@ struct AdapterTests {
     watch.receive(.advertisingRemoved(instance: 1), at: .zero)
     let trouble = watch.timePassed(to: .zero + .seconds(1))
     #expect(trouble == .changed(.bondable))
-    #expect(trouble?.sentence(adapter: Sample.hci0).contains("systemctl") == true)
+    #expect(trouble?.sentence(adapter: Sample.hci0).contains("ancsd doctor") == true)
   }
 
   @Test("The start of bluetoothd is detected where there is nothing to switch off")

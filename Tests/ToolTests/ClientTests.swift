@@ -257,8 +257,8 @@ struct ClientTests {
     let daemon = FakeDaemon { _ in [.line(refusal), .input(.closed("the daemon has exited"))] }
     let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.list) }
     #expect(failure?.status == .noPermission)
-    #expect(failure?.line.contains("only these may; as root: adduser") == true)
-    #expect(failure?.line.contains(" ancsd, then log in again") == true)
+    #expect(failure?.line.contains("only these may; join the group: sudo ") == true)
+    #expect(failure?.line.contains(", then log in again") == true)
   }
 
   @Test(
@@ -422,7 +422,7 @@ struct ClientTests {
     #expect(absent.status == .unavailable && absent.line.contains("start it with “ancsd --hci0”"))
     #expect(Failure(connecting: "/run/x", .connectionRefused).status == .unavailable)
     let barred = Failure(connecting: "/run/x", .permissionDenied)
-    #expect(barred.status == .noPermission && barred.line.contains("join the group ancsd"))
+    #expect(barred.status == .noPermission && barred.line.contains("join the group: sudo "))
     #expect(Failure(connecting: "/run/x", .wouldBlock).status == .tryAgain)
   }
 }

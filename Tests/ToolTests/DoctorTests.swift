@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
 import Control
 import Glibc
 import JSON
@@ -41,6 +42,9 @@ struct DoctorTests {
     facts.crypto = KernelCrypto(hasP256: true, missing: [])
     facts.stateDirectory = "/var/lib/ancsd"
     facts.clock = 1_795_244_400
+    facts.host = ServiceHost(
+      .systemd, daemon: .init("ancsd", user: "ancsd"),
+      bluetooth: .init("bluetooth", isEnabled: false))
     facts.daemon = .status(StatusReport())
     return facts
   }
@@ -117,18 +121,28 @@ struct DoctorTests {
     ) { $0.radios = [0: .hard] },
     Fault(
       testDescription: "bluetoothd", check: "bluetoothd", words: "takes every phone",
-      command: "systemctl disable --now bluetooth"
-    ) { $0.bluetoothd = .running },
-    Fault(
-      testDescription: "bluetoothd where ancsd is a service", check: "bluetoothd",
-      words: "to use ancsd instead",
       command: "systemctl disable --now bluetooth && systemctl enable --now ancsd"
-    ) { ($0.bluetoothd, $0.hasService) = (.running, true) },
+    ) { $0.bluetoothd = 812 },
+    Fault(
+      testDescription: "bluetoothd under OpenRC, without ancsd's service", check: "bluetoothd",
+      words: "takes every phone",
+      command: "rc-service bluetooth stop && rc-update --all del bluetooth"
+    ) {
+      $0.bluetoothd = 812
+      $0.host = ServiceHost(.openRC, bluetooth: .init("bluetooth"))
+    },
+    Fault(
+      testDescription: "bluetoothd that was started by hand", check: "bluetoothd",
+      words: "no service has started it", command: "kill 812 && systemctl enable --now ancsd"
+    ) {
+      $0.bluetoothd = 812
+      $0.host.bluetooth?.isStarted = false
+    },
     Fault(
       testDescription: "bluetoothd at the next boot", check: "bluetoothd", verdict: .warning,
       words: "the next boot may start it", command: "systemctl disable --now bluetooth",
       status: .done
-    ) { $0.bluetoothd = .enabled },
+    ) { $0.host.bluetooth?.isEnabled = true },
     Fault(
       testDescription: "a kernel without drbg", check: "crypto", words: "lacks drbg, without"
     ) { $0.crypto = KernelCrypto(hasP256: nil, missing: ["drbg"]) },
@@ -169,16 +183,34 @@ struct DoctorTests {
       $0.daemon = .none
     },
     Fault(
-      testDescription: "no daemon", check: "daemon", verdict: .warning, words: "none is running",
-      command: "ancsd --hci0", status: .done
+      testDescription: "no daemon, and no service", check: "daemon", verdict: .warning,
+      words: "none is running", command: "ancsd --hci0", status: .done
+    ) { ($0.daemon, $0.host.daemon) = (.none, nil) },
+    Fault(
+      testDescription: "a stopped service", check: "daemon", verdict: .warning,
+      words: "the service is stopped", command: "systemctl enable --now ancsd", status: .done
+    ) {
+      $0.daemon = .none
+      $0.host.daemon?.isStarted = false
+    },
+    Fault(
+      testDescription: "a service that does not come up", check: "daemon", verdict: .warning,
+      words: "although the service is started", command: "journalctl -u ancsd", status: .done
     ) { $0.daemon = .none },
     Fault(
       testDescription: "a daemon that lets nobody in", check: "daemon", words: "refuses this user",
-      command: "usermod -aG ancsd", status: .noPermission
+      command: "sudo usermod -aG ancsd $USER", status: .noPermission
     ) { $0.daemon = .closed(path: "/run/ancsd/control.sock") },
     Fault(
+      testDescription: "a daemon that lets nobody in, on Alpine", check: "daemon",
+      words: "refuses this user", command: "addgroup $USER ancsd", status: .noPermission
+    ) {
+      $0.daemon = .closed(path: "/run/ancsd/control.sock")
+      $0.host.hasShadow = false
+    },
+    Fault(
       testDescription: "a daemon that does not answer", check: "daemon", words: "does not respond",
-      command: "restart"
+      command: "systemctl restart ancsd"
     ) { $0.daemon = .mute(path: "/run/ancsd/control.sock") },
     Fault(
       testDescription: "a daemon that waits", check: "daemon", verdict: .warning,
@@ -303,6 +335,29 @@ struct DoctorTests {
     #expect(BoardFacts.state("/dev/null/state") != .missing)
     try #require(chmod(root, 0o777) == 0)
     #expect(BoardFacts.state(root) == .refused(.isOpen(mode: 0o777)))
+  }
+
+  @Test(
+    "The service's own directory is no fault, whoever looks; a third user's is one",
+    .enabled(if: geteuid() == 0, "giving a directory away takes root"))
+  func servicesDirectory() throws {
+    let root = "/tmp/ancsd-doctor-\(UInt32.random(in: 0...UInt32.max))"
+    try Files.makeDirectory(root)
+    defer { rmdir(root) }
+    let systemd = ServiceHost(.systemd, daemon: .init("ancsd", isStarted: false, user: "65534"))
+    let openRC = ServiceHost(.openRC, daemon: systemd.daemon)
+    func state(_ host: ServiceHost) -> BoardFacts.StateFacts {
+      BoardFacts.state(root, of: host, isSystem: true)
+    }
+    // systemd gives the service what root's daemon has left there, OpenRC does not.
+    #expect(state(systemd) == .fine(bonds: 0))
+    #expect(state(openRC) == .refused(.isAnothers(0)))
+    try #require(chown(root, 65_534, 65_534) == 0)
+    for host in [systemd, openRC] { #expect(state(host) == .fine(bonds: 0)) }
+    #expect(state(ServiceHost(.systemd)) == .refused(.isAnothers(65_534)))
+    #expect(BoardFacts.state(root, of: systemd) == .refused(.isAnothers(65_534)))
+    try #require(chown(root, 1_000, 1_000) == 0)
+    #expect(state(systemd) == .refused(.isAnothers(1_000)))
   }
 
   @Test(

@@ -17,6 +17,8 @@ final class FakeDaemon {
   private(set) var requests: [ReceivedRequest] = []
   /// What the client has written to standard error.
   private(set) var reported: [Failure] = []
+  /// Whether no connection succeeds.
+  var isAbsent = false
   private let printed: Printed
 
   /// Collects what a console prints.
@@ -50,7 +52,8 @@ final class FakeDaemon {
     client = ControlClient(
       console,
       open: { _ throws(Failure) in
-        ControlClient.Connection(send: { line in late.daemon?.receive(line, response) })
+        if late.daemon?.isAbsent == true { throw Failure(.unavailable, "", "no daemon is running") }
+        return ControlClient.Connection(send: { line in late.daemon?.receive(line, response) })
       },
       schedule: { duration, action in
         // The client's own time-out for the daemon is not tested here.

@@ -60,7 +60,7 @@ import Wire
       throw Failure(
         .unavailable, "serving the radio",
         "bluetoothd is running, and takes every phone's connection",
-        remedy: BluetoothDaemon.remedy)
+        remedy: "“ancsd doctor” says how to stop it")
     }
     mgmt.onEvent = { [weak self] in self?.receive($1, $0) }
     mgmt.onLate = { [weak self] index, opcode in self?.adapters[index]?.changedLate(by: opcode) }

@@ -366,7 +366,7 @@ extension Failure {
       self.init(
         .noPermission, what, error.message,
         remedy:
-          "as root: adduser \(Host.variable("USER") ?? "NAME") \(DefaultPaths.group), then log in again"
+          "join the group: \(ServiceHost.here.admitting()), then log in again"
       )
     case RPCError.Code.invalidParams: self.init(.usage, what, error.message)
     default: self.init(.software, what, error.message)

@@ -18,9 +18,9 @@ struct BoardFacts: Hashable, Sendable {
   var adapters: [AdapterFacts] = []
   /// The rfkill state of each adapter, by its number.
   var radios: [UInt16: RFKillState] = [:]
-  var bluetoothd = BluetoothdFacts.absent
-  /// Whether the daemon is installed as a service.
-  var hasService = false
+  /// The process of bluetoothd, which takes the phones instead of the daemon; nil: it is not running.
+  var bluetoothd: Int32?
+  var host = ServiceHost(.none)
   var crypto = KernelCrypto()
   var state = StateFacts.fine(bonds: 0)
   var stateDirectory = ""
@@ -40,15 +40,6 @@ struct BoardFacts: Hashable, Sendable {
 
   /// Unconfigured controllers, with what they need.
   var unconfigured: [ControllerIndex: ControllerConfiguration] = [:]
-
-  /// Whether bluetoothd takes the phones instead of the daemon.
-  enum BluetoothdFacts: Hashable, Sendable {
-    /// It is neither running nor enabled.
-    case absent
-    /// It is not running, but enabled.
-    case enabled
-    case running
-  }
 
   /// The directory for bonds.
   enum StateFacts: Hashable, Sendable {
@@ -81,12 +72,15 @@ extension BoardFacts {
     facts.kernelRelease = Host.kernelRelease
     facts.missingCapabilities = Capabilities.missing(in: text("/proc/self/status") ?? "")
     facts.radios = radios()
-    facts.bluetoothd =
-      BluetoothDaemon.isRunning ? .running : isThere(BluetoothDaemon.wanted) ? .enabled : .absent
-    facts.hasService = isThere("/lib/systemd/system/ancsd.service")
+    facts.bluetoothd = BluetoothDaemon.process
+    facts.host = .here
     facts.crypto = crypto(facts.kernelRelease)
-    facts.stateDirectory = stateDirectory ?? DefaultPaths.stateDirectory
-    facts.state = state(facts.stateDirectory)
+    facts.stateDirectory =
+      stateDirectory
+      ?? (facts.host.daemon == nil ? DefaultPaths.stateDirectory : DefaultPaths.systemState)
+    facts.state = state(
+      facts.stateDirectory, of: facts.host,
+      isSystem: facts.stateDirectory == DefaultPaths.systemState)
     facts.clock = WallTime.now.seconds
     facts.daemon = await DaemonProbe.status(DefaultPaths.sockets(socket))
     do throws(BluetoothError) {
@@ -146,20 +140,43 @@ extension BoardFacts {
       modules: modules.isEmpty ? nil : modules.joined(separator: "\n"))
   }
 
-  static func state(_ directory: String) -> StateFacts {
+  /// The users whose daemon may find its keys in a directory: the service's in the system's, else this process's.
+  private static func users(_ host: ServiceHost, isSystem: Bool) -> Set<UInt32> {
+    guard isSystem, let service = host.daemon,
+      let user = UInt32(service.user) ?? Host.userID(named: service.user)
+    else { return [Host.userID] }
+    // When systemd starts the service, it gives it what root's daemon has left there.
+    return host.manager == .systemd ? [user, 0] : [user]
+  }
+
+  /// The state of a directory.
+  ///
+  /// - Parameter isSystem: whether it is the one of the system's service.
+  static func state(
+    _ directory: String, of host: ServiceHost = ServiceHost(.none), isSystem: Bool = false
+  ) -> StateFacts {
+    let users = users(host, isSystem: isSystem)
+    func fault() -> PrivateDirectory.Fault? {
+      do throws(PrivateDirectory.Fault) {
+        try PrivateDirectory.check(directory, by: users)
+        return nil
+      } catch {
+        return error
+      }
+    }
     do throws(SystemError) {
       guard try Files.kind(of: directory) != nil else {
         var above = Files.parent(of: directory)
         while let path = above, try Files.kind(of: path) == nil { above = Files.parent(of: path) }
         try Files.checkAccess(above ?? "/")
         // It may be missing; but the daemon must be able to create it safely.
-        switch fault(of: directory) {
+        switch fault() {
         case nil, .failed: return .missing
         case let fault?: return .refused(fault)
         }
       }
       try Files.checkAccess(directory)
-      if let fault = fault(of: directory) { return .refused(fault) }
+      if let fault = fault() { return .refused(fault) }
       let names = try Files.names(in: directory)
       var files: [String] = []
       var unlisted: [String] = []
@@ -184,17 +201,6 @@ extension BoardFacts {
       return .unusable(error)
     }
   }
-
-  private static func fault(of directory: String) -> PrivateDirectory.Fault? {
-    do throws(PrivateDirectory.Fault) {
-      try PrivateDirectory.check(directory)
-      return nil
-    } catch {
-      return error
-    }
-  }
-
-  private static func isThere(_ path: String) -> Bool { (try? Files.kind(of: path)) != nil }
 
   static func text(_ path: String) -> String? {
     (try? Files.read(path)).map { String(decoding: $0, as: UTF8.self) }

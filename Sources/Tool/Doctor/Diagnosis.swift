@@ -116,24 +116,25 @@ extension BoardFacts {
   // MARK: Everything around
 
   private var bluetoothdFinding: Finding {
-    let instead = hasService ? " && \(Self.start)" : ""
-    switch bluetoothd {
-    case .absent: return Finding("bluetoothd", .ok, "it is not running")
-    case .enabled:
+    let start = host.daemon.map { host.commands(to: .start, $0) } ?? []
+    let service = host.bluetooth
+    let stop = service.map { host.commands(to: .stop, $0) } ?? []
+    guard let bluetoothd else {
+      guard service?.isEnabled == true else {
+        return Finding("bluetoothd", .ok, "it is not running")
+      }
       return Finding(
         "bluetoothd", .warning,
         "it is not running, but the next boot may start it instead of ancsd",
-        command: BluetoothDaemon.remedy + instead)
-    case .running:
-      return Finding(
-        "bluetoothd", .problem,
-        "it is running, and takes every phone's connection; to use ancsd instead",
-        command: BluetoothDaemon.remedy + instead)
+        command: (stop + start).line)
     }
+    let isService = service?.isStarted == true
+    return Finding(
+      "bluetoothd", .problem,
+      "it is running, and takes every phone's connection\(isService ? "" : "; no service has started it"); "
+        + "to use ancsd instead",
+      command: ((isService ? stop : [["kill", "\(bluetoothd)"]]) + start).line)
   }
-
-  /// Starts the service, now and at each boot.
-  private static let start = "systemctl enable --now ancsd"
 
   private var secureConnections: Finding {
     if crypto.hasP256 == true { return Finding("crypto", .ok, "the kernel has P-256 for pairing") }
@@ -224,22 +225,36 @@ extension BoardFacts {
     return findings
   }
 
+  /// No daemon is running.
+  private var absence: Finding {
+    guard let service = host.daemon else {
+      return Finding("daemon", .warning, "none is running", command: "ancsd --hci0")
+    }
+    guard service.isStarted else {
+      return Finding(
+        "daemon", .warning, "none is running: the service is stopped",
+        command: host.commands(to: .start, service).line)
+    }
+    return Finding(
+      "daemon", .warning, "none is running, although the service is started",
+      command: host.log(of: service))
+  }
+
   private var daemonFindings: [Finding] {
     switch daemon {
-    case .none:
-      let command = hasService ? Self.start : "ancsd --hci0"
-      return [Finding("daemon", .warning, "none is running", command: command)]
+    case .none: return [absence]
     case .closed(let path):
       return [
         Finding(
           "daemon", .problem, "one is running at \(path), but refuses this user",
-          command: "sudo usermod -aG \(DefaultPaths.group) $USER", isPermission: true)
+          command: host.admitting("$USER"), isPermission: true)
       ]
     case .mute(let path):
+      let isService = host.daemon?.isStarted == true
       return [
         Finding(
           "daemon", .problem, "one is running at \(path), but does not respond",
-          command: "systemctl restart ancsd")
+          command: isService ? host.daemon.flatMap { host.commands(to: .restart, $0).line } : nil)
       ]
     case .status(let report):
       let waits = report.waits.map { wait in

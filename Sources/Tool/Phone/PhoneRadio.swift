@@ -48,7 +48,7 @@ import Wire
     guard !BluetoothDaemon.isRunning else {
       throw Failure(
         .unavailable, "the phone on \(choice)", "bluetoothd is running, and manages every adapter",
-        remedy: BluetoothDaemon.remedy)
+        remedy: "“ancsd doctor” says how to stop it")
     }
     adapter = try await CentralAdapter.open(choice)
     store = PhoneStore(directory: options.stateDirectory, adapter: adapter.information.address)

@@ -3,48 +3,8 @@ import Arguments
 import Control
 import EventLoop
 import System
+import TOML
 import Wire
-
-/// The board's init system.
-enum InitSystem: Hashable, Sendable {
-  case systemd, openRC
-  /// An unknown one: the user starts the daemon by hand.
-  case unknown
-
-  /// The running one, recognised by directories that only it creates (sd_booted(3); OpenRC's
-  /// librc).
-  init(_ exists: (String) -> Bool) {
-    self =
-      exists("/run/systemd/system") ? .systemd : exists("/run/openrc") ? .openRC : .unknown
-  }
-
-  /// The commands that start the daemon now, with new settings, and at every boot.
-  var startingDaemon: [[String]] {
-    switch self {
-    case .systemd: [["systemctl", "enable", "ancsd"], ["systemctl", "restart", "ancsd"]]
-    case .openRC: [["rc-update", "add", "ancsd", "default"], ["rc-service", "ancsd", "restart"]]
-    case .unknown: []
-    }
-  }
-
-  /// The commands that stop bluetoothd, now and at every boot.
-  var stoppingBluetoothd: [[String]] {
-    switch self {
-    case .systemd: [["systemctl", "disable", "--now", "bluetooth"]]
-    case .openRC: [["rc-service", "bluetooth", "stop"], ["rc-update", "del", "bluetooth"]]
-    case .unknown: []
-    }
-  }
-
-  /// The command that shows why the daemon does not start.
-  var log: String? {
-    switch self {
-    case .systemd: "journalctl -u ancsd -n 20"
-    case .openRC: "rc-service ancsd status"
-    case .unknown: nil
-    }
-  }
-}
 
 /// The board as `setup` sees and changes it.
 struct SetupBoard {
@@ -53,13 +13,10 @@ struct SetupBoard {
   var hostName: String
   /// The user who ran sudo; nil if there is none.
   var user: String?
-  var initSystem: InitSystem
+  /// The directory above all files.
+  var root = ""
   /// The facts for the doctor's checks.
   var facts: () async -> BoardFacts
-  /// The content of a file; nil if there is none.
-  var read: (_ path: String) throws(SystemError) -> String?
-  /// Replaces a file that everybody may read.
-  var save: (_ text: String, _ path: String) throws(SystemError) -> Void
   /// Runs a program, by name or path, until it exits; returns its output.
   var run: (_ command: [String]) async throws(SystemError) -> (end: ProcessEnd, lines: [String])
 }
@@ -70,16 +27,7 @@ extension SetupBoard {
     SetupBoard(
       isRoot: Host.userID == 0, hostName: Host.name,
       user: Host.variable("SUDO_USER").flatMap { $0 == "root" ? nil : $0 },
-      initSystem: InitSystem { (try? Files.kind(of: $0)) ?? nil != nil },
       facts: { await BoardFacts.gather(stateDirectory: nil, socket: socket) },
-      read: { path throws(SystemError) in
-        guard try Files.kind(of: path) != nil else { return nil }
-        return String(decoding: try Files.read(path), as: UTF8.self)
-      },
-      save: { text, path throws(SystemError) in
-        if let folder = Files.parent(of: path) { try Files.makeDirectory(folder) }
-        try AtomicFile.save(Array(text.utf8), to: path, mode: 0o644)
-      },
       run: { command throws(SystemError) in
         let end = Mailbox<ProcessEnd>()
         var lines: [String] = []
@@ -93,17 +41,10 @@ extension SetupBoard {
       })
   }
 
-  /// Whether the user is a member of the group whose members may use the control socket; nil: there is no such group.
-  func isMember(_ user: String) -> Bool? {
-    let groups = (try? read("/etc/group")) ?? ""
-    let fields = groups.split(separator: "\n").lazy
-      .map { $0.split(separator: ":", omittingEmptySubsequences: false) }
-      .first { $0.first ?? "" == DefaultPaths.group }
-    return fields.map { $0.last?.split(separator: ",").contains { $0 == user } ?? false }
-  }
-
   /// Runs a program that has to succeed.
-  func perform(_ command: [String], _ what: String, remedy: String?) async throws(Failure) {
+  func perform(
+    _ command: [String], _ what: String, remedy: String? = nil
+  ) async throws(Failure) {
     let end: ProcessEnd
     let lines: [String]
     do throws(SystemError) { (end, lines) = try await run(command) } catch {
@@ -113,5 +54,73 @@ extension SetupBoard {
     let reason = lines.last.map { ": \($0)" } ?? ""
     throw Failure(
       .unavailable, what, "“\(command.joined(separator: " "))” \(end)\(reason)", remedy: remedy)
+  }
+
+  // MARK: Users
+
+  /// Whether there is a user of this name.
+  func hasUser(_ name: String) -> Bool { Host.userID(named: name, in: root + "/etc/passwd") != nil }
+
+  /// Whether there is a group whose members may use the control socket.
+  var hasGroup: Bool { Host.groupID(named: DefaultPaths.group, in: root + "/etc/group") != nil }
+
+  /// Whether the user is a member of that group.
+  func isMember(_ user: String) -> Bool {
+    let groups = BoardFacts.text(root + "/etc/group") ?? ""
+    let fields = groups.split(separator: "\n").lazy
+      .map { $0.split(separator: ":", omittingEmptySubsequences: false) }
+      .first { $0.first ?? "" == DefaultPaths.group }
+    return fields?.last?.split(separator: ",").contains { $0 == user } ?? false
+  }
+
+  // MARK: Settings
+
+  /// The text of a settings file; nil if there is none.
+  func settings(_ path: String) throws(Failure) -> String? {
+    do throws(SystemError) {
+      guard try Files.kind(of: root + path) != nil else { return nil }
+      return String(decoding: try Files.read(root + path, limit: 1 << 20), as: UTF8.self)
+    } catch { throw Failure(.noInput, "reading settings", "\(error)") }
+  }
+
+  /// The name that the settings give the board, and the file that does; nil if none does.
+  ///
+  /// - Parameter path: the file that the daemon reads; if it is the usual one, it also reads those in `conf.d`.
+  func name(in path: String) throws(Failure) -> (name: String, path: String)? {
+    let isUsual = path == SettingsFolder.usualPath
+    if !isUsual, try settings(path) == nil { return nil }
+    let files = try SettingsFolder.read(
+      isUsual ? nil : root + path, in: root + SettingsFolder.path)
+    return files.reversed().lazy.compactMap { file in
+      guard let document = try? TOMLValue(parsing: file.text ?? []) else { return nil }
+      var table = TableReader(document)
+      return table.text("name").map { ($0, String(file.path.dropFirst(root.count))) }
+    }.first
+  }
+
+  /// Makes a settings file what it was.
+  func restore(_ old: String?, _ path: String) throws(Failure) {
+    do throws(SystemError) {
+      guard let old else { return try AtomicFile.remove(root + path) }
+      try NewFile(Array(old.utf8), replacing: root + path, newMode: 0o644).commit()
+    } catch { throw Failure(writing: path, error) }
+  }
+
+  /// Replaces a settings file, once the program accepts it.
+  func save(_ text: String, _ path: String) async throws(Failure) {
+    let new: NewFile
+    do throws(SystemError) {
+      if let folder = Files.parent(of: root + path) { try Files.makeDirectory(folder) }
+      new = try NewFile(Array(text.utf8), replacing: root + path, newMode: 0o644)
+    } catch { throw Failure(writing: path, error) }
+    do throws(Failure) {
+      try await perform(
+        ["/proc/self/exe", "config", "check", new.path], "checking \(path)",
+        remedy: "the file is unchanged; see “ancsd setup --help”")
+    } catch {
+      new.discard()
+      throw error
+    }
+    do throws(SystemError) { try new.commit() } catch { throw Failure(writing: path, error) }
   }
 }

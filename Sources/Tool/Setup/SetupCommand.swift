@@ -36,6 +36,9 @@ extension Command {
   ) { options throws(Failure) in
     let console = Console()
     return console.onLoop { () async throws(Failure) in
+      var options = options
+      // Programs run in the root directory.
+      options.config = Files.absolute(options.config)
       let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.client.socket))
       defer { client.close() }
       let inbox = client.inbox
@@ -50,7 +53,7 @@ extension Command {
 
 /// The work of `setup`: a dialogue with the board's user, which ends with the first notification.
 struct SetUp {
-  static let usualSettings = "/etc/ancsd/ancsd.toml"
+  static let usualSettings = SettingsFolder.usualPath
 
   static let grammar = Grammar<SetupOptions>([
     .text(
@@ -59,8 +62,7 @@ struct SetUp {
     .value(
       "--user", value: "USER,...", expects: "a user, or several with commas",
       help: "who may use the daemon, besides root (none: nobody)",
-      read: { $0 == "none" ? [] : $0.split(separator: ",").map(String.init) },
-      set: { $0.users = $1 }),
+      read: { users(typed: $0) }, set: { $0.users = $1 }),
     .text(
       "--run", value: "PROGRAM", kind: .file, expects: "a program's path, or none",
       help: "a program to run for each notification (none: no program)",
@@ -98,148 +100,258 @@ struct SetUp {
         .noPermission, "setup", "only root may change this board's settings and services",
         remedy: "sudo ancsd setup")
     }
-    try await examine()
-    let isChanged = try await settle()
-    try await admit()
-    try await start(afresh: isChanged)
+    // Up to here, and up to the last answer, nothing is changed.
+    let host = try await examine()
+    let wishes = try await ask(host)
+    try await carryOut(wishes, host)
+    try await admit(wishes.users, host)
     try await meet()
     return try await waitForNotification()
   }
 
   // MARK: The board
 
-  /// Checks the adapter and bluetoothd.
-  private mutating func examine() async throws(Failure) {
-    var facts = await board.facts()
-    if facts.bluetoothd == .running {
-      try await endBluetoothd()
-      facts = await board.facts()
+  /// Checks the adapter and whatever else the daemon needs. Whether bluetoothd may be stopped is asked later.
+  private func examine() async throws(Failure) -> ServiceHost {
+    let facts = await board.facts()
+    let findings = facts.findings.filter {
+      // The waits of a running daemon are queried below.
+      $0.verdict != .ok && $0.check != "daemon"
+        && !(facts.bluetoothd != nil && $0.check == "bluetoothd")
     }
-    // The waits of a running daemon are queried below.
-    for finding in facts.findings where finding.verdict != .ok && finding.check != "daemon" {
-      try client.console.show(finding) { finding.text($0) }
-    }
-    let status = facts.findings.status
-    guard status == .done else {
+    for finding in findings { try client.console.show(finding) { finding.text($0) } }
+    guard findings.status == .done else {
       throw Failure(
-        status, "setup", "this keeps the board from working",
+        findings.status, "setup", "this keeps the board from working",
         remedy: "fix it as described above, and run “ancsd setup” again")
+    }
+    if let process = facts.bluetoothd, facts.host.bluetooth?.isStarted != true {
+      throw Failure(
+        .unavailable, "setup",
+        "bluetoothd is running, and takes every phone's connection; no service has started it",
+        remedy: "end it (kill \(process)), and run “ancsd setup” again")
     }
     for adapter in facts.adapters {
       try say("The adapter \(adapter.index) (\(adapter.address)) will do.")
     }
+    var host = facts.host
+    if facts.bluetoothd == nil { host.bluetooth = nil }  // nothing to stop
+    return host
   }
 
-  /// Stops bluetoothd if the user agrees: devices connected through it, such as a keyboard,
-  /// disconnect.
-  private mutating func endBluetoothd() async throws(Failure) {
-    var agrees = options.stopsBluetoothd
-    if !agrees {
-      let answer = try await ask(
-        "bluetoothd is running, and would take the phone's connection. Stop it, and everything connected through it, now and "
-          + "permanently? (yes or no)", usually: "no")
-      agrees = ["y", "yes"].contains(answer.lowercased())
-    }
-    guard agrees, !board.initSystem.stoppingBluetoothd.isEmpty else {
-      throw Failure(
-        .unavailable, "setup", "bluetoothd is running, and takes every phone's connection",
-        remedy: agrees
-          ? BluetoothDaemon.remedy : "stop it (\(BluetoothDaemon.remedy)), or agree to that")
-    }
-    for command in board.initSystem.stoppingBluetoothd {
-      try await board.perform(command, "stopping bluetoothd", remedy: nil)
-    }
-    try say("bluetoothd is stopped and disabled. (To undo: systemctl enable --now bluetooth)")
+  // MARK: The questions
+
+  /// The user's decisions.
+  private struct Wishes {
+    /// The settings file's old text, if it exists, and the new one.
+    var settings: (old: String?, new: String)
+    var users: [String]
   }
 
-  // MARK: Settings
-
-  /// Writes the settings file.
-  ///
-  /// - Returns: whether it has changed.
-  private mutating func settle() async throws(Failure) -> Bool {
-    let path = options.config
-    let old: String?
-    do { old = try board.read(path) } catch { throw Failure(.noInput, path, "\(error)") }
+  /// Asks the user. Nothing is changed yet.
+  private mutating func ask(_ host: ServiceHost) async throws(Failure) -> Wishes {
+    if host.bluetooth != nil { try await agreeToEndBluetoothd(host) }
+    let isUsual = options.config == Self.usualSettings
+    try await board.perform(
+      ["/proc/self/exe", "config", "check"] + (isUsual ? [] : [options.config]),
+      "checking the settings")
+    let old = try board.settings(options.config)
     var settings = SettingsText(old ?? "")
-    if let name = try await answer(
-      options.name, "The board's name, as the phone shows it", usually: board.hostName)
-    {
-      settings.set("name", to: name)
-    }
+    if let name = try await wantedName() { settings.set("name", to: name) }
     if let program = try await answer(
       options.program, "A program to run for each notification, by its path", usually: "none"),
       !program.isEmpty
     {
       settings.run(program, onEach: "notification")
     }
-    guard settings.text != old ?? "" else { return false }
-    do {
-      try board.save(settings.text, path)
-    } catch { throw Failure(.cannotCreate, path, "\(error)") }
-    do {
-      try await board.perform(
-        ["/proc/self/exe", "config", "check", path], "checking \(path)",
-        remedy: "the file is unchanged; see “ancsd setup --help”")
-    } catch {
-      try? board.save(old ?? "", path)
-      throw error
-    }
-    try say("Wrote \(path).")
-    return true
+    return Wishes(settings: (old, settings.text), users: try await wantedUsers(host))
   }
 
-  /// The answer from the command line or from the user; nil: the default.
-  private mutating func answer(
-    _ given: String?, _ question: String, usually usual: String
-  ) async throws(Failure) -> String? {
-    if let given { return given }
-    let typed = try await ask(question, usually: usual)
-    return typed == usual ? nil : typed
+  /// Asks whether bluetoothd may be stopped: devices connected through it, such as a keyboard, disconnect.
+  private mutating func agreeToEndBluetoothd(_ host: ServiceHost) async throws(Failure) {
+    if options.stopsBluetoothd { return }
+    let answer = try await ask(
+      "bluetoothd is running, and would take the phone's connection. Stop it, and everything connected through it, now and "
+        + "permanently? (yes or no)", usually: "no")
+    guard let answer, ["y", "yes"].contains(answer.lowercased()) else {
+      let stop = host.bluetooth.flatMap { host.commands(to: .stop, $0).line }
+      throw Failure(
+        .unavailable, "setup", "bluetoothd is running, and takes every phone's connection",
+        remedy: "stop it\(stop.map { " (\($0))" } ?? ""), or agree to that")
+    }
+  }
+
+  /// The new name; nil: it stays as it is.
+  private mutating func wantedName() async throws(Failure) -> String? {
+    let current = try board.name(in: options.config)
+    if let current, current.path != options.config {
+      // That file overrides this one.
+      if options.name ?? current.name == current.name {
+        try say("The board's name is “\(current.name)”, as \(current.path) says.")
+        return nil
+      }
+      throw Failure(
+        .usage, "setup", "\(current.path) names the board “\(current.name)”",
+        remedy: "change the name there")
+    }
+    return try await answer(
+      options.name, "The board's name, as the phone shows it",
+      usually: current?.name ?? board.hostName)
+  }
+
+  /// Those who are to use the control socket and can't yet.
+  private mutating func wantedUsers(_ host: ServiceHost) async throws(Failure) -> [String] {
+    guard board.hasGroup else {
+      let command = host.makeGroup(DefaultPaths.group).joined(separator: " ")
+      try say(
+        "There is no group \(DefaultPaths.group), so only root may use the daemon. (\(command))")
+      return []
+    }
+    while true {
+      var users = options.users
+      if users == nil {
+        let typed = try await ask(
+          "Who may use the daemon, besides root (none: nobody)", usually: board.user ?? "none")
+        // If nobody answers, nobody is let in.
+        users = typed.map(Self.users(typed:)) ?? []
+      }
+      guard let stranger = users?.first(where: { !board.hasUser($0) }) else {
+        return users?.filter { !board.isMember($0) } ?? []
+      }
+      guard options.users == nil else {
+        throw Failure(
+          .usage, "setup", "there is no user “\(stranger)”",
+          remedy: "create that user, or name others with --user")
+      }
+      try say("There is no user “\(stranger)”.")
+    }
+  }
+
+  /// The users in a list with commas. The user “nobody” is for what belongs to none.
+  private static func users(typed: String) -> [String] {
+    typed.split { $0 == "," || $0 == " " }.map(String.init).filter {
+      !["none", "nobody"].contains($0)
+    }
+  }
+
+  // MARK: The changes
+
+  /// A service as it was, and what was done to it.
+  private typealias Changed = (service: ServiceHost.Service, change: ServiceHost.Change)
+
+  /// Writes the settings, stops bluetoothd and starts the daemon. If the daemon does not run in the end, the board has
+  /// again what it had before.
+  private func carryOut(_ wishes: Wishes, _ host: ServiceHost) async throws(Failure) {
+    let (old, new) = wishes.settings
+    let isChanged = new != old ?? ""
+    if isChanged {
+      try await board.save(new, options.config)
+      try say("Wrote \(options.config).")
+    }
+    var changed: [Changed] = []
+    do throws(Failure) {
+      if let bluetooth = host.bluetooth {
+        changed.append((bluetooth, .stop))
+        try await end(bluetooth, host)
+      }
+      try await start(host, afresh: isChanged, &changed)
+    } catch {
+      // A service that ran with the old settings gets them back; otherwise the new ones are a finished step.
+      if isChanged, host.daemon?.isStarted == true {
+        await undo("restoring \(options.config)", nil) { () throws(Failure) in
+          try board.restore(old, options.config)
+        }
+      }
+      for (service, change) in changed.reversed() {
+        let commands = host.commands(undoing: change, service)
+        await undo("restoring the service \(service.name)", commands.line) {
+          () async throws(Failure) in
+          for command in commands { try await board.perform(command, "") }
+        }
+      }
+      throw error
+    }
+  }
+
+  private func end(_ bluetooth: ServiceHost.Service, _ host: ServiceHost) async throws(Failure) {
+    for command in host.commands(to: .stop, bluetooth) {
+      try await board.perform(command, "stopping bluetoothd")
+    }
+    if let process = await board.facts().bluetoothd {
+      throw Failure(
+        .unavailable, "stopping bluetoothd", "it is still running (process \(process))",
+        remedy: "end it, and run “ancsd setup” again")
+    }
+    let undo = host.commands(undoing: .stop, bluetooth).line
+    try say("bluetoothd is stopped and disabled.\(undo.map { " (To undo: \($0))" } ?? "")")
+  }
+
+  /// Starts the daemon with the new settings.
+  ///
+  /// - Parameter afresh: whether a running one has other settings.
+  private func start(
+    _ host: ServiceHost, afresh: Bool, _ changed: inout [Changed]
+  ) async throws(Failure) {
+    let isRunning = (try? client.connect()) != nil
+    guard let service = host.daemon else {
+      if isRunning, !afresh { return }
+      client.close()
+      let why =
+        host.manager == .none
+        ? "Found neither systemd nor OpenRC." : "The daemon is not installed as a service."
+      try say(
+        "\(why) Start the daemon in another terminal, or restart it: ancsd --config \(options.config)"
+      )
+      return try await client.connect(patiently: true)
+    }
+    if isRunning, !service.isStarted {
+      return try say(
+        "A daemon that somebody has started by hand is running, so the service is not started beside it. "
+          + "\(afresh ? "Restart it for the new settings, or stop" : "Stop") it and run “ancsd setup” again."
+      )
+    }
+    if isRunning, !afresh, service.isEnabled { return }
+    client.close()
+    let change = isRunning && !afresh ? ServiceHost.Change.start : .restart
+    changed.append((service, change))
+    let remedy = host.log(of: service).map { "see \($0)" }
+    for command in host.commands(to: change, service) {
+      try await board.perform(command, "starting the service", remedy: remedy)
+    }
+    for attempt in 1... {
+      do throws(Failure) {
+        try client.connect()
+        break
+      } catch {
+        guard attempt < 60 else {
+          throw Failure(.unavailable, "starting the service", error.why, remedy: remedy)
+        }
+      }
+      try await client.sleep(.milliseconds(500))
+    }
+    try say("The service is running, and starts at every boot.")
+  }
+
+  /// Undoes a change, and reports whether that has succeeded.
+  private func undo(
+    _ what: String, _ remedy: String?, _ body: () async throws(Failure) -> Void
+  ) async {
+    do throws(Failure) {
+      try await body()
+      try say("After this failure: \(what): done.")
+    } catch {
+      client.report(Failure(error.status, what, error.why, remedy: remedy))
+    }
   }
 
   /// Lets users use the control socket.
-  private mutating func admit() async throws(Failure) {
-    let typed = try await answer(
-      options.users?.joined(separator: ","),
-      "Who may use the daemon, besides root", usually: board.user ?? "nobody")
-    let users = typed.map { $0.split(separator: ",").map { $0.filter { $0 != " " } } }
-    for user in users ?? [board.user].compactMap({ $0 }) {
-      switch board.isMember(user) {
-      case true?: continue
-      case nil:
-        return try say(
-          "There is no group \(DefaultPaths.group), so only root may use the daemon. (groupadd ancsd)"
-        )
-      case false?:
-        try await board.perform(
-          ["usermod", "-aG", DefaultPaths.group, user], "letting \(user) use the daemon",
-          remedy: "add \(user) to the group \(DefaultPaths.group)")
-        try say("\(user) may use the daemon from the next login on.")
-      }
-    }
-  }
-
-  // MARK: The service
-
-  /// Starts the daemon with the new settings.
-  private mutating func start(afresh: Bool) async throws(Failure) {
-    let isRunning = (try? client.connect()) != nil
-    if isRunning, !afresh { return }
-    client.close()
-    let commands = board.initSystem.startingDaemon
-    for command in commands {
+  private func admit(_ users: [String], _ host: ServiceHost) async throws(Failure) {
+    for user in users {
       try await board.perform(
-        command, "starting the service", remedy: board.initSystem.log.map { "see \($0)" })
+        host.admit(user, to: DefaultPaths.group), "letting \(user) use the daemon",
+        remedy: "add \(user) to the group \(DefaultPaths.group), and run “ancsd setup” again")
+      try say("\(user) may use the daemon from the next login on.")
     }
-    if commands.isEmpty {
-      try say(
-        "Found neither systemd nor OpenRC. Start the daemon in another terminal, or restart it: ancsd "
-          + "--config \(options.config)")
-    } else {
-      try say("The service is running, and starts at every boot.")
-    }
-    try await client.connect(patiently: true)
   }
 
   // MARK: The phone
@@ -300,17 +412,25 @@ struct SetUp {
     try client.console.print(line: text.printable)
   }
 
-  /// Asks, and returns the typed answer, or the default if it is empty or nobody is there.
+  /// The answer from the command line or from the user; nil: the default.
+  private mutating func answer(
+    _ given: String?, _ question: String, usually usual: String
+  ) async throws(Failure) -> String? {
+    if let given { return given }
+    let typed = try await ask(question, usually: usual)
+    return typed == usual ? nil : typed
+  }
+
+  /// Asks, and returns the typed answer, or the default if it is empty; nil if nobody is there.
   private mutating func ask(
     _ question: String, usually usual: String
-  ) async throws(Failure) -> String {
-    if isAlone { return usual }
+  ) async throws(Failure) -> String? {
+    if isAlone { return nil }
     try client.console.print("\(question) [\(usual)]: ".printable.utf8)
     while true {
       guard case .typed(let typed) = try await client.next() else { continue }
       isAlone = typed == nil
-      let text = (typed ?? "").filter { $0 != "\r" }
-      return text.allSatisfy(\.isWhitespace) ? usual : text
+      return typed.map { $0.allSatisfy(\.isWhitespace) ? usual : $0.filter { $0 != "\r" } }
     }
   }
 }
