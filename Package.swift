@@ -213,8 +213,8 @@ let package = Package(
       "ToolTests",
       [
         "Tool", "Arguments", "Control", "LineEditor", "TerminalScreen", "Bluetooth", "EventLoop",
-        "System", "Mgmt", "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT",
-        "GAP", "JSON", "Wire", "TestLoop", "OnLoop",
+        "System", "History", "Mgmt", "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT",
+        "ATT", "GAP", "JSON", "Wire", "TestLoop", "OnLoop",
       ]),
     suite(
       "WorldTests",

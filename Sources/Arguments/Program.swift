@@ -13,9 +13,14 @@ public enum Program {
   /// Runs the command line; an error becomes a line on standard error and an exit status.
   ///
   /// Without a command, runs the first of `commands`.
-  public static func main(_ arguments: [String], commands: [Command]) -> Never {
+  ///
+  /// - Parameter helper: the command that is only for the program itself, and not listed.
+  public static func main(_ arguments: [String], commands: [Command], helper: Command) -> Never {
     main { width throws(Failure) in
-      try Invocation(Array(arguments.dropFirst()), commands: commands, width: width)
+      let arguments = Array(arguments.dropFirst())
+      return arguments.first == helper.name
+        ? .perform(helper, arguments: Array(arguments.dropFirst()))
+        : try Invocation(arguments, commands: commands, width: width)
     }
   }
 
@@ -150,6 +155,9 @@ extension DefaultPaths {
   public static func socket(_ named: String) -> String {
     named.hasPrefix("@") ? named : Files.absolute(named)
   }
+
+  /// The first argument of the daemon's own helper that writes the history.
+  public static let historyHelper = "history-helper"
 
   /// The path of the history, next to bonds and caches.
   public static func history(in stateDirectory: String) -> String { "\(stateDirectory)/log.db" }

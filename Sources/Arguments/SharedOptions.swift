@@ -112,31 +112,6 @@ extension CommandOption {
   }
 }
 
-/// What the history keeps, and for how long.
-public struct HistoryLimits: Hashable, Sendable {
-  /// Older events are removed.
-  public var age = Duration.seconds(30 * 86_400)
-  /// The maximum size of its file, in MiB.
-  public var size = 16
-  /// Whether titles and messages are kept.
-  public var withTexts = false
-
-  public init() {}
-
-  /// The options that set them, on the command line and in the settings.
-  public static var options: [CommandOption<HistoryLimits>] {
-    [
-      .time(
-        "--age", within: .seconds(3_600) ... .seconds(99 * 86_400),
-        help: "remove older events (default: 30d)", set: { $0.age = $1 }),
-      .number(
-        "--size", value: "MIB", of: "MiB", within: 1...1_024,
-        help: "the maximum size of the file (default: 16)", set: { $0.size = $1 }),
-      .flag("--texts", help: "keep titles and messages, too", set: { $0.withTexts = true }),
-    ]
-  }
-}
-
 /// The options that determine the form of standard output.
 public struct OutputOptions: Hashable, Sendable {
   /// nil: the environment decides, or the kind of output.

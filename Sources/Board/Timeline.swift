@@ -142,7 +142,7 @@ import Wire
     case .disconnected: isOver = true
     default: break
     }
-    step(.event, event.name.rawValue, event.sentence)
+    step(.event, event.name.rawValue, event.anonymousSentence)
   }
 
   private func add(_ moment: consuming Entry.Moment) {

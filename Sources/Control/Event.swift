@@ -60,7 +60,8 @@ public struct Event: Hashable, Sendable {
     indirect case lost(count: Int, first: UInt64, last: UInt64)
     /// What an adapter, a link or the daemon waits for: by name, and as a sentence.
     indirect case why(wait: String, why: String)
-    indirect case error(what: String, code: Int?, message: String)
+    /// `rule`: the name of the rule in the settings that it is about.
+    indirect case error(what: String, code: Int?, message: String, rule: String? = nil)
   }
 }
 
@@ -198,11 +199,12 @@ extension Event.Content {
       try json.required("wait", &wait)
       try json.required("why", &why)
       self = .why(wait: wait, why: why)
-    case .error(var what, var code, var message):
+    case .error(var what, var code, var message, var rule):
       try json.required("what", &what)
       try json.optional("code", &code)
       try json.required("message", &message)
-      self = .error(what: what, code: code, message: message)
+      try json.optional("rule", &rule)
+      self = .error(what: what, code: code, message: message, rule: rule)
     case .subscribed, .authorization, .incoming, .notification, .media, .battery, .time, .stale,
       .servicesChanged:
       try serviceMembers(&json)
@@ -368,6 +370,20 @@ extension Event {
     return text.text(TextStyle())
   }
 
+  /// The sentence without the phone's address, and without what users have named: for reports.
+  public var anonymousSentence: String {
+    var event = self
+    event.phone = nil
+    switch content {
+    case .ready(let address, _, let version, let life):
+      event.content = .ready(address: address, name: "…", version: version, life: life)
+    case .error(let what, let code, let message, .some):
+      event.content = .error(what: what, code: code, message: message, rule: "…")
+    default: break
+    }
+    return event.sentence
+  }
+
   /// The sentence for an event that is neither a notification nor media.
   fileprivate func describe(in text: inout StyledText) {
     switch content {
@@ -422,7 +438,8 @@ extension Event {
     case .lost(let count, let first, let last):
       text.add("\(count) events from \(first) to \(last) were not read in time", .bad)
     case .why(_, let why): text.add(why)
-    case .error(let what, let code, let message):
+    case .error(let what, let code, let message, let rule):
+      if let rule { text.add("the rule “\(rule)”:", .bad) }
       text.add("\(what):", .bad)
       text.add(message)
       if let code { text.add("(\(code))", .faint) }

@@ -21,6 +21,8 @@ public struct StatusReport: JSONObjectCodable, Hashable, Sendable {
   public var phones: [PhoneReport] = []
   /// The MQTT bridges that are connected to the daemon.
   public var bridges: [BridgeReport] = []
+  /// The history that it keeps, if it does.
+  public var history: HistoryReport?
   /// What the daemon itself waits for; empty if an adapter or a link has a wait of its own.
   public var waiting = WaitReport()
   /// Counts since the daemon started.
@@ -39,9 +41,31 @@ public struct StatusReport: JSONObjectCodable, Hashable, Sendable {
     try json.list("links", &links)
     try json.list("phones", &phones)
     if M.isReading || !bridges.isEmpty { try json.list("bridges", &bridges) }
+    try json.optional("history", &history)
     try waiting.members(&json)
     try json.optional("totals", &totals)
     try json.optional("memory", &memory)
+  }
+}
+
+/// The history that the daemon keeps (`[log]`).
+public struct HistoryReport: JSONObjectCodable, Hashable, Sendable {
+  /// The path of its file.
+  public var file = ""
+  /// Older events are removed, in seconds.
+  public var age: Int64 = 0
+  /// The maximum size of the file, in MiB.
+  public var size = 0
+  /// Whether titles and messages are kept.
+  public var hasTexts = false
+
+  public init() {}
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("file", &file)
+    try json.required("age", &age)
+    try json.required("size", &size)
+    try json.required("texts", &hasTexts)
   }
 }
 

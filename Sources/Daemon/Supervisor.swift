@@ -194,12 +194,15 @@ import Wire
       throw Failure(.software, "dropping privileges", "\(error)")
     }
     serviceManager.ready()
-    guard let kept = settings.start.history, kept.isOn else { return }
+    guard let report = historyReport else { return }
     let history = HistoryRecorder(
-      kept, in: bonds.directory.path, socket: settings.start.socket ?? DefaultPaths.sockets[0],
-      on: platform, log: log)
+      report, socket: settings.start.socket ?? DefaultPaths.sockets[0], on: platform, log: log)
     history.start()
     self.history = history
+  }
+
+  private var historyReport: HistoryReport? {
+    settings.start.history?.report(in: bonds.directory.path)
   }
 
   private func startSource() async throws(Failure) {
@@ -359,6 +362,7 @@ import Wire
       return link
     }
     report.phones = phoneReports
+    report.history = historyReport
     report.waiting = WaitReport(wait, name: name)
     var totals = totals
     for (_, session) in sessions { totals.add(session) }

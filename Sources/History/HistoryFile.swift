@@ -28,16 +28,19 @@ public enum HistoryError: Error, Hashable, Sendable, CustomStringConvertible {
   case system(SystemError)
   /// SQLite's message.
   case database(String)
+  /// SQLite's message about a file that it can't read any more.
+  case damaged(String)
 
   public var description: String {
     switch self {
     case .system(let error): "\(error)"
-    case .database(let why): why
+    case .database(let why), .damaged(let why): why
     }
   }
 }
 
-/// The history file: an SQLite database with mode 0600 and a bounded size.
+/// The history file: an SQLite database with mode 0600 and a bounded size. It must not be a symbolic link, but its
+/// directory may be.
 ///
 /// Each call that adds events is one transaction. It reaches the disk when SQLite checkpoints its log, so the last
 /// seconds before a power failure may be missing; the file stays consistent (sqlite.org/wal.html).
@@ -53,10 +56,16 @@ public final class HistoryFile {
   /// Opens the file, and creates it if it is missing.
   ///
   /// - Parameter limit: the maximum size in bytes, not counting a log of at most 4 MiB; at least 16 pages.
+  /// - Throws: `damaged` for a file that can be set aside; a file that never was a history is left alone.
   public convenience init(writing path: String, limit: Int) throws(HistoryError) {
     do throws(SystemError) {
       // Created here, so nobody else can read it; SQLite gives its log the same mode.
-      _ = try Files.openToContinue(path, mode: 0o600)
+      let file = try Files.openToContinue(path, mode: 0o600)
+      // A power failure may have left zeros.
+      let start = try file.read(Self.magic.count)
+      guard start.allSatisfy({ $0 == 0 }) || start == Self.magic else {
+        throw SystemError("open", .invalidArgument, on: "\(path) (not a history)")
+      }
     } catch {
       throw .system(error)
     }
@@ -64,7 +73,8 @@ public final class HistoryFile {
     try run("PRAGMA page_size = \(Self.page)")
     try run("PRAGMA journal_mode = WAL")
     try run("PRAGMA synchronous = NORMAL")
-    try run("PRAGMA max_page_count = \(max(16, limit / Self.page))")
+    try shrink()
+    try run("PRAGMA max_page_count = \(pages)")
     try run(
       """
       CREATE TABLE IF NOT EXISTS event (
@@ -87,8 +97,9 @@ public final class HistoryFile {
 
   private init(_ path: String, limit: Int) throws(HistoryError) {
     var opened: OpaquePointer?
+    // SQLite would refuse a link in the directory's path, too.
     let result = sqlite3_open_v2(
-      path, &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, nil)
+      Files.resolvingFolder(of: path), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, nil)
     guard let opened, result == SQLITE_OK else {
       let why = String(cString: sqlite3_errmsg(opened))
       sqlite3_close_v2(opened)
@@ -101,6 +112,28 @@ public final class HistoryFile {
   }
 
   deinit { sqlite3_close_v2(database) }
+
+  /// Renames a damaged file and its log, replacing those of an earlier time, so that a new file can be opened.
+  ///
+  /// - Returns: the new path.
+  public static func setAside(_ path: String) throws(HistoryError) -> String {
+    let aside = path + ".bad"
+    do throws(SystemError) {
+      for part in ["-wal", "-shm", ""] {
+        try Files.remove(aside + part)
+        if try Files.kind(of: path + part) != nil { try Files.rename(path + part, to: aside + part) }
+      }
+    } catch {
+      throw .system(error)
+    }
+    return aside
+  }
+
+  /// The maximum number of pages.
+  private var pages: Int { max(16, limit / Self.page) }
+
+  /// The first bytes of every SQLite database.
+  private static let magic = Array("SQLite format 3\0".utf8)
 
   // MARK: Writing
 
@@ -164,6 +197,21 @@ public final class HistoryFile {
     return sqlite3_changes(database) > 0
   }
 
+  /// Makes the file as small as its limit, which may have been larger. If somebody else is using the file, it stays as
+  /// large as it is until it is opened again.
+  private func shrink() throws(HistoryError) {
+    guard try number("page_count") > pages else { return }
+    while try number("page_count") - number("freelist_count") > pages * 9 / 10,
+      try removeOldest(atLeast: 1)
+    {}
+    do throws(HistoryError) {
+      try run("VACUUM")
+      try run("PRAGMA wal_checkpoint(TRUNCATE)")
+    } catch {
+      guard case .database = error else { throw error }
+    }
+  }
+
   /// Removes events older than this.
   public func remove(before time: WallTime) throws(HistoryError) {
     let delete = try prepare("DELETE FROM event WHERE time < ?")
@@ -223,6 +271,13 @@ public final class HistoryFile {
     guard sqlite3_exec(database, statement, nil, nil, nil) == SQLITE_OK else { throw failure() }
   }
 
+  private func number(_ pragma: String) throws(HistoryError) -> Int {
+    let query = try prepare("PRAGMA \(pragma)")
+    defer { sqlite3_finalize(query) }
+    guard sqlite3_step(query) == SQLITE_ROW else { throw failure() }
+    return Int(sqlite3_column_int64(query, 0))
+  }
+
   private func prepare(_ statement: String) throws(HistoryError) -> OpaquePointer {
     var prepared: OpaquePointer?
     guard sqlite3_prepare_v2(database, statement, -1, &prepared, nil) == SQLITE_OK, let prepared
@@ -250,7 +305,9 @@ public final class HistoryFile {
   }
 
   private func failure() -> HistoryError {
-    .database("\(path): \(String(cString: sqlite3_errmsg(database)))")
+    let why = "\(path): \(String(cString: sqlite3_errmsg(database)))"
+    let isDamaged = [SQLITE_CORRUPT, SQLITE_NOTADB].contains(sqlite3_errcode(database))
+    return isDamaged ? .damaged(why) : .database(why)
   }
 }
 

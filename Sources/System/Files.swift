@@ -28,6 +28,13 @@ public enum Files {
     return "\(String(cString: folder))/\(path)"
   }
 
+  /// The path without symbolic links in its directory's part; unchanged if there is no such directory.
+  public static func resolvingFolder(of path: String) -> String {
+    guard let folder = realpath(parent(of: path) ?? ".", nil) else { return path }
+    defer { free(folder) }
+    return "\(String(cString: folder))/\(path.split(separator: "/").last ?? "")"
+  }
+
   static func status(ofLink path: String) throws(SystemError) -> stat {
     var status = stat()
     try Syscall.retrying("lstat", on: path) { lstat(path, &status) }

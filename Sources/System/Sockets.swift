@@ -116,7 +116,7 @@ package enum UnixSocket {
     // struct ucred: process, user and group, 32 bits each.
     let peer = words(try Syscall.option(fd, SOL_SOCKET, SO_PEERCRED, size: 12))
     guard peer.count == 3 else { throw SystemError("getsockopt", .invalidArgument) }
-    // Kernels before 4.13 do not report supplementary groups. Few users have more than 32.
+    // Kernels before 4.13 do not report supplementary groups. Where there are more, the kernel says how many.
     let groups = (try? Syscall.option(fd, SOL_SOCKET, 59, size: 4 * 32)) ?? []  // SO_PEERGROUPS
     return PeerCredentials(
       processID: Int32(bitPattern: peer[0]), userID: peer[1], groupID: peer[2],

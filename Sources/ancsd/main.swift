@@ -8,9 +8,9 @@ Program.main(
   CommandLine.arguments,
   commands: [.run] + Clients.commands + [
     .mqtt, .fleet, .setup, .config(asking: Clients.settings),
-    .rules(explaining: Clients.explainRules),
+    .rules(explaining: Clients.explainRules, names: Clients.phoneNames),
     .gatt,
     .trace, .decode, PhoneTool.command,
     Doctor.command,
     .report,
-  ])
+  ], helper: Clients.historyHelper)

@@ -104,6 +104,10 @@ enum Examples {
     (.lost(count: 3, first: 5, last: 9), #""count":3,"first":5,"last":9"#),
     (.why(wait: "mtu", why: "connected"), #""wait":"mtu","why":"connected""#),
     (.error(what: "read", code: 3, message: "m"), #""what":"read","code":3,"message":"m""#),
+    (
+      .error(what: "negative on #1", code: nil, message: "m", rule: "spam"),
+      #""what":"negative on #1","message":"m","rule":"spam""#
+    ),
   ]
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
+import Arguments
 import Control
 import Patterns
 import System
@@ -144,6 +145,25 @@ struct RuleTests {
       let rules = [Self.rule { $0.phone = PhoneSelector(name) }]
       #expect(rules.verdict(on: Self.facts()) == (RuleVerdict(rule: isMet ? 0 : nil)))
     }
+  }
+
+  @Test("“rules test” knows a phone's name from the daemon, or from the command line")
+  func testedNames() throws {
+    let address = Address(0x112233445566)
+    var report = NotificationReport()
+    report.event = NotificationEvent(.added, 7, category: .social)
+    let event = NumberedEvent(
+      seq: 1, time: WallTime(seconds: 0), Event(.notification(report), phone: address))
+    func verdict(_ phone: String?, _ names: [Address: String]) -> String? {
+      let rule = Self.rule { $0.phone = PhoneSelector("Anna") }
+      return RuleTester(
+        rules: [rule], console: Console(.text, TextStyle()) { _ throws(Failure) in }, phone: phone,
+        names: names
+      ).verdict(on: event)
+    }
+    #expect(verdict(nil, [address: "Anna"])?.contains("“rule”") == true)
+    #expect(verdict("Anna", [:])?.contains("“rule”") == true)
+    #expect(verdict("Anna", [address: "Bob"])?.contains("no rule") == true)
   }
 
   @Test(

@@ -160,9 +160,9 @@ struct SettingsTests {
     let file = Self.read("[log]\nfile = '/x/y'\nage = '7d'\nsize = 4\ntexts = true")
     var wanted = HistorySettings()
     wanted.file = "/x/y"
-    wanted.limits.age = .seconds(7 * 86_400)
-    wanted.limits.size = 4
-    wanted.limits.withTexts = true
+    wanted.age = .seconds(7 * 86_400)
+    wanted.size = 4
+    wanted.hasTexts = true
     #expect(file.faults.isEmpty && file.options.start.history == wanted)
     for (wrong, message) in [
       ("file = 'y'", "file must be an absolute path, not “y”"),

@@ -83,6 +83,64 @@ import Wire
     }
   }
 
+  @Test("A smaller limit makes the file smaller, and the latest events stay")
+  func smaller() throws {
+    try inDirectory { path in
+      do {
+        let file = try HistoryFile(writing: path, limit: 1 << 20)
+        try file.add((0..<800).map { entry($0, length: 1_000) })
+      }
+      let limit = 256 << 10
+      let file = try HistoryFile(writing: path, limit: limit)
+      var status = stat()
+      stat(path, &status)
+      #expect(status.st_size <= limit)
+      #expect(try all(file).count > 100 && file.latest() == entry(799, length: 1_000))
+      try file.add((0..<400).map { entry($0, length: 1_000) })
+      stat(path, &status)
+      #expect(status.st_size <= limit)
+    }
+  }
+
+  @Test("The directory may be behind a link")
+  func linkedDirectory() throws {
+    try inDirectory { path in
+      let link = "\(path)-link"
+      symlink(try #require(Files.parent(of: path)), link)
+      let file = try HistoryFile(writing: "\(link)/log.db", limit: 1 << 20)
+      try file.add([entry(1)])
+      #expect(try HistoryFile(reading: "\(link)/log.db").latest() == entry(1))
+    }
+  }
+
+  @Test(
+    "A damaged file is known as such, and a new one begins when it is set aside",
+    arguments: [0..<4_096, 100..<4_096, 4_096..<8_192])
+  func damaged(part: Range<Int>) throws {
+    try inDirectory { path in
+      for round in 0..<2 {
+        do {
+          let file = try HistoryFile(writing: path, limit: 1 << 20)
+          try file.add((0..<200).map { entry($0, length: 1_000) })
+        }
+        var bytes = try Files.read(path)
+        for place in part { bytes[place] = 0 }
+        try Files.create(path, mode: 0o600).writeAll(bytes)
+        let error = #expect(throws: HistoryError.self) {
+          _ = try HistoryFile(writing: path, limit: 1 << 20).latest()
+        }
+        guard case .damaged = error else {
+          Issue.record("\(String(describing: error))")
+          return
+        }
+        let aside = try HistoryFile.setAside(path)
+        #expect(try Files.read(aside) == bytes, "round \(round)")
+      }
+      let file = try HistoryFile(writing: path, limit: 1 << 20)
+      #expect(try all(file).isEmpty)
+    }
+  }
+
   @Test("A file that is not a history is refused and left unchanged; a missing one is reported")
   func foreign() throws {
     try inDirectory { path in

@@ -8,7 +8,7 @@ import Wire
 @Suite("What a report replaces")
 struct RedactorTests {
   @Test(
-    "Sentences lose addresses, keys, paths, hosts and apps, and nothing else",
+    "Sentences lose addresses and keys, and nothing else",
     arguments: [
       ("C4:11:22:33:44:55 left", "address-1 left"),
       ("c4-11-22-33-44-55, C4:11:22:33:44:55", "address-1, address-1"),
@@ -20,10 +20,7 @@ struct RedactorTests {
         "service 7905F431-B5CE-4E99-A40F-4B1E122D00D0",
         "service 7905F431-B5CE-4E99-A40F-4B1E122D00D0"
       ),
-      ("writing /home/anna/report.txt: no space", "writing path-1: no space"),
-      ("unix:/srv/x/phone", "unix:path-1"),
       ("/var/lib/ancsd/C4:11:22:33:44:55.bond.json", "/var/lib/ancsd/address-1.bond.json"),
-      ("com.example.app-2 and board.example.org", "app-1 and app-2"),
       (
         "kernel 6.1.0-56-amd64, 0x1f, 5.3 bytes, e.g. and/or",
         "kernel 6.1.0-56-amd64, 0x1f, 5.3 bytes, e.g. and/or"
@@ -33,30 +30,6 @@ struct RedactorTests {
   func sentences(sentence: String, redacted: String) {
     var redactor = Redactor()
     #expect(redactor.sentence(sentence) == redacted)
-  }
-
-  @Test(
-    "Known names are found in sentences, whatever is around them; short ones as whole words only")
-  func names() {
-    var redactor = Redactor()
-    redactor.learn(.phone, "Jürgens iPhone")
-    redactor.learn(.board, "kitchen")
-    redactor.learn(.user, "pi")
-    redactor.learn(.user, "root")
-    redactor.learn(.host, "kitchen")
-    #expect(
-      redactor.sentence("“Jürgens iPhone” on kitchen, mykitchen2; pi and pipe; root")
-        == "“phone-1” on board-1, myboard-12; user-1 and pipe; root")
-    #expect(redactor.value(.phone, "Jürgens iPhone") == "phone-1")
-    #expect(redactor.value(.phone, "another") == "phone-2")
-  }
-
-  @Test("A short name is found between the quotation marks of a sentence")
-  func quoted() {
-    var redactor = Redactor()
-    redactor.learn(.board, "vm")
-    #expect(redactor.sentence("ready as “vm” – vm–2") == "ready as “board-1” – board-1–2")
-    #expect(redactor.sentence("vmlinuz kvm") == "vmlinuz kvm")
   }
 
   @Test("Equal texts get the same replacement, similar ones another")
@@ -75,8 +48,7 @@ struct RedactorTests {
   @Test("With texts kept, addresses and keys are still replaced")
   func kept() {
     var redactor = Redactor(keepsText: true)
-    redactor.learn(.phone, "Jürgens iPhone")
-    #expect(redactor.sentence("“Jürgens iPhone” in /home/anna") == "“Jürgens iPhone” in /home/anna")
+    #expect(redactor.value(.phone, "Jürgens iPhone") == "Jürgens iPhone")
     #expect(redactor.value(.text, "key 0123456789abcdef0123456789abcdef") == "key hex-1")
     #expect(redactor.sentence("C4:11:22:33:44:55") == "address-1")
   }
@@ -105,7 +77,7 @@ struct RedactorTests {
     #expect(pairing.contains("confirm") && pairing.contains("address-1"))
     let error = try redact(
       #"{"event":"error","what":"saving","message":"C4:11:22:33:44:55: /home/anna/x is full"}"#)
-    #expect(error.contains("address-1: path-1 is full"))
+    #expect(!error.contains("anna") && !error.contains("C4:11"))
     #expect(try redact(#"{"event":"later","story":"Anna"}"#).contains("Anna") == false)
   }
 }

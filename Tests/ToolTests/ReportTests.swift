@@ -65,9 +65,6 @@ struct ReportTests {
     var facts = ReportFacts()
     facts.time = WallTime(seconds: 1_795_251_600)
     facts.system.name = "Debian GNU/Linux 12 (bookworm)"
-    facts.system.host = "wohnzimmer.example.org"
-    facts.system.users = ["juergen", "root"]
-    facts.system.paths = ["/srv/geheim und mehr/state"]
     facts.board.kernelRelease = "6.1.0-56-amd64"
     facts.board.stateDirectory = "/srv/geheim und mehr/state"
     facts.board.adapters = [
@@ -157,6 +154,58 @@ struct ReportTests {
     var facts = Self.facts
     facts.timeline = nil
     #expect(Report.page(facts) == nil)
+  }
+
+  /// Everything in a JSON value that is not a word of the interface, replaced by a marker.
+  private static func marked(_ json: JSONValue, _ member: String = "") -> JSONValue {
+    let words: Set = [
+      "version", "started", "since", "life", "wait", "state", "event", "time", "adapter", "phone",
+      "address", "type", "services", "authorization", "profile", "change", "category", "flags",
+    ]
+    switch json {
+    case .string where !words.contains(member): return .string("Marker-\(member)")
+    case .array(let elements): return .array(elements.map { marked($0, member) })
+    case .object(let object):
+      var result = JSONObject()
+      for (name, value) in object.members { result.add(name, marked(value, name)) }
+      return .object(result)
+    default: return json
+    }
+  }
+
+  @Test("Nothing that a user or a phone can fill is in it, whatever its form")
+  func markers() throws {
+    var facts = Self.facts
+    var status = Self.status
+    status.history = HistoryReport()
+    status.history?.file = "x"
+    status.waiting = status.adapters[0].waiting
+    let json = try JSONValue(parsing: status.json)
+    facts.board.daemon = .status(try StatusReport(reading: Self.marked(json)))
+    facts.board.stateDirectory = "/srv/Marker directory"
+    let stories = [
+      #"{"event":"error","what":"x","message":"x","rule":"x"}"#,
+      #"{"event":"stale","what":"x","remedy":"x"}"#, #"{"event":"disconnected","reason":"x"}"#,
+      #"{"event":"notification","title":"x","app":"x","positive":"x","error":"x"}"#,
+      #"{"event":"media","title":"x","artist":"x","player":"x"}"#, #"{"event":"y","new":["x"]}"#,
+    ]
+    facts.events = try stories.map { Self.marked(try JSONValue(parsing: Array($0.utf8))) }
+    let states: [BoardFacts.StateFacts] = [
+      .fine(bonds: 1), .fine(bonds: 0, unusable: ["Marker.bond.json"]), .missing,
+      .unusable(SystemError("open", .permissionDenied, on: "/Marker")),
+      .unusable(SystemError("open", .noSpace, on: "/Marker")),
+      .refused(.failed(SystemError("open", .noSpace, on: "/Marker"))), .refused(.isTaken),
+    ]
+    for state in states {
+      facts.board.state = state
+      let text = Report.text(facts)
+      #expect(!text.contains("Marker"), "\(text)")
+      #expect(Report.text(facts, keepsText: true).contains("Marker"))
+    }
+    for daemon in [BoardFacts.DaemonFacts.closed(path: "/Marker"), .mute(path: "/Marker")] {
+      facts.board.daemon = daemon
+      #expect(!Report.text(facts).contains("Marker"))
+    }
   }
 
   @Test("No name, address, key, path or text is in it")

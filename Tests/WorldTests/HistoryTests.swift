@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Control
+import JSON
 import System
 import Testing
 import VirtualKernel
@@ -19,8 +20,12 @@ struct HistoryHelperTests {
       await world.pass(.seconds(1))
       let runs = world.platform.programs.runs
       #expect(runs.count == 1)
-      #expect(runs[0].arguments.prefix(3) == ["/proc/self/exe", "log", "record"])
-      #expect(runs[0].arguments.suffix(5) == ["--age", "604800", "--size", "16", "--texts"])
+      #expect(runs[0].arguments.prefix(2) == ["/proc/self/exe", "history-helper"])
+      var history = HistoryReport()
+      history.file = "\(try #require(world.daemon).bonds.directory.path)/log.db"
+      (history.age, history.size, history.hasTexts) = (604_800, 16, true)
+      #expect(runs[0].input == history.json)
+      #expect(try await world.call(ControlMethods.status, NoParameters()).history == history)
       await world.pass(.seconds(3_600))
       let count = world.platform.programs.runs.count
       #expect(count > 1 && count < 16)

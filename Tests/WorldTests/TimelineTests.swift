@@ -68,6 +68,31 @@ struct TimelineTests {
     }
   }
 
+  @Test("Nothing that a user or a phone has written is in it: names of boards, phones and rules, texts, paths")
+  func anonymous() async throws {
+    try await inWorld { world in
+      let rule = "[[rule]]\nname = 'marker-rule'\ncategory = 'social'\nact = 'negative'"
+      try await world.start(settings: "[log]\nfile = '/marker-path/log.db'\n\(rule)")
+      try await world.until(.advertising)
+      world.phone.connect(to: world.adapter)
+      try await world.until(.subscribed)
+      try world.phone.phone.perform(.failCommands(code: 0xA3, count: 100))
+      let contents = NotificationContents(
+        .social, app: "marker.app", title: "marker-title", message: "marker-text",
+        negative: "marker-label")
+      try world.phone.phone.perform(.add(contents))
+      await world.pass(.seconds(60))
+      let rules = world.events.map { event in
+        if case .error(_, _, _, let rule) = event.content { rule } else { nil }
+      }
+      #expect(rules.contains("marker-rule"), "\(world.story)")
+      let timeline = try await Self.timeline(world)
+      let json = String(decoding: timeline.json, as: UTF8.self)
+      #expect(Self.steps(try #require(timeline.links.last)).contains("error"))
+      #expect(!json.contains("marker") && !json.contains("kitchen"))
+    }
+  }
+
   @Test("Only the latest links are remembered, and the last pairing")
   func links() async throws {
     try await inWorld { world in

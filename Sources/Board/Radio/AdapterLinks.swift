@@ -187,8 +187,9 @@ import Wire
     do {
       try keys.save(bond)
     } catch {
+      // Without the path, which is private; the log has it.
       let message =
-        "\(error); it is valid until the daemon exits, which retries every minute to save it"
+        "\(error.call): \(error.errno); it is valid until the daemon exits, which retries every minute to save it"
       publish(.error(what: "saving the bond", code: nil, message: message), phone: bond.identity)
     }
     guard isNew else { return }

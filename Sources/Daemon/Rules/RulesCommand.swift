@@ -11,13 +11,16 @@ import Wire
 extension Command {
   /// `ancsd rules`: shows which rule each event matches, and why.
   ///
-  /// - Parameter explain: asks the daemon at a socket about a notification.
+  /// - Parameters:
+  ///   - explain: asks the daemon at a socket about a notification.
+  ///   - names: asks it for its phones' names; nothing if there is no daemon.
   public static func rules(
     explaining explain:
       @escaping @Sendable (
         _ socket: String?, NotificationParameters,
         _ print: @escaping @Sendable (RuleExplanation) throws(Failure) -> Void
-      ) -> ExitStatus
+      ) -> ExitStatus,
+    names: @escaping @Sendable @LoopActor (_ socket: String?) async -> [Address: String]
   ) -> Command {
     Command(
       "rules", "shows which rule a notification matches (test), and why no other (explain)",
@@ -27,7 +30,8 @@ extension Command {
       defaults: RulesOptions(),
       notes: [
         "EVENTS are lines of JSON, as “ancsd watch” and “ancsd list” print them in a pipe; events other than "
-          + "notifications are skipped. The time of an event is the one in it, or now if it has none.",
+          + "notifications are skipped. The time of an event is the one in it, or now if it has none. The daemon, if one "
+          + "runs, says what the phones are called.",
         "“explain” asks the daemon about an active notification, even a hidden one.",
       ]
     ) { options throws(Failure) in
@@ -46,8 +50,14 @@ extension Command {
           remedy: "name a file with --config")
       }
       if let failure = file.failure(named: options.config) { throw failure }
-      let tester = RuleTester(rules: file.options.live.rules, console: console)
-      return tester.console.onLoop { () async throws(Failure) in try await tester.run() }
+      let rules = file.options.live.rules
+      return console.onLoop { () async throws(Failure) in
+        let isAboutNames = rules.contains { $0.conditions.phone?.isName == true }
+        return try await RuleTester(
+          rules: rules, console: console, phone: options.phone?.description,
+          names: isAboutNames ? await names(options.socket) : [:]
+        ).run()
+      }
     }
   }
 }
@@ -70,7 +80,9 @@ extension Grammar<RulesOptions> {
   static let rules = Grammar(
     [
       .config(of: "test: the file with the rules", set: { $0.config = $1 }),
-      .phone(help: "explain: the phone, if there is more than one", set: { $0.phone = $1 }),
+      .phone(
+        help: "explain: the phone, if there is more than one; test: the name of the phone, if no daemon knows it",
+        set: { $0.phone = $1 }),
       .socket(set: { $0.socket = $1 }),
     ] + CommandOption.output(inPipe: .json), operands: "test | explain UID",
     kinds: [.word(["test", "explain"]), .notification]
@@ -100,6 +112,10 @@ extension Grammar<RulesOptions> {
 struct RuleTester: Sendable {
   let rules: [Rule]
   let console: Console
+  /// The name of the phones that `names` does not have.
+  var phone: String?
+  /// The phones' names.
+  var names: [Address: String] = [:]
 
   /// Reads standard input to its end.
   @LoopActor func run() async throws(Failure) -> ExitStatus {
@@ -154,7 +170,7 @@ struct RuleTester: Sendable {
       return nil
     }
     let facts = RuleFacts(
-      event: report.event, attributes: report.attributes, phone: (event.event.phone, nil),
+      event: report.event, attributes: report.attributes, phone: (event.event.phone, event.event.phone.flatMap { names[$0] } ?? phone),
       time: TimeOfDay(event.time, zoneOffset: event.time.zoneOffset))
     let verdict = rules.verdict(on: facts)
     let rule = verdict.rule.map { rules[$0] }

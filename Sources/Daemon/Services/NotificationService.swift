@@ -94,19 +94,21 @@ import Wire
       context.run(outcome.program, .notification(report))
     }
     guard let action = outcome.action, let consumer else { return }
-    let what = "the rule “\(rule.name)”: \(action) on #\(event.uid)"
+    let what = "\(action) on #\(event.uid)"
     guard event.flags.contains(action.flag) else {
-      return context.log.notice("\(what): the notification has no such action")
+      return context.log.notice("the rule “\(rule.name)”: \(what): the notification has no such action")
     }
     Loop.start { [context] in
       do throws(FetchFailure) {
         try await consumer.act(event.uid, action)
-        context.log.info("\(what): done")
+        context.log.info("the rule “\(rule.name)”: \(what): done")
       } catch {
         // The link's end is an event of its own.
         if error == .ended { return }
         context.publish(
-          .error(what: what, code: error.code.map { Int($0.rawValue) }, message: "\(error)"))
+          .error(
+            what: what, code: error.code.map { Int($0.rawValue) }, message: "\(error)",
+            rule: rule.name))
       }
     }
   }

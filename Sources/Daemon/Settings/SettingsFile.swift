@@ -336,15 +336,18 @@ extension SettingValue {
 
 extension Grammar<HistorySettings> {
   /// The keys of `[log]`, besides `on`.
-  fileprivate static let history = Grammar(
-    [
-      .value(
-        "--file", value: "FILE", kind: .file, expects: "an absolute path", help: "the file",
-        read: { $0.first == "/" ? $0 : nil }, set: { $0.file = $1 })
-    ]
-      + HistoryLimits.options.map {
-        $0.setting { history, set throws(Failure) in try set(&history.limits) }
-      })
+  fileprivate static let history = Grammar([
+    .value(
+      "--file", value: "FILE", kind: .file, expects: "an absolute path", help: "the file",
+      read: { $0.first == "/" ? $0 : nil }, set: { $0.file = $1 }),
+    .time(
+      "--age", within: .seconds(3_600) ... .seconds(99 * 86_400), help: "remove older events",
+      set: { $0.age = $1 }),
+    .number(
+      "--size", value: "MIB", of: "MiB", within: 1...1_024, help: "the maximum size of the file",
+      set: { $0.size = $1 }),
+    .flag("--texts", help: "keep titles and messages, too", set: { $0.hasTexts = true }),
+  ])
 }
 
 // MARK: - Hooks and rules

@@ -3,6 +3,7 @@ import Arguments
 import Board
 import Control
 import EventLoop
+import JSON
 import System
 import Wire
 
@@ -11,14 +12,30 @@ struct HistorySettings: Hashable, Sendable {
   var isOn = true
   /// The file; nil: next to the bonds.
   var file: String?
-  var limits = HistoryLimits()
+  /// Older events are removed.
+  var age = Duration.seconds(30 * 86_400)
+  /// The maximum size of its file, in MiB.
+  var size = 16
+  /// Whether titles and messages are kept.
+  var hasTexts = false
+
+  /// What `status` says about it, and the helper is told; nil if it is off.
+  ///
+  /// - Parameter directory: the state directory.
+  func report(in directory: String) -> HistoryReport? {
+    guard isOn else { return nil }
+    var report = HistoryReport()
+    report.file = file ?? DefaultPaths.history(in: directory)
+    (report.age, report.size, report.hasTexts) = (age.components.seconds, size, hasTexts)
+    return report
+  }
 }
 
-/// Runs the helper that writes the history (`ancsd log record`): a separate process, so that the
-/// daemon never waits for the disk. The helper is a client of the control socket, and is restarted
-/// when it exits.
+/// Runs the helper that writes the history: a separate process, so that the daemon never waits for the disk. The helper
+/// is a client of the control socket, and is restarted when it exits.
 @LoopActor final class HistoryRecorder {
   private let arguments: [String]
+  private let input: [UInt8]
   private let platform: any Platform
   private let log: Log
   private var child: (any RunningProgram)?
@@ -31,20 +48,10 @@ struct HistorySettings: Hashable, Sendable {
   /// This program itself, even if its file was replaced.
   private static let program = "/proc/self/exe"
 
-  /// - Parameters:
-  ///   - directory: the state directory.
-  ///   - socket: the control socket.
-  init(
-    _ settings: HistorySettings, in directory: String, socket: String, on platform: any Platform,
-    log: Log
-  ) {
-    let limits = settings.limits
-    arguments =
-      [
-        Self.program, "log", "record", "--socket", socket, "--file",
-        settings.file ?? DefaultPaths.history(in: directory), "--age",
-        "\(limits.age.components.seconds)", "--size", "\(limits.size)",
-      ] + (limits.withTexts ? ["--texts"] : [])
+  /// - Parameter socket: the control socket.
+  init(_ history: HistoryReport, socket: String, on platform: any Platform, log: Log) {
+    arguments = [Self.program, DefaultPaths.historyHelper, "--socket", socket]
+    input = history.json
     self.platform = platform
     self.log = log.limited(by: LogBudget("the history", platform.scheduler))
   }
@@ -52,7 +59,7 @@ struct HistorySettings: Hashable, Sendable {
   func start() {
     let began = platform.scheduler.now
     do throws(SystemError) {
-      let child = try platform.start(arguments, environment: platform.environment, input: [])
+      let child = try platform.start(arguments, environment: platform.environment, input: input)
       child.onLine = { [log] in log.warning("history: \(String(decoding: $0, as: UTF8.self))") }
       child.onEnd = { [weak self] in self?.ended($0, began) }
       self.child = child

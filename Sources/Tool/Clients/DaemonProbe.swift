@@ -4,6 +4,7 @@ public import Control
 import EventLoop
 import JSON
 import System
+public import Wire
 
 /// Single requests to a daemon, at the first of the control sockets that accepts.
 enum DaemonProbe {
@@ -84,6 +85,21 @@ extension Clients {
       try print(
         try await client.call(
           ControlMethods.explainRules, parameters, "rules explain \(parameters.uid)"))
+    }
+  }
+
+  /// Asks the daemon what its phones are called.
+  ///
+  /// - Parameter socket: the control socket; nil: the default ones.
+  @Sendable @LoopActor public static func phoneNames(_ socket: String?) async -> [Address: String] {
+    guard case .status(let status) = await DaemonProbe.status(DefaultPaths.sockets(socket)) else {
+      return [:]
+    }
+    let all =
+      status.phones.map { ($0.phone, $0.name) }
+      + status.links.compactMap { link in link.phone.map { ($0, link.name) } }
+    return all.reduce(into: [:]) { names, phone in
+      if let name = phone.1 { names[phone.0] = name }
     }
   }
 

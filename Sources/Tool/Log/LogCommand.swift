@@ -10,22 +10,14 @@ import Wire
 /// The options of `log`.
 struct LogOptions: PrintingOptions {
   var output = OutputOptions()
-  var action = Action.show
-  /// The file; nil: where the daemon of this user writes it.
+  /// The file; nil: where the daemon writes it.
   var file: String?
+  /// The daemon's control socket.
+  var socket: String?
   var since: WallTime?
   var apps: [Glob] = []
   /// Only the latest.
   var count: Int?
-  /// For the recorder.
-  var socket: String?
-  var limits = HistoryLimits()
-
-  enum Action: Sendable {
-    case show
-    /// The daemon's own helper, which writes the file.
-    case record
-  }
 }
 
 extension Clients {
@@ -33,33 +25,35 @@ extension Clients {
   static let log = Command(
     "log", "shows past events, if [log] makes the daemon keep them",
     usage: ["ancsd log [OPTIONS]"],
-    grammar: Grammar<LogOptions>(
-      groups: [
-        OptionGroup("Options", logOptions + CommandOption.output(inPipe: .json)),
-        OptionGroup("For the recorder, which the daemon starts", recorderOptions),
-      ], operands: "[record]"
-    ) { options, operands throws(Failure) in
-      guard let word = operands.first else { return }
-      try operands.check(atMost: 1)
-      guard word == "record" else { throw Failure(usage: "unexpected argument “\(word)”") }
-      options.action = .record
-    }, defaults: LogOptions(),
+    grammar: Grammar<LogOptions>(logOptions + CommandOption.output(inPipe: .json)),
+    defaults: LogOptions(),
     notes: [
-      "The daemon keeps a history if its settings have a table [log] (ancsd.toml(5)). The file belongs to the daemon's "
+      "The daemon keeps a history if its settings have a table [log] (ancsd.toml(5)), and says where; without a daemon, "
+        + "the history is looked for in the usual place. The file belongs to the daemon's "
         + "user, with mode 0600. JSON has the events as “ancsd watch” prints them, without texts unless the settings "
         + "say to keep them. The status is 1 if nothing matches."
     ]
   ) { options throws(Failure) in
     let console = try Console(options.output, inPipe: .json)
-    let path = options.file ?? DefaultPaths.history(in: DefaultPaths.stateDirectory)
-    switch options.action {
-    case .show: return try show(options, path, console)
-    case .record:
-      return console.onLoop { () async throws(Failure) in
-        try await Recorder(
-          path, options.limits, console, toFirstOf: DefaultPaths.sockets(options.socket)
-        ).run()
+    return console.onLoop { () async throws(Failure) in
+      var path = options.file
+      if path == nil {
+        path = try await historyPath(DaemonProbe.status(DefaultPaths.sockets(options.socket)))
       }
+      return try show(options, path ?? "", console)
+    }
+  }
+
+  /// Where the daemon keeps its history.
+  static func historyPath(_ daemon: BoardFacts.DaemonFacts) throws(Failure) -> String {
+    switch daemon {
+    case .status(let status):
+      if let history = status.history { return history.file }
+      throw Failure(
+        .noInput, "reading the history", "the daemon keeps none",
+        remedy: "it does so once its settings have a table [log]; --file reads one that it kept earlier")
+    case .closed(let path): throw Failure(connecting: path, .permissionDenied)
+    case .none, .mute: return DefaultPaths.history(in: DefaultPaths.stateDirectory)
     }
   }
 
@@ -67,15 +61,9 @@ extension Clients {
     .since("events", set: { $0.since = $1 }), .app(set: { $0.apps.append($1) }),
     .count(of: "events", help: "only the latest N", set: { $0.count = $1 }),
     .file(
-      "--file", help: "the file (default: log.db in the daemon's state directory)",
-      set: { $0.file = $1 }),
+      "--file", help: "the file (default: the daemon's)", set: { $0.file = $1 }),
+    .socket(set: { $0.socket = $1 }),
   ]
-
-  private static let recorderOptions: [CommandOption<LogOptions>] =
-    [.socket(set: { $0.socket = $1 })]
-    + HistoryLimits.options.map {
-      $0.setting { options, set throws(Failure) in try set(&options.limits) }
-    }
 
   private static func show(
     _ options: LogOptions, _ path: String, _ console: Console
@@ -136,7 +124,7 @@ extension Failure {
     case .noSuchFile:
       self.init(
         .noInput, what, "\(path) does not exist",
-        remedy: "the daemon creates it if its settings have a table [log]; --file names another")
+        remedy: "a daemon whose settings have a table [log] creates it with the first event; --file names another")
     case .permissionDenied, .notPermitted:
       self.init(
         .noPermission, what, "\(error)",

@@ -8,6 +8,34 @@ import JSON
 import System
 import Wire
 
+/// The options of the daemon's helper.
+struct RecorderOptions: Sendable { var socket: String? }
+
+extension Clients {
+  /// The daemon's helper, which writes the history. The daemon starts it, with the history's settings on standard
+  /// input.
+  public static let historyHelper = Command(
+    DefaultPaths.historyHelper, "writes the history, for the daemon alone",
+    grammar: Grammar<RecorderOptions>([.socket(set: { $0.socket = $1 })]),
+    defaults: RecorderOptions()
+  ) { options throws(Failure) in
+    let input = Terminal.isTerminal(Standard.input) ? nil : try? Files.read("/dev/stdin")
+    guard let input, let json = try? JSONValue(parsing: input),
+      let history = try? HistoryReport(reading: json)
+    else {
+      throw Failure(
+        usage: "only the daemon starts this, to write its history",
+        remedy: "the table [log] of the settings turns it on, and “ancsd log” reads it")
+    }
+    let console = Console()
+    return console.onLoop { () async throws(Failure) in
+      try await Recorder(
+        history, ControlClient(console, toFirstOf: DefaultPaths.sockets(options.socket))
+      ).run()
+    }
+  }
+}
+
 /// The daemon's helper that writes the history: a client like any other, so that the disk never delays the daemon.
 ///
 ///     daemon ── events, over the control socket ──▶ Recorder ── every few seconds ──▶ HistoryFile
@@ -15,9 +43,9 @@ import Wire
 /// After an interruption it continues after the latest event in the file, as far as the daemon still has the later
 /// ones.
 @LoopActor final class Recorder {
-  private let limits: HistoryLimits
+  private let history: HistoryReport
   private let client: ControlClient
-  private let file: HistoryFile
+  private var file: HistoryFile?
   private var waiting: [HistoryEntry] = []
   private var life = ""
   private var timer: Int?
@@ -33,16 +61,9 @@ import Wire
   /// How often to remove old events.
   private static let removalPause = Duration.seconds(3_600)
 
-  init(
-    _ path: String, _ limits: HistoryLimits, _ console: Console, toFirstOf sockets: [String]
-  ) throws(Failure) {
-    self.limits = limits
-    client = ControlClient(console, toFirstOf: sockets)
-    do throws(HistoryError) {
-      file = try HistoryFile(writing: path, limit: limits.size << 20)
-    } catch {
-      throw Failure(.cannotCreate, "keeping a history", "\(error)")
-    }
+  init(_ history: HistoryReport, _ client: ControlClient) {
+    self.history = history
+    self.client = client
   }
 
   /// News, and the event that counts missing news.
@@ -64,13 +85,13 @@ import Wire
   }
 
   private func record() async throws(Failure) {
-    life = try await client.call(ControlMethods.status, "status").life ?? ""
     let latest: HistoryEntry?
     do throws(HistoryError) {
-      latest = try file.latest()
+      latest = try withFile { file throws(HistoryError) in try file.latest() }
     } catch {
-      throw Failure(.noInput, "reading the history", "\(error)")
+      throw Failure(.cannotCreate, "keeping a history", "\(error)")
     }
+    life = try await client.call(ControlMethods.status, "status").life ?? ""
     try await client.call(
       ControlMethods.subscribe,
       Subscription(events: Self.names, since: latest?.seq ?? 0, life: latest?.life), "subscribe")
@@ -92,7 +113,7 @@ import Wire
     if waiting.count == Self.most { waiting.removeFirst() }
     var entry = HistoryEntry(
       time: event.time, life: life, seq: event.seq,
-      line: limits.withTexts ? Array(json) : value.withoutTexts.json)
+      line: history.hasTexts ? Array(json) : value.withoutTexts.json)
     if case .notification(let report) = event.event.content {
       entry.appID = report.attributes.appIdentifier ?? ""
       entry.app = report.app ?? ""
@@ -102,18 +123,43 @@ import Wire
     if timer == nil { timer = client.startTimer(Self.pause) }
   }
 
+  /// Uses the file, which is opened if necessary. One that turns out to be damaged is set aside, and a new one is used
+  /// instead.
+  private func withFile<Value>(
+    _ body: (HistoryFile) throws(HistoryError) -> Value
+  ) throws(HistoryError) -> Value {
+    func opened() throws(HistoryError) -> HistoryFile {
+      if let file { return file }
+      let opened = try HistoryFile(writing: history.file, limit: history.size << 20)
+      file = opened
+      return opened
+    }
+    do throws(HistoryError) {
+      return try body(try opened())
+    } catch {
+      guard case .damaged(let why) = error else { throw error }
+      file = nil
+      let aside = try HistoryFile.setAside(history.file)
+      client.report(
+        Failure(.cannotCreate, "keeping a history", "\(why): it is \(aside) now, and a new one begins"))
+      return try body(try opened())
+    }
+  }
+
   /// Writes the waiting events; if that fails, they keep waiting.
   private func write() {
     guard !waiting.isEmpty else { return }
     do throws(HistoryError) {
-      try file.add(waiting)
-      waiting = []
-      complaint = nil
       let now = Loop.shared.now
-      guard lastRemoval.map({ now - $0 >= Self.removalPause }) ?? true else { return }
-      lastRemoval = now
-      let age = limits.age.components.seconds
-      try file.remove(before: WallTime(seconds: WallTime.now.seconds - age))
+      let isTime = lastRemoval.map { now - $0 >= Self.removalPause } ?? true
+      try withFile { file throws(HistoryError) in
+        try file.add(waiting)
+        waiting = []
+        complaint = nil
+        guard isTime else { return }
+        lastRemoval = now
+        try file.remove(before: WallTime(seconds: WallTime.now.seconds - history.age))
+      }
     } catch {
       if complaint != "\(error)" {
         client.report(Failure(.cannotCreate, "keeping a history", "\(error)"))

@@ -9,52 +9,32 @@ import Wire
 ///     /home/anna/state   path-1          the board's name   board-1
 ///     32 digits          hex-1           a message          text-1 (12 bytes)
 ///
-/// It replaces known names as such. It searches sentences for the known names, and for anything that looks like an
-/// address, a key, a path or an identifier.
+/// Texts that users or phones have written are known by their kind, from the member that holds them, and never reach a
+/// sentence; in sentences, which the program has written, only addresses and keys are searched for.
 struct Redactor {
   /// The kind of a text, which names its replacement.
   enum Kind: String {
-    case address, phone, board, host, user, path, app, hex, text
+    case address, phone, board, host, user, client, topic, path, app, hex, text
   }
 
   /// Whether names, texts and paths are kept. Addresses and keys never are.
   let keepsText: Bool
 
   private var numbers: [Kind: [String: Int]] = [:]
-  /// The byte strings to search for, the longest first, with the kind and number of each.
-  private var names: [(bytes: [UInt8], kind: Kind, name: String)] = []
 
   init(keepsText: Bool = false) { self.keepsText = keepsText }
 
   /// How many different things of a kind were replaced.
   func count(of kind: Kind) -> Int { numbers[kind]?.count ?? 0 }
 
-  // MARK: What is known
-
   mutating func address(_ address: Address) -> String { token(.address, address.description) }
-
-  /// Registers a name, so that sentences are searched for it in raw and in printable form; ignores empty and public
-  /// names.
-  mutating func learn(_ kind: Kind, _ name: String?) {
-    guard let name, !Self.common.contains(name) else { return }
-    for form in [name, StyledText(name).lines(TextStyle()).joined(separator: " ")] {
-      let bytes = Array(form.utf8)
-      guard !bytes.isEmpty, !names.contains(where: { $0.bytes == bytes }) else { continue }
-      let place = names.firstIndex { $0.bytes.count < bytes.count } ?? names.endIndex
-      names.insert((bytes, kind, name), at: place)
-    }
-  }
 
   /// A text of a known kind.
   mutating func value(_ kind: Kind, _ text: String) -> String {
     if keepsText { return sentence(text) }
-    let known = names.first { $0.name == text }
-    let token = token(known?.kind ?? kind, text)
+    let token = token(kind, text)
     return kind == .text ? "\(token) (\(text.utf8.count) bytes)" : token
   }
-
-  /// Words of the program and of every Linux.
-  private static let common: Set<String> = ["ancsd", "root", "localhost"]
 
   private mutating func token(_ kind: Kind, _ text: String) -> String {
     let number = numbers[kind]?[text] ?? count(of: kind) + 1
@@ -64,19 +44,19 @@ struct Redactor {
 
   // MARK: Sentences
 
-  /// A sentence with everything replaced that is known or looks like a secret.
+  /// A sentence of the program with its addresses and keys replaced.
   mutating func sentence(_ sentence: String) -> String {
     let bytes = Array(sentence.utf8)
     var result: [UInt8] = []
     var place = 0
     while place < bytes.count {
-      if let secret = secret(in: bytes, at: place), !keepsText || Self.isNumber(secret.kind) {
-        let found = String(decoding: bytes[place..<place + secret.length], as: UTF8.self)
-        let original = secret.kind == .address ? Self.address(found) : secret.name ?? found
-        result += Array(token(secret.kind, original).utf8)
-        place += secret.length
-      } else if let length = Self.uuid(bytes, place) {
+      let isStart = place == 0 || !Self.isWord(bytes[place - 1])
+      if isStart, let length = Self.uuid(bytes, place) {
         result += bytes[place..<place + length]
+        place += length
+      } else if isStart, let (kind, length) = Self.hexadecimal(bytes, place) {
+        let found = String(decoding: bytes[place..<place + length], as: UTF8.self)
+        result += Array(token(kind, kind == .address ? Self.address(found) : found).utf8)
         place += length
       } else {
         result.append(bytes[place])
@@ -84,37 +64,6 @@ struct Redactor {
       }
     }
     return String(decoding: result, as: UTF8.self)
-  }
-
-  private static func isNumber(_ kind: Kind) -> Bool { kind == .address || kind == .hex }
-
-  /// The secret that begins at a position, with its length, and its name if known; nil if there is nothing to replace.
-  private func secret(
-    in bytes: [UInt8], at place: Int
-  ) -> (kind: Kind, length: Int, name: String?)? {
-    let isStart =
-      place == 0 || !Self.isWord(bytes[place - 1])
-      || place > 2 && Self.isPunctuation(bytes, place - 3)
-    for name in names where bytes[place...].starts(with: name.bytes) {
-      // A short name may be part of any word.
-      let end = place + name.bytes.count
-      let isEnd = end == bytes.count || !Self.isWord(bytes[end])
-      let isWhole = isStart && (isEnd || Self.isPunctuation(bytes, end))
-      if isWhole || name.bytes.count >= 4 {
-        return (name.kind, name.bytes.count, name.name)
-      }
-    }
-    guard isStart, Self.uuid(bytes, place) == nil else { return nil }
-    if let (kind, length) = Self.hexadecimal(bytes, place) { return (kind, length, nil) }
-    if let length = Self.path(bytes, place) { return (.path, length, nil) }
-    if let length = Self.identifier(bytes, place) { return (.app, length, nil) }
-    return nil
-  }
-
-  /// Whether a typographic quotation mark or dash begins there (U+2010 to U+203F), as around names in sentences.
-  private static func isPunctuation(_ bytes: [UInt8], _ place: Int) -> Bool {
-    place + 3 <= bytes.count && bytes[place] == 0xE2 && bytes[place + 1] == 0x80
-      && bytes[place + 2] >= 0x90
   }
 
   private static func isWord(_ byte: UInt8) -> Bool {
@@ -176,36 +125,6 @@ struct Redactor {
       String(decoding: digits[$0..<min($0 + 2, digits.count)], as: UTF8.self)
     }.joined(separator: ":")
   }
-
-  /// An absolute path, unless it is one that every board has.
-  private static func path(_ bytes: [UInt8], _ place: Int) -> Int? {
-    guard bytes[place] == UInt8(ascii: "/") else { return nil }
-    let ends: Set<UInt8> = Set(" \t\n\"'`,;:()<>|".utf8)
-    var length = run(bytes, place) { !ends.contains($0) && $0 != 0xE2 }
-    while length > 1, bytes[place + length - 1] == UInt8(ascii: ".") { length -= 1 }
-    guard length > 1 else { return nil }
-    let path = String(decoding: bytes[place..<place + length], as: UTF8.self)
-    return usual.contains { path == $0 || path.hasPrefix($0 + "/") } ? nil : length
-  }
-
-  private static let usual = [
-    "/var/lib/ancsd", "/run/ancsd", "/run/user", "/dev", "/proc", "/sys", "/lib", "/usr", "/etc",
-  ]
-
-  /// A dotted name, like those of apps and hosts: at least three parts, each starting with a letter.
-  private static func identifier(_ bytes: [UInt8], _ place: Int) -> Int? {
-    var end = place
-    var parts = 0
-    while end < bytes.count, isLetter(bytes[end]) {
-      end += run(bytes, end) { isWord($0) || $0 == UInt8(ascii: "-") }
-      parts += 1
-      guard end + 1 < bytes.count, bytes[end] == UInt8(ascii: "."), isLetter(bytes[end + 1]) else {
-        break
-      }
-      end += 1
-    }
-    return parts < 3 ? nil : end - place
-  }
 }
 
 extension Redactor {
@@ -248,8 +167,7 @@ extension Redactor {
     switch (event, member) {
     case (_, "app"), (_, "app_id"): return value(.app, text)
     case ("ready", "name"): return value(.board, text)
-    case ("notification", _), ("media", _), ("incoming", _): return value(.text, text)
-    case (_, "reason"), (_, "what"), (_, "remedy"), (_, "message"): return sentence(text)
+    // Also sentences: the timeline has them, without what users have named.
     default: return value(.text, text)
     }
   }

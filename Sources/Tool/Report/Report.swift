@@ -11,7 +11,7 @@ import Wire
 
 /// Lays out a report as plain text, with everything replaced that identifies people and devices.
 struct Report {
-  private let facts: ReportFacts
+  private var facts: ReportFacts
   private var redactor: Redactor
   private var lines: [String] = []
 
@@ -40,30 +40,11 @@ struct Report {
   private init(_ facts: ReportFacts, keepsText: Bool) {
     self.facts = facts
     redactor = Redactor(keepsText: keepsText)
-    learnNames()
+    self.facts.board.redact(with: &redactor)
   }
 
   private var status: StatusReport? {
     if case .status(let status) = facts.board.daemon { status } else { nil }
-  }
-
-  /// The names that sentences may contain.
-  private mutating func learnNames() {
-    for adapter in status?.adapters ?? [] { redactor.learn(.board, adapter.name) }
-    for link in status?.links ?? [] { redactor.learn(.phone, link.name) }
-    for phone in status?.phones ?? [] { redactor.learn(.phone, phone.name) }
-    for bridge in status?.bridges ?? [] {
-      redactor.learn(.host, bridge.host)
-      redactor.learn(.user, bridge.user)
-      redactor.learn(.board, bridge.topics.split(separator: "/").last.map { String($0) })
-    }
-    for event in facts.events where event["event"]?.string == "ready" {
-      redactor.learn(.board, event["name"]?.string)
-    }
-    redactor.learn(.host, facts.system.host)
-    redactor.learn(.host, facts.system.host.split(separator: ".").first.map { String($0) })
-    for path in facts.system.paths { redactor.learn(.path, path) }
-    for user in facts.system.users { redactor.learn(.user, user) }
   }
 
   // MARK: The whole
@@ -85,7 +66,8 @@ struct Report {
   private var head: [String] {
     let kinds: [(Redactor.Kind, String)] = [
       (.address, "addresses"), (.hex, "keys or other long numbers"), (.phone, "names of phones"),
-      (.board, "names of boards"), (.host, "host names"), (.user, "users"), (.path, "paths"),
+      (.board, "names of boards"), (.host, "hosts"), (.user, "users"), (.client, "client ids"),
+      (.topic, "topics"), (.path, "paths"),
       (.app, "apps and the like"), (.text, "texts"),
     ]
     let replaced = kinds.compactMap { kind, what in
@@ -131,16 +113,7 @@ struct Report {
   }
 
   private mutating func writeStatus() {
-    guard var status else { return }
-    for place in status.adapters.indices {
-      status.adapters[place].name = status.adapters[place].name.map { redactor.value(.board, $0) }
-    }
-    for place in status.links.indices {
-      status.links[place].name = status.links[place].name.map { redactor.value(.phone, $0) }
-    }
-    for place in status.phones.indices {
-      status.phones[place].name = status.phones[place].name.map { redactor.value(.phone, $0) }
-    }
+    guard let status else { return }
     var body = status.text(TextStyle(), now: facts.time).lines
     for phone in status.phones {
       guard let key = phone.key else { continue }
@@ -246,17 +219,5 @@ private struct AttributeNames {
       }
     }
     return names
-  }
-}
-
-extension BridgeReport {
-  /// The host of `mqtts://host:8883`; nil for a socket, whose path is replaced as paths are.
-  fileprivate var host: String? {
-    // Of `mqtts:`, nothing, and `host:8883`.
-    let parts = broker.split(separator: "/", omittingEmptySubsequences: false)
-    guard parts.count == 3, parts[1].isEmpty, let port = parts[2].lastIndex(of: ":") else {
-      return nil
-    }
-    return String(parts[2][..<port])
   }
 }

@@ -19,14 +19,10 @@ struct ReportFacts: Sendable {
   /// The latest events.
   var events: [JSONValue] = []
 
-  /// The system, and the names that must not show.
+  /// The system.
   struct SystemFacts: Hashable, Sendable {
     var name: String?
     var model: String?
-    var host = ""
-    var users: [String] = []
-    /// Directories that carry a user's name, and paths of the command line.
-    var paths: [String] = []
   }
 
   /// The maximum number of events shown.
@@ -38,7 +34,7 @@ extension ReportFacts {
   @LoopActor static func gather(_ options: ReportOptions) async -> ReportFacts {
     var facts = ReportFacts()
     facts.time = .now
-    facts.system = .gather(options)
+    facts.system = .gather()
     facts.board = await BoardFacts.gather(
       stateDirectory: options.stateDirectory, socket: options.socket)
     for adapter in facts.board.adapters {
@@ -54,21 +50,13 @@ extension ReportFacts {
 }
 
 extension ReportFacts.SystemFacts {
-  fileprivate static func gather(_ options: ReportOptions) -> ReportFacts.SystemFacts {
+  fileprivate static func gather() -> ReportFacts.SystemFacts {
     var facts = ReportFacts.SystemFacts()
     facts.name = BoardFacts.text("/etc/os-release")?.split(separator: "\n")
       .first { $0.hasPrefix("PRETTY_NAME=") }
       .map { $0.dropFirst(12).split(separator: "\"").joined() }
     facts.model = BoardFacts.text("/proc/device-tree/model").map {
       String($0.prefix { $0 != "\0" && $0 != "\n" })
-    }
-    facts.host = Host.name
-    facts.users = ["USER", "LOGNAME", "SUDO_USER"].compactMap(Host.variable)
-    let home = Host.variable("HOME")
-    if let user = home?.split(separator: "/").last { facts.users.append(String(user)) }
-    facts.paths = [home, options.stateDirectory, options.socket].compactMap { $0 }.filter {
-      $0 != "/root" && $0 != "/" && !DefaultPaths.sockets.contains($0)
-        && $0 != DefaultPaths.stateDirectory
     }
     return facts
   }
