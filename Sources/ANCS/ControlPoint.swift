@@ -3,45 +3,44 @@ import ATT
 import GATT
 import Wire
 
-/// The Control Point and its Data Source together: one command and its response at a time.
+/// The Control Point and its Data Source together: the transport of one command and its response at a time.
 ///
-///     send ──▶ command ──▶ Write Response ─┬─▶ completion
+///     send ──▶ command ──▶ Write Response ─┬─▶ onOutcome
 ///               Data Source: fragments ────┘
 ///
 /// Write Response and Data Source response arrive independently, so fragments are accepted from the moment the command
 /// is sent. A failed command affects only itself: the rest of its response is kept out of the next one.
 final class ControlPoint {
-  /// The outcome of a command; an action has no response.
+  /// The outcome of a command; an action, and a probe that was not refused, have no response.
   typealias Outcome = Result<DataSourceResponse?, FetchFailure>
 
-  /// The command in progress.
-  private struct Exchange {
-    enum Stage {
-      /// The phone has not accepted it yet.
-      case sent
-      /// The phone has not accepted it yet, but this outcome has already arrived.
-      case completed(Outcome)
-      /// The phone accepted it at this time; the response, or the rest of it, is pending.
-      case accepted(Instant)
-    }
-
-    var stage = Stage.sent
-    /// Whether only a response completes it: not so for an action, or for a probe, which the phone should refuse.
-    let expectsResponse: Bool
-    let completion: (Outcome) -> Void
+  /// The stage of the command in progress.
+  private enum Stage {
+    case idle
+    /// The phone has not accepted it yet.
+    case sent
+    /// The phone has not accepted it yet, but this outcome has already arrived.
+    case completed(Outcome)
+    /// The phone accepted it at this time; the response, or the rest of it, is pending.
+    case accepted(Instant)
   }
+
+  /// Called once with the outcome of each command, at the latest by `end`. No task waits for it, because this is nearly
+  /// all that a session does.
+  var onOutcome: (Outcome) -> Void = { _ in }
+  /// Called with bytes that were not part of a response, and the reason, for the log.
+  var onDropped: (ArraySlice<UInt8>, String) -> Void = { _, _ in }
 
   private let client: Client
   private let handle: Handle
   private let timing: ConsumerSettings.Timing
-  private var exchange: Exchange?
-  /// Assembles its response. (Not part of the stage, which each fragment would then copy.)
+  private var stage = Stage.idle
+  /// Assembles its response; nil if the phone sends none, or has sent all of it. (Not part of the stage, which each
+  /// fragment would then copy.)
   private var assembler: DataSourceAssembler?
   private var timer: TimerID?
   private var lastFragment = Instant.zero
   private var lateBytesPossible = false
-  /// Called with bytes that were not part of a response, and the reason, for the log.
-  var onDropped: (ArraySlice<UInt8>, String) -> Void = { _, _ in }
 
   init(_ client: Client, handle: Handle, timing: ConsumerSettings.Timing) {
     self.client = client
@@ -52,61 +51,56 @@ final class ControlPoint {
   private var now: Instant { client.bearer.scheduler.now }
 
   /// Whether a command is in progress.
-  var isBusy: Bool { exchange != nil }
+  var isBusy: Bool { if case .idle = stage { false } else { true } }
 
   // MARK: Commands
 
-  /// Sends a command, in as many requests as needed; `completion` is called once, at the latest by `end`. No task waits
-  /// for it, because this is nearly all that a session does.
-  func send(_ command: ControlPointCommand, _ completion: @escaping (Outcome) -> Void) {
+  /// Sends a command, in as many requests as needed.
+  func send(_ command: ControlPointCommand) {
     let value = command.encoded
-    begin(command, sentAs: value, completion)
+    assembler =
+      command.isProbe
+      ? nil : DataSourceAssembler(for: command, sent: value, lateBytesPossible: lateBytesPossible)
+    stage = .sent
     client.writeInFull(handle, value, onWritten)
   }
 
-  private func begin(
-    _ command: ControlPointCommand, sentAs value: [UInt8], _ completion: @escaping (Outcome) -> Void
-  ) {
-    assembler = DataSourceAssembler(
-      for: command, sent: value, lateBytesPossible: lateBytesPossible)
-    exchange = Exchange(
-      expectsResponse: assembler != nil && command != .probe, completion: completion)
-  }
-
   // One closure for all commands. They retain the Control Point until `end`.
-  private lazy var onWritten: Bearer.Completion = { [self] outcome in
-    if case .failure(let failure) = outcome { written(failure) } else { written(nil) }
-  }
+  private lazy var onWritten: Bearer.Completion = { [self] in written($0) }
   private lazy var onDeadline: () -> Void = { [self] in checkDeadline() }
 
   /// The phone has accepted the command, or refused it.
-  private func written(_ failure: ATTFailure?) {
-    if let failure {
-      if isCompleteEarly { lateBytesPossible = true }
+  private func written(_ result: Result<PDU, ATTFailure>) {
+    if case .failure(let failure) = result {
+      if hasBegunEarly { lateBytesPossible = true }
       return finish(.failure(FetchFailure(failure)))
     }
-    if exchange?.expectsResponse == false { return finish(.success(nil)) }
-    if case .completed(let outcome)? = exchange?.stage { return finish(outcome) }
-    let now = now
-    exchange?.stage = .accepted(now)
-    watch(until: now + min(timing.response, timing.wholeResponse))
+    switch stage {
+    case .sent where assembler == nil: finish(.success(nil))
+    case .sent:
+      let now = now
+      stage = .accepted(now)
+      watch(until: now + min(timing.response, timing.wholeResponse))
+    case .completed(let outcome): finish(outcome)
+    case .idle, .accepted: break
+    }
   }
 
   /// Whether the phone has begun to respond before it accepted the command.
-  private var isCompleteEarly: Bool {
-    switch exchange?.stage {
+  private var hasBegunEarly: Bool {
+    switch stage {
     case .sent: assembler?.hasBegun == true
     case .completed: true
-    case .accepted, nil: false
+    case .idle, .accepted: false
     }
   }
 
   private func finish(_ outcome: Outcome) {
-    guard let completion = exchange?.completion else { return }
+    guard isBusy else { return }
     if let timer { client.bearer.scheduler.cancel(timer) }
     timer = nil
-    (exchange, assembler) = (nil, nil)
-    completion(outcome)
+    (stage, assembler) = (.idle, nil)
+    onOutcome(outcome)
   }
 
   // MARK: Responses
@@ -134,8 +128,8 @@ final class ControlPoint {
   }
 
   private func completed(_ outcome: Outcome) {
-    if case .accepted? = exchange?.stage { return finish(outcome) }
-    exchange?.stage = .completed(outcome)
+    if case .accepted = stage { return finish(outcome) }
+    stage = .completed(outcome)
     assembler = nil
   }
 
@@ -145,7 +139,7 @@ final class ControlPoint {
   }
 
   private func checkDeadline() {
-    guard case .accepted(let accepted)? = exchange?.stage else { return }
+    guard case .accepted(let accepted) = stage else { return }
     let deadline = min(
       max(accepted, lastFragment) + timing.response, accepted + timing.wholeResponse)
     if now < deadline { return watch(until: deadline) }
@@ -159,7 +153,8 @@ final class ControlPoint {
   /// Cancels the command in progress. Must be called at the end, whatever happened to the link.
   func end() {
     finish(.failure(.ended))
-    (onWritten, onDeadline, onDropped) = ({ _ in }, {}, { _, _ in })
+    (onWritten, onDeadline) = ({ _ in }, {})
+    (onOutcome, onDropped) = ({ _ in }, { _, _ in })
   }
 }
 

@@ -35,6 +35,15 @@ public enum ControlPointCommand: Hashable, Sendable {
   /// A phone that knows the session responds with Invalid Parameter.
   public static let probe = ControlPointCommand.getNotificationAttributes(.probe, [])
 
+  /// Whether it requests nothing, so that no response is to be expected unless the phone refuses it.
+  var isProbe: Bool {
+    if case .getNotificationAttributes(_, let attributes) = self {
+      attributes.isEmpty
+    } else {
+      false
+    }
+  }
+
   /// The value to write. An app id ends at its first NUL.
   public var encoded: [UInt8] {
     var writer = ByteWriter()

@@ -7,15 +7,16 @@ import Wire
 /// The accessory's side of one ANCS session: follows the Notification Source, fetches attributes through
 /// the Control Point, and reports to the owner.
 ///
-///     Notification Source ─▶ received ─▶ FetchQueue ─▶ goOn ─▶ ControlPoint ─▶ Data Source
-///                               │            ▲           │
-///                      onIncoming        get, act        └─▶ onAuthorization, onStale
+///     Notification Source ─▶ received ─▶ ledger, FetchQueue ─▶ advance ─▶ ControlPoint ─▶ Data Source
+///                               │                ▲    ▲           │             │
+///                          onIncoming       get, act  └───────────┼─ finished ◀─┘
+///                                                                 └─▶ onAuthorization, onStale
 ///
 /// It records the phone's notifications in their ledger (`notifications`), which outlives it and decides what to
 /// publish.
 ///
-/// Each response triggers the next command (`goOn`); the task of `run` sleeps meanwhile. It wakes up for steps that
-/// need several requests, and for the deadlines of the session (`SessionWatch`).
+/// Each outcome triggers the next command (`advance`); the task of `run` sleeps meanwhile. It wakes up to subscribe
+/// again, and for the deadlines of the session (`SessionWatch`).
 ///
 /// Set the closures, call `subscribe`, then `run`. It throws when the link has ended, and returns when
 /// the session is dead, or when `end` was called because the phone removed the service. Nothing of a
@@ -41,46 +42,33 @@ public final class NotificationConsumer {
   public let notifications: PhoneNotifications
   /// The number of notifications still to be fetched.
   public private(set) var backlog = 0
+  /// The current default selection of attributes.
+  public var selection: AttributeSelection {
+    get { queue.selection }
+    set { if controlPoint != nil { queue.selection = newValue } }
+  }
 
   private let client: Client
   private let service: LocatedService
-  /// The current default selection of attributes.
-  public var selection: AttributeSelection {
-    get { settings.selection }
-    set {
-      settings.selection = newValue
-      if controlPoint != nil { queue.selection = newValue }
-    }
-  }
-
-  private var settings: ConsumerSettings
+  private let timing: ConsumerSettings.Timing
   private let controlPoint: ControlPoint?
   private var queue: FetchQueue
   private var watch: SessionWatch
+  /// Wakes the task of `run`.
   private let alarm: Alarm
-  /// The queued users' requests, and the one in progress, by their numbers.
-  private var requests: [Int: Request] = [:]
-  private var lastRequest = 0
-  private var activity = Activity.notBegun
-  private var isEnded = false
+  private var phase = Phase.notBegun
   private var suspicion: String? { didSet { if suspicion != oldValue { onSuspicion(suspicion) } } }
+  /// The check of the session in progress: when the phone was probed, and the timer after which it is suspected.
+  private var check: (start: Instant, timer: TimerID)?
 
-  /// The activity of the task of `run`.
-  private enum Activity {
+  /// The phase of the session.
+  private enum Phase {
     case notBegun
-    /// It is working, and continues with the queue afterwards.
-    case busy
-    /// It sleeps until woken, or until this time.
-    case asleep(until: Instant?)
-  }
-
-  /// The step whose command was sent.
-  private var underWay: FetchQueue.Step?
-
-  /// A command on behalf of a user, who waits for the response.
-  private struct Request {
-    let command: ControlPointCommand
-    let waiter: CheckedContinuation<ControlPoint.Outcome, Never>
+    /// Commands are sent.
+    case serving
+    /// The subscriptions are to be written again, or are being written; no commands are sent.
+    case subscribingAgain(endingFirst: Bool)
+    case ended
   }
 
   /// A consumer for a located service; nil if the service cannot be subscribed to. (Some phones that are
@@ -94,21 +82,23 @@ public final class NotificationConsumer {
     guard service[.notificationSource]?.cccd != nil else { return nil }
     self.client = client
     self.service = service
-    self.settings = settings
+    timing = settings.timing
     self.notifications =
       notifications ?? PhoneNotifications(keeping: .zero, client.bearer.scheduler)
     alarm = Alarm(client.bearer)
-    queue = FetchQueue(settings.selection)
-    watch = SessionWatch(settings.timing)
+    watch = SessionWatch(timing)
     if let point = service[.controlPoint], service[.dataSource]?.cccd != nil {
-      controlPoint = ControlPoint(client, handle: point.value, timing: settings.timing)
+      controlPoint = ControlPoint(client, handle: point.value, timing: timing)
+      queue = FetchQueue(settings.selection)
     } else {
       controlPoint = nil
-      queue.selection = .none
+      queue = FetchQueue(.none)
     }
   }
 
   private var now: Instant { client.bearer.scheduler.now }
+
+  private var isEnded: Bool { if case .ended = phase { true } else { false } }
 
   // MARK: Subscribing
 
@@ -133,8 +123,7 @@ public final class NotificationConsumer {
       throw error
     }
     // Like the handlers of the sources, this closure retains the consumer until `end`.
-    notifications.onFetch = { [self] in fetch($0, isWanted: $1) }
-    notifications.onRulesChanged = { [self] in queue.rulesChanged() }
+    notifications.onWaiting = { [self] in advance() }
     notifications.sessionBegan()
     watch.sessionBegan(at: now)
   }
@@ -149,6 +138,7 @@ public final class NotificationConsumer {
       client.setArrivalHandler(for: source.value) { [self] in received($0.value) }
     }
     controlPoint?.onDropped = { [self] in onDropped(Array($0), $1) }
+    controlPoint?.onOutcome = { [self] in finished($0) }
   }
 
   /// Writes the subscriptions again, which is harmless if they still exist. A refusal is retried the next time.
@@ -176,39 +166,29 @@ public final class NotificationConsumer {
     }
     guard watch.received(event, at: now) else { return }
     apply(event)
-    updateBacklog()
-    goOn()
+    advance()
   }
 
   private func apply(_ event: NotificationEvent) {
-    let (uid, now) = (event.uid, now)
+    let now = now
     if event.change == .removed {
-      queue.remove(uid, at: now)
-      notifications.update { $0.removed(event) }
+      queue.removed(event, &notifications.ledger, at: now)
     } else {
-      let wasFetched = notifications.update { $0.announced(event, at: now) }
-      let isPreExisting = event.flags.contains(.preExisting)
-      queue.add(uid, isPreExisting: isPreExisting, wasFetched: wasFetched, at: now)
+      queue.announced(event, &notifications.ledger, at: now)
     }
-  }
-
-  /// A notification has to be fetched again, or no longer has to be fetched.
-  private func fetch(_ uid: NotificationUID, isWanted: Bool) {
-    guard isWanted else { return queue.remove(uid, at: now) }
-    queue.addAgain(uid, at: now)
-    updateBacklog()
-    goOn()
+    notifications.publish()
   }
 
   private func updateBacklog() {
-    guard backlog != queue.count else { return }
-    backlog = queue.count
-    onBacklog(backlog)
+    let count = notifications.ledger.lanes.count + (queue.isFetching ? 1 : 0)
+    guard backlog != count else { return }
+    backlog = count
+    onBacklog(count)
   }
 
   /// Forgets the phone's notifications, because it is about to announce them again.
   private func forget() {
-    queue.forgetNotifications()
+    queue.startOver()
     notifications.sessionBegan()
     controlPoint?.expectLateBytes()
   }
@@ -219,145 +199,74 @@ public final class NotificationConsumer {
   ///
   /// - Throws: why the link has ended. Returns if `end` was called, and at once if it is already running.
   public func run() async throws(ATTFailure) {
-    guard case .notBegun = activity else { return }
-    activity = .busy
+    guard case .notBegun = phase else { return }
+    phase = .serving
     defer { end() }
     while !isEnded {
-      updateBacklog()
-      if controlPoint?.isBusy != true {
-        try await watchSession()
-        advance()
-        if isEnded { continue }
+      if case .subscribingAgain(let endingFirst) = phase {
+        try await subscribeAgain(endingFirst: endingFirst)
+        if !isEnded { phase = .serving }
       }
-      // Due tasks wait for the response to the command in progress.
-      let isBusy = controlPoint?.isBusy == true
-      let deadline = nextDeadline.flatMap { isBusy && $0 <= now ? nil : $0 }
-      activity = .asleep(until: deadline)
-      try await alarm.wait(until: deadline)
-      activity = .busy
+      advance()
+      if case .serving = phase { try await alarm.wait(until: deadline) }
     }
   }
 
-  /// Continues with the queue if nothing is in progress, and wakes the task of `run` if it has work.
-  private func goOn() {
-    guard case .asleep(let end) = activity, controlPoint?.isBusy != true else { return }
-    advance()
-    guard controlPoint?.isBusy != true else { return }
-    let isEarlier = nextDeadline.map { next in end.map { next < $0 } ?? true } ?? false
-    if isEarlier { alarm.ring() }
-  }
-
-  /// When the task of `run` next has work.
-  private var nextDeadline: Instant? {
-    guard let due = queue.nextDeadline else { return watch.nextDeadline }
+  /// When there is work although the phone has sent nothing. Due work waits for the outcome of the command in progress.
+  private var deadline: Instant? {
+    if controlPoint?.isBusy == true { return nil }
+    guard !queue.isHeld, let due = notifications.ledger.lanes.deadline else {
+      return watch.nextDeadline
+    }
     return watch.nextDeadline.map { min($0, due) } ?? due
   }
 
-  /// Performs steps of the queue until one waits for the phone. The session's due tasks come first.
+  /// Sends the next command, unless one is in progress. The session's due tasks come first.
   private func advance() {
-    while !isEnded, client.bearer.end == nil,
-      watch.nextDeadline.map({ now < $0 }) ?? true
-    {
-      updateBacklog()
-      let step = queue.next(at: now, judge: notifications.judge) {
-        notifications.ledger.event(of: $0)
+    while case .serving = phase, controlPoint?.isBusy != true, client.bearer.end == nil {
+      if let due = watch.nextDeadline, due <= now {
+        performDueTasks()
+        guard case .serving = phase else { break }
       }
-      guard let step else { return }
-      guard let command = command(of: step) else {
-        if case .nothing(let fetch) = step { notifications.settle(fetch) }
-        continue
-      }
+      let command = queue.next(&notifications.ledger, at: now)
+      notifications.publish()
+      guard let command else { break }
+      if queue.isProbing, command.isProbe, watch.isGranted { beginCheck() }
       guard let controlPoint else {
-        finish(step, .failure(.unsupported))
+        process(.failure(.unsupported))
         continue
       }
-      underWay = step
-      return controlPoint.send(command, onOutcome)
+      controlPoint.send(command)
     }
-  }
-
-  /// One closure for all commands. Like the handlers of the sources, it retains the consumer until `end`.
-  private lazy var onOutcome: (ControlPoint.Outcome) -> Void = { [self] in finished($0) }
-
-  private func command(of step: FetchQueue.Step) -> ControlPointCommand? {
-    switch step {
-    case .nothing: nil
-    case .ask(let command): command
-    case .request(let number): requests[number]?.command
-    }
+    if isEnded { return }
+    updateBacklog()
+    if case .serving = phase, let deadline { alarm.limit(to: deadline) }
   }
 
   private func finished(_ outcome: ControlPoint.Outcome) {
-    guard let step = underWay.take(), let command = command(of: step) else { return }
-    learn(from: outcome, on: command)
-    finish(step, outcome)
-    goOn()
+    process(outcome)
+    advance()
   }
 
-  /// Handles the outcome of a step.
-  private func finish(_ step: FetchQueue.Step, _ outcome: ControlPoint.Outcome) {
-    if case .request(let number) = step {
-      queue.finishedRequest()
-      return resume(number, outcome)
-    }
-    guard !isEnded, client.bearer.end == nil else { return }
-    if case .failure(.refused(.writeNotPermitted)) = outcome { return queue.refused() }
-    if let fetch = fetched(by: step, outcome) { notifications.settle(fetch) }
+  /// Updates the session and the notifications from the outcome of the command in progress.
+  private func process(_ outcome: ControlPoint.Outcome) {
+    let verdict = isEnded ? nil : queue.verdict(on: outcome)
+    if let verdict { judge(verdict, outcome) }
+    queue.finished(outcome, &notifications.ledger, at: now)
+    if let check = check.take() { end(check, verdict) }
+    notifications.publish()
   }
 
-  /// The notification that is complete after a step.
-  private func fetched(
-    by step: FetchQueue.Step, _ outcome: ControlPoint.Outcome
-  ) -> Fetch? {
-    let judge = notifications.judge
-    switch step {
-    case .ask(.getNotificationAttributes(_, let wanted)):
-      switch outcome {
-      case .failure(let failure): return queue.failed(failure, at: now, judge: judge)
-      case .success(let response):
-        let attributes = response.map { NotificationAttributes($0, requested: wanted) }
-        return queue.finished(attributes: attributes ?? .init(), at: now, judge: judge)
-      }
-    case .ask(.getAppAttributes):
-      return queue.finished(
-        appName: outcome.displayName, outcome.nameFailure, at: now, judge: judge)
-    case .ask(.performNotificationAction), .nothing, .request: return nil
-    }
-  }
-
-  /// Sends a probe, and updates the session's state from the response.
-  private func sendProbe(
-    _ command: ControlPointCommand
-  ) async throws(ATTFailure) -> ControlPoint.Outcome {
-    guard let controlPoint else { return .failure(.unsupported) }
-    let outcome = await withCheckedContinuation { waiter in
-      controlPoint.send(command) { waiter.resume(returning: $0) }
-    }
-    if let end = client.bearer.end { throw end }
-    learn(from: outcome, on: command, asProbe: true)
-    return outcome
-  }
-
-  /// Updates the session's state from the outcome of a command.
-  private func learn(
-    from outcome: ControlPoint.Outcome, on command: ControlPointCommand,
-    asProbe isProbe: Bool = false
-  ) {
-    guard !isEnded, let verdict = outcome.verdict(on: command, asProbe: isProbe) else { return }
-    switch verdict {
-    case .granted:
-      queue.release()
-      if suspicion != nil { suspicion = nil }
-    case .refused: queue.hold()
-    case .gone, .unclear: break
-    }
-    switch watch.judge(verdict, ofProbe: isProbe, at: now) {
+  private func judge(_ verdict: SessionWatch.Verdict, _ outcome: ControlPoint.Outcome) {
+    if verdict == .granted, suspicion != nil { suspicion = nil }
+    switch watch.judge(verdict, ofProbe: queue.isProbing, at: now) {
     case .authorization(let authorization): onAuthorization(authorization)
     case .dead:
-      onDead(
-        verdict == .gone
-          ? "the phone's Control Point is gone (\(outcome.failure.map { "\($0)" } ?? ""))"
-          : "the phone does not respond on the Control Point")
+      if verdict == .gone, case .failure(let failure) = outcome {
+        onDead("the phone's Control Point is gone (\(failure))")
+      } else {
+        onDead(Self.unresponsive)
+      }
       end()
     case nil: break
     }
@@ -366,15 +275,15 @@ public final class NotificationConsumer {
   /// Ends the session: removes the handlers, and fails pending requests. Harmless if it has already ended.
   public func end() {
     guard !isEnded else { return }
-    isEnded = true
-    (notifications.onFetch, notifications.onRulesChanged) = ({ _, _ in }, {})
+    phase = .ended
+    notifications.onWaiting = {}
     notifications.sessionEnded()
     for source in [service[.dataSource], service[.notificationSource]] {
       if let source { client.removeHandler(for: source.value) }
     }
-    for number in queue.end() { resume(number, .failure(.ended)) }
+    queue.end()
     controlPoint?.end()
-    onOutcome = { _ in }
+    if let check = check.take() { client.bearer.scheduler.cancel(check.timer) }
     alarm.ring()
   }
 }
@@ -449,28 +358,17 @@ extension NotificationConsumer {
   private func request(
     _ command: ControlPointCommand, _ cancellation: Cancellation?
   ) async throws(FetchFailure) -> DataSourceResponse? {
-    let response: ControlPoint.Outcome
-    lastRequest += 1
-    let number = lastRequest
-    var onCancel: Int?
-    response = await withCheckedContinuation { waiter in
-      if isEnded { return waiter.resume(returning: .failure(.ended)) }
+    var action: Int?
+    let outcome = await withCheckedContinuation { waiter in
+      if isEnded { return waiter.resume(returning: ControlPoint.Outcome.failure(.ended)) }
       if cancellation?.isCancelled == true { return waiter.resume(returning: .failure(.cancelled)) }
-      requests[number] = Request(command: command, waiter: waiter)
-      queue.add(number)
-      onCancel = cancellation?.onCancel { [self] in giveUp(number) }
-      goOn()
+      let request = FetchQueue.Request(command) { waiter.resume(returning: $0) }
+      queue.add(request)
+      action = cancellation?.onCancel { [self] in queue.cancel(request) }
+      advance()
     }
-    if let onCancel { cancellation?.forget(onCancel) }
-    return try response.get()
-  }
-
-  private func giveUp(_ number: Int) {
-    if queue.remove(number) { resume(number, .failure(.cancelled)) }
-  }
-
-  private func resume(_ number: Int, _ outcome: ControlPoint.Outcome) {
-    requests.removeValue(forKey: number)?.waiter.resume(returning: outcome)
+    if let action { cancellation?.forget(action) }
+    return try outcome.get()
   }
 }
 
@@ -478,12 +376,12 @@ extension NotificationConsumer {
 
 extension NotificationConsumer {
   /// Performs the due tasks that check whether the session is still alive.
-  private func watchSession() async throws(ATTFailure) {
-    for task in watch.due(at: now) where !isEnded {
+  private func performDueTasks() {
+    for task in watch.due(at: now) {
       switch task {
       case .endCall(let uid): endCall(uid)
-      case .probe: try await probe()
-      case .subscribeAgain: try await subscribeAgain(endingFirst: false)
+      case .probe: queue.probe = probe
+      case .subscribeAgain: subscribeLater(endingFirst: false)
       }
     }
   }
@@ -496,126 +394,51 @@ extension NotificationConsumer {
     apply(event)
   }
 
-  /// Sends the phone a request that it must respond to.
+  private func subscribeLater(endingFirst: Bool) {
+    phase = .subscribingAgain(endingFirst: endingFirst)
+    alarm.ring()
+  }
+
+  /// A request that the phone must respond to.
   ///
-  /// While it is unknown whether the phone allows access, this requests the name of an app that every iPhone has.
-  /// After that, it requests a notification that cannot exist: a phone that knows the session refuses this within
-  /// seconds; otherwise the consumer ends the session and subscribes again.
-  private func probe() async throws(ATTFailure) {
-    guard controlPoint != nil else { return }
-    guard watch.isGranted else { return try await probeAuthorization() }
-    let asked = now
-    var found = "the phone does not respond on the Control Point"
-    let timer = client.bearer.scheduler.schedule(after: settings.timing.probeResponse) {
-      [self] in suspect(found)
+  /// While it is unknown whether the phone allows access, this requests the name of an app that every iPhone has, if
+  /// the MTU has room for that. After that, it requests a notification that cannot exist: a phone that knows the
+  /// session refuses this within seconds; otherwise the consumer ends the session and subscribes again.
+  private var probe: ControlPointCommand {
+    let name = ControlPointCommand.getAppAttributes(
+      appIdentifier: "com.apple.MobileSMS", [.displayName])
+    let hasRoom = name.encoded.count <= client.bearer.mtu - 3
+    return watch.isGranted || !hasRoom ? .probe : name
+  }
+
+  private static let unresponsive = "the phone does not respond on the Control Point"
+
+  /// The phone is probed for whether it knows the session.
+  private func beginCheck() {
+    let timer = client.bearer.scheduler.schedule(after: timing.probeResponse) { [self] in
+      suspect(Self.unresponsive)
     }
-    defer { client.bearer.scheduler.cancel(timer) }
-    let result = try await sendProbe(.probe)
-    guard !isEnded else { return }
-    if now - asked < settings.timing.probeResponse {
-      if result.verdict(on: .probe, asProbe: true) != .unclear { return }
-      found = "the phone returns a notification on the Control Point that can't exist"
-      suspect(found)
+    check = (now, timer)
+  }
+
+  private func end(
+    _ check: (start: Instant, timer: TimerID), _ verdict: SessionWatch.Verdict?
+  ) {
+    client.bearer.scheduler.cancel(check.timer)
+    if isEnded { return }
+    var reason = Self.unresponsive
+    if now - check.start < timing.probeResponse {
+      guard verdict == .unclear else { return }
+      reason = "the phone returns a notification on the Control Point that can't exist"
+      suspect(reason)
     }
-    suspicion = found
+    suspicion = reason
     forget()
-    try await subscribeAgain(endingFirst: true)
+    subscribeLater(endingFirst: true)
   }
-
-  /// Requests the name of Messages or, if the MTU is too small for that, a notification that cannot exist.
-  private func probeAuthorization() async throws(ATTFailure) {
-    let command = ControlPointCommand.getAppAttributes(
-      appIdentifier: Self.probedApp, [.displayName])
-    guard command.encoded.count <= client.bearer.mtu - 3 else {
-      _ = try await sendProbe(.probe)
-      return
-    }
-    let result = try await sendProbe(command)
-    if let name = result.displayName { queue.learn(name, of: Self.probedApp, at: now) }
-  }
-
-  private static let probedApp = "com.apple.MobileSMS"
 
   private func suspect(_ reason: String) {
     suspicion = reason
     onStale(reason)
-  }
-}
-
-extension Result {
-  fileprivate var failure: Failure? {
-    if case .failure(let failure) = self { failure } else { nil }
-  }
-}
-
-extension Result<DataSourceResponse?, FetchFailure> {
-  /// What the response to a command shows about the session; nil if nothing. An accepted action is no proof of access,
-  /// and a phone refuses a probe only for its parameter.
-  fileprivate func verdict(
-    on command: ControlPointCommand, asProbe isProbe: Bool
-  ) -> SessionWatch.Verdict? {
-    switch self {
-    case .success(_?): return .granted
-    case .success(nil): return command == .probe ? .unclear : nil
-    case .failure(.ended), .failure(.unsupported), .failure(.cancelled): return nil
-    case .failure(let failure):
-      switch failure.code {
-      case .writeNotPermitted?: return .refused
-      case .invalidHandle?, .databaseOutOfSync?: return .gone
-      case let code? where ControlPointError(rawValue: code.rawValue).name != nil:
-        let isExpected = code.rawValue == ControlPointError.invalidParameter.rawValue
-        return command == .probe && !isExpected ? .unclear : .granted
-      default: return isProbe || failure == .timedOut ? .unclear : nil
-      }
-    }
-  }
-
-  /// Why a response about an app has no name; nil also if the phone does not have the app.
-  fileprivate var nameFailure: FetchFailure? {
-    guard let failure, failure.code?.rawValue != ControlPointError.invalidParameter.rawValue else {
-      return nil
-    }
-    return failure
-  }
-
-  /// The app's name in a response about an app.
-  fileprivate var displayName: String? {
-    guard case .success(let response?) = self else { return nil }
-    let attribute = response.attributes.first { $0.id == AppAttributeID.displayName.rawValue }
-    return attribute.map { String(cutUTF8: $0.value.prefix(NotificationLimits.appName)) }
-  }
-}
-
-// MARK: - Settings
-
-/// The settings of a notification consumer: what it fetches, and its timing.
-public struct ConsumerSettings: Hashable, Sendable {
-  /// The default selection of attributes, and the maximum length of each text.
-  public var selection: AttributeSelection
-  public var timing = Timing()
-
-  public init(_ selection: AttributeSelection = .all) { self.selection = selection }
-
-  /// The consumer's timeouts and intervals. The defaults are those of proven firmware (PebbleOS).
-  public struct Timing: Hashable, Sendable {
-    /// For the next part of a response.
-    public var response: Duration = .seconds(10)
-    /// For a complete response, however slowly it arrives.
-    public var wholeResponse: Duration = .seconds(120)
-    /// Before the first probe, which only determines whether the phone allows access.
-    public var firstProbe: Duration = .seconds(1)
-    /// Between two probes, which check whether the phone still knows the session.
-    public var probe: Duration = .seconds(15 * 60)
-    /// For the response to a probe.
-    public var probeResponse: Duration = .seconds(5)
-    /// Of silence on the Notification Source, before the subscriptions are written again.
-    public var silence: Duration = .seconds(6 * 3600)
-    /// Before retrying with a phone that refused access; doubled each time, up to `longestRetry`.
-    public var retry: Duration = .seconds(5)
-    public var longestRetry: Duration = .seconds(60)
-    /// The longest time that a call rings, in case its removal is lost.
-    public var call: Duration = .seconds(120)
-
-    public init() {}
   }
 }

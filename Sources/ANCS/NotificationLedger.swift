@@ -1,91 +1,107 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// What clients know about a phone's notifications, across all its sessions. Everything published, listed, replayed or
-/// counted comes from here.
+/// What is known of a phone's notifications, across all its sessions: what clients know, and what is still to be
+/// fetched. Everything published, listed, replayed or counted comes from here.
 ///
-///     announced ──▶ untold ──settled──▶ told ───────▶ removed by the phone: `removed`
-///                      │               ▲    │
-///                   settled       `added`  `removed`
-///                      │               │    ▼         what follows from the rules when it is settled
-///                      └─────────────▶ hidden ─────▶ removed by the phone: nothing
+///     announced ──▶ pending ──settled──▶ published ──▶ removed by the phone: `removed`
+///                      │                  ▲    │
+///                   settled          `added`  `removed`
+///                      │                  │    ▼      what follows from the rules when it is settled
+///                      └────────────────▶ hidden ───▶ removed by the phone: nothing
 ///
-/// A notification is settled once its wanted attributes were fetched, or can't be; and again with each change.
+/// A notification waits to be fetched (`FetchLanes`) when it is announced, and again with each change. It is settled once
+/// its wanted attributes were fetched, or can't be.
 ///
-/// When a session ends, told and hidden notifications are kept across a short break, as `stale`. A UID is valid only
-/// within one session (ANCS specification, Notification Source), so notifications in the next one are recognised by
-/// their contents, or by UID if the contents are ambiguous. Those that the phone does not announce again in time are
+/// When a session ends, published and hidden notifications are kept across a short break, as `stale`. A UID is valid
+/// only within one session (ANCS specification, Notification Source), so notifications in the next one are recognised
+/// by their contents, or by UID if the contents are ambiguous. Those that the phone does not announce again in time are
 /// `removed`.
 ///
 /// So no client sees a change or removal of a notification that was never added, and every added notification is
 /// eventually removed. The number and size of notifications are limited (`NotificationLimits`). Beyond the limits the
 /// oldest are forgotten.
-public struct NotificationLedger: Sendable {
+public struct NotificationLedger {
   /// The actions that follow, in order.
-  public enum Output: Hashable, Sendable {
+  enum Output: Hashable {
     /// Publish this to clients.
-    case tell(NotificationReport)
+    case publish(NotificationReport)
     /// The rule at this index acts on this notification.
     case act(Int, NotificationReport)
-    /// Fetch the notification again, because it is no longer hidden.
-    case fetch(NotificationUID)
-    /// The notification was forgotten: don't fetch it.
-    case drop(NotificationUID)
   }
 
-  private enum State: Sendable {
-    /// Clients know nothing about it, because it was not fetched yet.
-    case untold
-    /// Clients know this about it.
-    case told(NotificationReport)
-    /// Clients know nothing about it, because a rule hides it. This was fetched.
+  /// What clients know about a notification.
+  enum State {
+    /// Nothing, because it was not fetched yet.
+    case pending
+    /// This.
+    case published(NotificationReport)
+    /// Nothing, because a rule hides it. This was fetched.
     case hidden(NotificationReport)
   }
 
-  private struct Entry: Sendable {
+  struct Entry {
     /// Counts up with each notification. It keeps its number across a break.
     var number: UInt64
     /// The phone's last event for it.
     var event: NotificationEvent
-    var state = State.untold
+    /// How it waits to be fetched.
+    var wait: FetchLanes.Wait?
+    var state = State.pending
     /// Whether the rules have acted on it, which they do once.
     var isActedOn = false
-    /// Whether something was fetched for one client that the others were not told.
+    /// Whether something was fetched for one client that was not published to the others.
     var isAhead = false
     /// Its memory size, as last counted.
-    var size = NotificationReport.ownSize
+    var size = NotificationReport.overhead
 
-    var isUntold: Bool { if case .untold = state { true } else { false } }
+    var isPending: Bool { if case .pending = state { true } else { false } }
 
-    var told: NotificationReport? { if case .told(let report) = state { report } else { nil } }
+    var published: NotificationReport? {
+      if case .published(let report) = state { report } else { nil }
+    }
 
     /// Its fetched data.
     var known: NotificationReport? {
       switch state {
-      case .untold: nil
-      case .told(let report), .hidden(let report): report
+      case .pending: nil
+      case .published(let report), .hidden(let report): report
       }
     }
 
     /// The same while its phone is away, or has not confirmed yet that it still has it.
     var stale: Entry {
-      guard case .told(var report) = state else { return self }
+      guard case .published(var report) = state else { return self }
       var entry = self
       report.isStale = true
-      entry.state = .told(report)
+      entry.state = .published(report)
       return entry
+    }
+
+    /// The phone has announced it: it waits.
+    ///
+    /// - Parameter fetching: its lane if it is being fetched now.
+    mutating func announced(
+      _ event: NotificationEvent, fetching: FetchLanes.Lane?, _ lanes: inout FetchLanes,
+      at now: Instant
+    ) {
+      self.event = event
+      let usual: FetchLanes.Lane =
+        !isPending ? .again : event.flags.contains(.preExisting) ? .preExisting : .new
+      let lane = lanes.lane(of: event.uid, usually: usual, fetching: fetching, at: now)
+      lanes.add(event.uid, to: &wait, in: lane, onlyIfChanged: fetching != nil, at: now)
     }
   }
 
   /// A place in the order of arrival. It stays with an invalid number when its notification is removed, so a flood of
   /// removals is cheap.
-  private struct Place: Sendable {
+  struct Place {
     let number: UInt64
     var uid: NotificationUID
   }
 
   /// The phase of the phone's session.
-  private enum Phase: Sendable {
+  private enum Phase {
     /// There is no session. Kept notifications expire at `until`.
     case away(until: Instant)
     /// The phone is announcing its notifications, or has done so; `last` is the time of its last event.
@@ -101,11 +117,15 @@ public struct NotificationLedger: Sendable {
   private var earlier: SeenContents
   /// The notifications of this session.
   private var live: [NotificationUID: Entry] = [:]
+  /// Those that wait to be fetched.
+  var lanes = FetchLanes()
+  /// The owner's rules.
+  private(set) var rules = NotificationRules()
   /// Those of earlier sessions that the phone has not announced again.
-  private var kept = Kept()
+  private var kept = KeptNotifications()
   private var order = FIFO<Place>()
   private var lastNumber: UInt64 = 0
-  private var untold = 0
+  private var pending = 0
   private var phase = Phase.away(until: .zero)
   private var outputs = FIFO<Output>()
   /// Their approximate memory size in bytes.
@@ -114,7 +134,7 @@ public struct NotificationLedger: Sendable {
   public private(set) var isIncomplete = false
 
   /// - Parameter seen: what an earlier run of the daemon published.
-  public init(seen: SeenContents = .init()) {
+  init(seen: SeenContents = .init()) {
     self.seen = seen
     earlier = seen
   }
@@ -126,25 +146,22 @@ public struct NotificationLedger: Sendable {
 
   /// The published notifications that arrived after the one with this number, in the order of arrival, each with its
   /// number; numbers begin with 1. Removed notifications leave gaps.
-  public func told(
+  public func published(
     after number: UInt64 = 0
   ) -> some Sequence<(number: UInt64, report: NotificationReport)> {
     order[place(after: number)...].lazy.compactMap { place in
-      entry(at: place)?.told.map { (place.number, $0) }
+      entry(at: place)?.published.map { (place.number, $0) }
     }
   }
 
   /// The number of published notifications in this session.
-  public var toldCount: Int { live.values.count { $0.told != nil } }
+  public var publishedCount: Int { live.values.count { $0.published != nil } }
 
   /// The total number.
   public var count: Int { live.count + kept.count }
 
   /// The phone's last event for a notification of this session.
-  // This and the deadline are read for every notification, and a call would copy the whole ledger.
-  @inline(__always) public func event(of uid: NotificationUID) -> NotificationEvent? {
-    live.index(forKey: uid).map { live.values[$0].event }
-  }
+  func event(of uid: NotificationUID) -> NotificationEvent? { live[uid]?.event }
 
   /// The fetched data of a notification of this session, whether published or not.
   public subscript(uid: NotificationUID) -> NotificationReport? { live[uid]?.known }
@@ -165,11 +182,12 @@ public struct NotificationLedger: Sendable {
   }
 
   /// When kept notifications expire, so that `pass` has to be called.
+  // Read for every notification; a call would copy the whole ledger.
   @inline(__always) public var deadline: Instant? {
     guard kept.count > 0 else { return nil }
     switch phase {
     case .away(let end): return end
-    case .present(let end, let last): return untold > 0 ? end : min(end, last + Self.quiet)
+    case .present(let end, let last): return pending > 0 ? end : min(end, last + Self.quiet)
     }
   }
 
@@ -177,26 +195,29 @@ public struct NotificationLedger: Sendable {
 
   /// The phone has announced a notification: added, or modified.
   ///
-  /// - Returns: whether it was fetched before.
-  mutating func announced(_ event: NotificationEvent, at now: Instant) -> Bool {
+  /// - Parameter fetching: its lane if it is being fetched now.
+  mutating func announced(
+    _ event: NotificationEvent, fetching: FetchLanes.Lane? = nil, at now: Instant
+  ) {
     if event.flags.contains(.preExisting) { spoke(at: now) }
     let number = lastNumber + 1
     let count = live.count
-    live[event.uid, default: Entry(number: number, event: event)].event = event
-    guard live.count > count else { return live[event.uid]?.isUntold == false }
+    live[event.uid, default: Entry(number: number, event: event)]
+      .announced(event, fetching: fetching, &lanes, at: now)
+    guard live.count > count else { return }
     lastNumber = number
-    untold += 1
+    pending += 1
     order.append(Place(number: number, uid: event.uid))
-    size += NotificationReport.ownSize
+    size += NotificationReport.overhead
     makeSpace()
-    return false
   }
 
   /// The phone has removed a notification.
   mutating func removed(_ event: NotificationEvent) {
     guard let entry = live.removeValue(forKey: event.uid) else { return }
     forget(entry)
-    if let told = entry.told { outputs.append(.tell(told.removal(event))) }
+    if let published = entry.published { outputs.append(.publish(published.removal(event))) }
+    lanes.sweep(live)
     tidy()
   }
 
@@ -207,6 +228,35 @@ public struct NotificationLedger: Sendable {
     order.removeAll { ledger.entry(at: $0) == nil }
   }
 
+  // MARK: Fetching
+
+  /// The next notification to fetch, which then no longer waits.
+  mutating func nextFetch(at now: Instant) -> Fetch? { lanes.next(from: &live, at: now) }
+
+  /// Whether a notification waits.
+  func isWaiting(_ uid: NotificationUID) -> Bool { live[uid]?.wait != nil }
+
+  /// A notification whose fetch failed waits again.
+  ///
+  /// - Parameter before: how it waited for that fetch.
+  mutating func retry(
+    _ uid: NotificationUID, after before: FetchLanes.Wait, isUnanswered: Bool, at now: Instant
+  ) {
+    guard let index = live.index(forKey: uid) else { return }
+    // If it is published now, without what the phone did not send, the same is not published again.
+    let onlyIfChanged =
+      isUnanswered || live.values[index].wait?.onlyIfChanged ?? before.onlyIfChanged
+    lanes.add(
+      uid, to: &live.values[index].wait, in: isUnanswered ? .unanswered : .again, hasFailed: true,
+      onlyIfChanged: onlyIfChanged, at: now)
+  }
+
+  /// A notification whose fetch was interrupted waits before all others.
+  mutating func putBack(_ uid: NotificationUID, _ before: FetchLanes.Wait) {
+    guard let index = live.index(forKey: uid) else { return }
+    lanes.putBack(uid, before, to: &live.values[index].wait)
+  }
+
   /// The wanted attributes of a notification were fetched, or could not be.
   mutating func settle(_ fetch: consuming Fetch, at now: Instant) {
     guard let index = live.index(forKey: fetch.uid) else { return }
@@ -215,19 +265,19 @@ public struct NotificationLedger: Sendable {
     // (Written only if different, because a write might copy the report.)
     if fetch.report.event.change != .added { fetch.report.event.change = .added }
     switch entry.state {
-    case .untold:
-      untold -= 1
+    case .pending:
+      pending -= 1
       spoke(at: now)
-      if kept.count > 0 { successor = succeed(with: &entry, &fetch.report) }
-    case .told(let told):
-      if fetch.failed { fetch.report.complete(told) }
+      if kept.count > 0 { successor = supersede(by: &entry, &fetch.report) }
+    case .published(let published):
+      if fetch.hasFailed { fetch.report.complete(published) }
       if fetch.report.standing == .hidden {
-        outputs.append(.tell(told.removal()))
-      } else if fetch.isEcho, !entry.isAhead, fetch.report.says(told) {
+        outputs.append(.publish(published.removal()))
+      } else if fetch.wait.onlyIfChanged, !entry.isAhead, fetch.report.says(published) {
         return
       }
       fetch.report.event.change = .modified
-    case .hidden(let known): if fetch.failed { fetch.report.complete(known) }
+    case .hidden(let known): if fetch.hasFailed { fetch.report.complete(known) }
     }
     let isShown = fetch.report.standing != .hidden
     if isShown, let signature = ContentSignature(fetch.report.attributes) {
@@ -236,30 +286,31 @@ public struct NotificationLedger: Sendable {
       }
       seen.insert(signature)
     }
-    if isShown { outputs.append(.tell(fetch.report)) }
+    if isShown { outputs.append(.publish(fetch.report)) }
     if !entry.isActedOn {
       if let rule = fetch.rule { outputs.append(.act(rule, fetch.report)) }
-      entry.isActedOn = fetch.rule != nil || isShown && !fetch.failed
+      entry.isActedOn = fetch.rule != nil || isShown && !fetch.hasFailed
     }
-    if let successor { outputs.append(.tell(successor)) }
+    if let successor { outputs.append(.publish(successor)) }
     let before = entry.size
     entry.size = fetch.report.size
     size += entry.size - before
     entry.isAhead = false
-    entry.state = isShown ? .told(fetch.report) : .hidden(fetch.report)
+    entry.state = isShown ? .published(fetch.report) : .hidden(fetch.report)
     live.values[index] = entry
     makeSpace()
   }
 
   /// Adds data of a notification that was fetched for a client.
   mutating func complete(_ uid: NotificationUID, with attributes: NotificationAttributes) {
-    guard let index = live.index(forKey: uid), case .told(var report) = live.values[index].state
+    guard let index = live.index(forKey: uid),
+      case .published(var report) = live.values[index].state
     else { return }
     report.attributes.merge(attributes)
     report.failure = nil
     size += report.size - live.values[index].size
     live.values[index].size = report.size
-    live.values[index].state = .told(report)
+    live.values[index].state = .published(report)
     live.values[index].isAhead = true
     makeSpace()
   }
@@ -308,44 +359,47 @@ public struct NotificationLedger: Sendable {
     kept.sort()
     for (_, entry) in kept.entries.sorted(by: { $0.key < $1.key }) {
       size -= entry.size
-      if let told = entry.told { outputs.append(.tell(told.removal())) }
+      if let published = entry.published { outputs.append(.publish(published.removal())) }
     }
-    kept = Kept()
+    kept = KeptNotifications()
     tidy()
   }
 
   /// Keeps the notifications without iterating over them, because this happens when a link is lost.
   private mutating func keep() {
-    if untold > 0 { live = live.filter { !$0.value.isUntold } }
-    size -= untold * NotificationReport.ownSize
+    if pending > 0 { live = live.filter { !$0.value.isPending } }
+    size -= pending * NotificationReport.overhead
     kept.add(live)
-    (live, untold) = ([:], 0)
+    (live, pending) = ([:], 0)
+    lanes.removeAll()
   }
 
   /// A settled notification may be one of the kept ones: then it replaces that one, and is published as a repeat. Kept
   /// ones that it supersedes are published as removed.
   ///
   /// - Returns: what to publish after it.
-  private mutating func succeed(
-    with entry: inout Entry, _ report: inout NotificationReport
+  private mutating func supersede(
+    by entry: inout Entry, _ report: inout NotificationReport
   ) -> NotificationReport? {
     let uid = report.event.uid
     let isShown = report.standing != .hidden
     var former = take { $0.take(like: report) }
     var successor: NotificationReport?
-    if let told = former?.told {
+    if let published = former?.published {
       report.isRepeat = true
       if !isShown {
-        outputs.append(.tell(told.removal()))
-      } else if told.event.uid != uid {
-        successor = told.removal()
+        outputs.append(.publish(published.removal()))
+      } else if published.event.uid != uid {
+        successor = published.removal()
       }
     }
     if let other = take({ $0.take(uid) }) {
       // With the same app and category, it has only changed meanwhile.
       let hasChanged = other.known?.resembles(report) == true
       if hasChanged, former == nil { former = other }
-      if let told = other.told, !hasChanged || !isShown { outputs.append(.tell(told.removal())) }
+      if let published = other.published, !hasChanged || !isShown {
+        outputs.append(.publish(published.removal()))
+      }
     }
     if let former {
       let place = place(after: former.number - 1)
@@ -355,7 +409,7 @@ public struct NotificationLedger: Sendable {
     return successor
   }
 
-  private mutating func take(_ take: (inout Kept) -> Entry?) -> Entry? {
+  private mutating func take(_ take: (inout KeptNotifications) -> Entry?) -> Entry? {
     let entry = take(&kept)
     size -= entry?.size ?? 0
     return entry
@@ -365,7 +419,9 @@ public struct NotificationLedger: Sendable {
 
   /// The rules have changed: removes notifications that they hide now, and fetches those that they no longer hide, or
   /// can't judge without more attributes.
-  mutating func rulesChanged(_ judge: NotificationJudge) {
+  mutating func rulesChanged(_ judge: NotificationJudge?, at now: Instant) {
+    rules = NotificationRules(judge: judge, version: rules.version + 1)
+    let judge = judge ?? { _, _ in Judgement(isFinal: true) }
     kept.sort()
     for place in order {
       guard let entry = entry(at: place), var report = entry.known else { continue }
@@ -373,23 +429,31 @@ public struct NotificationLedger: Sendable {
       let isLive = kept.entries[place.number] == nil
       let hasChanged = judgement.standing != report.standing
       switch entry.state {
-      case .told where isLive && !judgement.isFinal,
+      case .published where isLive && !judgement.isFinal,
         .hidden where isLive && (hasChanged || !judgement.isFinal):
-        outputs.append(.fetch(place.uid))
-      case .told(let told) where hasChanged:
+        fetchAgain(place.uid, at: now)
+      case .published(let published) where hasChanged:
         report.standing = judgement.standing
         if judgement.standing == .hidden {
-          outputs.append(.tell(told.removal()))
+          outputs.append(.publish(published.removal()))
         } else if isLive {
           report.event.change = .modified
-          outputs.append(.tell(report))
+          outputs.append(.publish(report))
         }
-        let state: State = judgement.standing == .hidden ? .hidden(report) : .told(report)
+        let state: State = judgement.standing == .hidden ? .hidden(report) : .published(report)
         if isLive { live[place.uid]?.state = state } else { kept.change(place.number, to: state) }
       // Without its phone it is judged again when the phone tells it again.
-      case .untold, .told, .hidden: break
+      case .pending, .published, .hidden: break
       }
     }
+  }
+
+  /// Has a notification fetched that the phone has said nothing new of: what is known already is not published again.
+  private mutating func fetchAgain(_ uid: NotificationUID, at now: Instant) {
+    guard let index = live.index(forKey: uid) else { return }
+    let onlyIfChanged = live.values[index].wait?.onlyIfChanged ?? true
+    lanes.add(
+      uid, to: &live.values[index].wait, in: .again, onlyIfChanged: onlyIfChanged, at: now)
   }
 
   // MARK: Limits
@@ -401,136 +465,19 @@ public struct NotificationLedger: Sendable {
       guard let entry = entry(at: oldest) else { continue }
       if live[oldest.uid]?.number == oldest.number {
         live[oldest.uid] = nil
-        outputs.append(.drop(oldest.uid))
       } else {
         kept.remove(oldest)
       }
       forget(entry)
-      if let told = entry.told { outputs.append(.tell(told.removal())) }
+      if let published = entry.published { outputs.append(.publish(published.removal())) }
       isIncomplete = true
+      lanes.sweep(live)
     }
   }
 
   private mutating func forget(_ entry: Entry) {
     size -= entry.size
-    if case .untold = entry.state { untold -= 1 }
-  }
-
-  // MARK: Kept notifications
-
-  /// How a notification is recognised in another session.
-  private enum Identity: Hashable {
-    case contents(ContentSignature)
-    case uid(NotificationUID, Category, title: String?)
-
-    init(_ report: NotificationReport) {
-      self =
-        ContentSignature(report.attributes).map(Self.contents)
-        ?? .uid(report.event.uid, report.event.category, title: report.attributes.title)
-    }
-  }
-
-  /// The stale notifications of ended sessions, indexed by identity.
-  private struct Kept: Sendable {
-    /// Those of the last session, unsorted. They are indexed when the next session first looks one up.
-    private var last: [NotificationUID: Entry] = [:]
-    /// The others, by their numbers.
-    private(set) var entries: [UInt64: Entry] = [:]
-    /// Their numbers, oldest first, by identity, which may occur twice.
-    private var groups: [Identity: [UInt64]] = [:]
-    /// The latest one with each UID.
-    private var latest: [NotificationUID: UInt64] = [:]
-
-    @inline(__always) var count: Int { last.count + entries.count }
-
-    subscript(place: Place) -> Entry? {
-      if let entry = last[place.uid], entry.number == place.number { return entry.stale }
-      return entries[place.number]
-    }
-
-    /// Adds the notifications of a session that has ended.
-    mutating func add(_ session: [NotificationUID: Entry]) {
-      sort()
-      last = session
-    }
-
-    /// Indexes those of the last session.
-    mutating func sort() {
-      for entry in last.values.sorted(by: { $0.number < $1.number }) {
-        guard let report = entry.known else { continue }
-        entries[entry.number] = entry.stale
-        groups[Identity(report), default: []].append(entry.number)
-        latest[report.event.uid] = entry.number
-      }
-      last = [:]
-    }
-
-    mutating func change(_ number: UInt64, to state: State) { entries[number]?.state = state }
-
-    /// Removes and returns the matching one; of several, the one with the same UID.
-    mutating func take(like report: NotificationReport) -> Entry? {
-      sort()
-      guard let group = groups[Identity(report)] else { return nil }
-      let same = group.first { entries[$0]?.event.uid == report.event.uid }
-      return (same ?? group.first).flatMap { remove($0) }
-    }
-
-    mutating func take(_ uid: NotificationUID) -> Entry? {
-      sort()
-      return latest[uid].flatMap { remove($0) }
-    }
-
-    mutating func remove(_ place: Place) {
-      if last[place.uid]?.number == place.number {
-        last[place.uid] = nil
-      } else {
-        remove(place.number)
-      }
-    }
-
-    @discardableResult private mutating func remove(_ number: UInt64) -> Entry? {
-      guard let entry = entries.removeValue(forKey: number), let report = entry.known else {
-        return nil
-      }
-      let identity = Identity(report)
-      groups[identity]?.removeAll { $0 == number }
-      if groups[identity]?.isEmpty == true { groups[identity] = nil }
-      if latest[report.event.uid] == number { latest[report.event.uid] = nil }
-      return entry
-    }
-  }
-}
-
-extension NotificationReport {
-  /// Its removal, with what clients know about it: the app, the title, and its standing.
-  ///
-  /// - Parameter event: the phone's event; nil if there was none.
-  fileprivate func removal(_ event: NotificationEvent? = nil) -> NotificationReport {
-    var removal = NotificationReport(event ?? self.event)
-    removal.event.change = .removed
-    removal.attributes[.appIdentifier] = attributes.appIdentifier
-    removal.attributes[.title] = attributes.title
-    (removal.app, removal.standing, removal.isStale) = (app, standing, isStale)
-    return removal
-  }
-
-  /// Fills in earlier data for what could not be fetched now.
-  fileprivate mutating func complete(_ known: NotificationReport) {
-    var attributes = known.attributes
-    attributes.merge(self.attributes)
-    (self.attributes, app, standing) = (attributes, app ?? known.app, known.standing)
-  }
-
-  /// Whether it says only what clients already know.
-  fileprivate func says(_ told: NotificationReport) -> Bool {
-    attributes == told.attributes && event.flags == told.event.flags
-      && event.category == told.event.category && standing == told.standing
-      && failure == told.failure
-  }
-
-  /// Whether it is from the same app and of the same kind.
-  fileprivate func resembles(_ other: NotificationReport) -> Bool {
-    attributes.appIdentifier == other.attributes.appIdentifier
-      && event.category == other.event.category
+    if entry.isPending { pending -= 1 }
+    lanes.remove(entry.wait)
   }
 }

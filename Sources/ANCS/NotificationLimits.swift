@@ -35,10 +35,10 @@ extension NotificationAttributeID {
 extension NotificationReport {
   /// The memory of a report besides its texts: the entries in tables, which are half empty at worst, and the buffer's
   /// header.
-  static let ownSize = 512
+  static let overhead = 512
 
   /// Its approximate memory size in bytes.
   public var size: Int {
-    Self.ownSize + attributes.capacity + (app?.utf8.count ?? 0) + (failure?.utf8.count ?? 0)
+    Self.overhead + attributes.capacity + (app?.utf8.count ?? 0) + (failure?.utf8.count ?? 0)
   }
 }

@@ -86,3 +86,39 @@ public struct NotificationReport: Hashable, Sendable {
     set { list[0].failure = newValue }
   }
 }
+
+// MARK: - Two reports about one notification
+
+extension NotificationReport {
+  /// Its removal, with what clients know about it: the app, the title, and its standing.
+  ///
+  /// - Parameter event: the phone's event; nil if there was none.
+  func removal(_ event: NotificationEvent? = nil) -> NotificationReport {
+    var removal = NotificationReport(event ?? self.event)
+    removal.event.change = .removed
+    removal.attributes[.appIdentifier] = attributes.appIdentifier
+    removal.attributes[.title] = attributes.title
+    (removal.app, removal.standing, removal.isStale) = (app, standing, isStale)
+    return removal
+  }
+
+  /// Fills in earlier data for what could not be fetched now.
+  mutating func complete(_ known: NotificationReport) {
+    var attributes = known.attributes
+    attributes.merge(self.attributes)
+    (self.attributes, app, standing) = (attributes, app ?? known.app, known.standing)
+  }
+
+  /// Whether it says only what clients already know.
+  func says(_ published: NotificationReport) -> Bool {
+    attributes == published.attributes && event.flags == published.event.flags
+      && event.category == published.event.category && standing == published.standing
+      && failure == published.failure
+  }
+
+  /// Whether it is from the same app and of the same kind.
+  func resembles(_ other: NotificationReport) -> Bool {
+    attributes.appIdentifier == other.attributes.appIdentifier
+      && event.category == other.event.category
+  }
+}

@@ -86,7 +86,7 @@ struct ConsumerTests {
       #expect(session.told == ["added 1 Hello @Mail", "added 2 World @Mail"])
       #expect(session.log.first == "authorization granted")
       #expect(session.phone.commands.count == 3)
-      #expect(session.ledger.told().map(\.report.attributes.title) == ["Hello", "World"])
+      #expect(session.ledger.published().map(\.report.attributes.title) == ["Hello", "World"])
       session.phone.notify(.removed, 1)
       #expect(session.told.last == "removed 1 Hello @Mail")
       #expect(session.ledger.count == 1)
@@ -456,7 +456,7 @@ struct ConsumerTests {
       service.characteristics = [service.characteristics[1]]
       let consumer = try #require(NotificationConsumer(phone.client, service))
       var told: [NotificationChange] = []
-      consumer.notifications.onTold = { told.append($0.event.change) }
+      consumer.notifications.onPublish = { told.append($0.event.change) }
       try await consumer.subscribe()
       loop.start { try await consumer.run() }
       phone.notify(.added, 1)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
 import TestLoop
 import Testing
 import Wire
 
 @testable import ANCS
 
-/// The queue and the ledger with a phone that answers everything, and what is told in order.
+/// The queue and the ledger with a phone that answers everything, and what is published in order.
 private struct Fetching {
   var queue = FetchQueue(AttributeSelection("title") ?? .none)
   var ledger = NotificationLedger()
@@ -16,25 +17,42 @@ private struct Fetching {
   mutating func event(_ change: NotificationChange, _ uid: UInt32, _ flags: EventFlags = []) {
     let event = NotificationEvent(change, .init(rawValue: uid), flags: flags)
     if change == .removed {
-      queue.remove(event.uid, at: now)
-      ledger.removed(event)
+      queue.removed(event, &ledger, at: now)
     } else {
-      let wasFetched = ledger.announced(event, at: now)
-      queue.add(
-        event.uid, isPreExisting: flags.contains(.preExisting), wasFetched: wasFetched, at: now)
+      queue.announced(event, &ledger, at: now)
     }
     note()
   }
 
-  mutating func settle(_ fetched: Fetch?) {
-    guard let fetched else { return }
-    ledger.settle(fetched, at: now)
+  /// A user's request, which is an action on a notification of this number.
+  mutating func request(_ number: UInt32) {
+    queue.add(.init(.performNotificationAction(.init(rawValue: number), .positive)) { _ in })
+  }
+
+  mutating func next() -> ControlPointCommand? {
+    let command = queue.next(&ledger, at: now)
     note()
+    return command
+  }
+
+  mutating func finish(_ outcome: ControlPoint.Outcome) {
+    queue.finished(outcome, &ledger, at: now)
+    note()
+  }
+
+  /// The response to the command in progress.
+  mutating func finish(
+    _ subject: DataSourceResponse.Subject, _ values: [NotificationAttributeID: String]
+  ) {
+    let attributes = values.map {
+      DataSourceResponse.Attribute(id: $0.rawValue, value: Array($1.utf8))
+    }
+    finish(.success(DataSourceResponse(subject, attributes)))
   }
 
   private mutating func note() {
     while let output = ledger.nextOutput() {
-      guard case .tell(let report) = output else { continue }
+      guard case .publish(let report) = output else { continue }
       var words = "\(report.event.change) \(report.event.uid)"
       if report.event.change != .removed {
         if let app = report.app { words += " \(app)" }
@@ -44,71 +62,64 @@ private struct Fetching {
     }
   }
 
-  mutating func next() -> FetchQueue.Step? {
-    queue.next(at: now) { [ledger] in ledger.event(of: $0) }
-  }
-
-  /// Performs the next step; `during` happens while the phone is busy.
+  /// Performs the next command; `during` happens while the phone is busy.
   mutating func step(app: String? = nil, during: (inout Fetching) -> Void = { _ in }) -> Bool {
-    guard let step = next() else { return false }
-    switch step {
-    case .nothing(let fetched): settle(fetched)
-    case .request(let number):
-      log.append("request \(number)")
-      queue.finishedRequest()
-    case .ask(.getAppAttributes(let app, _)):
+    guard let command = next() else { return false }
+    switch command {
+    case .performNotificationAction(let uid, _):
+      log.append("request \(uid)")
+      finish(.success(nil))
+    case .getAppAttributes(let app, _):
       log.append("ask \(app)")
       during(&self)
-      settle(queue.finished(appName: app == "nameless" ? nil : app.uppercased(), at: now))
-    case .ask:
+      if app == "nameless" {
+        finish(.failure(.refused(ErrorCode(0xA2))))
+      } else {
+        finish(.app(identifier: app), [.init(rawValue: 0): app.uppercased()])
+      }
+    case .getNotificationAttributes(let uid, _):
       during(&self)
-      let values = app.map { [DataSourceResponse.Attribute(id: 0, value: Array($0.utf8))] } ?? []
-      settle(
-        queue.finished(
-          attributes: NotificationAttributes(
-            DataSourceResponse(.notification(0), values), requested: []), at: now))
+      finish(.notification(uid), app.map { [.appIdentifier: $0] } ?? [:])
     }
     return true
   }
 
   mutating func drain() { while step() {} }
+
+  /// The phone allows access again.
+  mutating func release() {
+    queue.probe = .probe
+    _ = next()
+    finish(.failure(.refused(ErrorCode(0xA2))))
+  }
 }
 
 @Suite("ANCS: the order of fetching")
 struct FetchQueueTests {
-  /// The steps and what is told of one notification that a rule is asked about.
+  /// The commands about one notification that a rule is asked about, and what became of it.
   private static func judged(
     _ phone: [NotificationAttributeID: String], _ judge: @escaping NotificationJudge
   ) -> [String] {
-    var queue = FetchQueue(.all)
+    var fetching = Fetching()
+    fetching.queue.selection = .all
+    fetching.ledger.rulesChanged(judge, at: .zero)
+    fetching.event(.added, 1)
     var log: [String] = []
-    func note(_ fetched: Fetch?) {
-      guard let report = fetched?.report else { return }
-      log.append("tell \(report.app ?? "-") \(report.attributes.title ?? "-")")
-    }
-    queue.add(1, isPreExisting: false, wasFetched: false, at: .zero)
-    while let step = queue.next(
-      at: .zero, judge: judge, event: { NotificationEvent(.added, $0) })
-    {
-      switch step {
-      case .nothing(let fetched): note(fetched)
-      case .request, .ask(.performNotificationAction): break
-      case .ask(.getAppAttributes(let app, _)):
+    while let command = fetching.next() {
+      switch command {
+      case .performNotificationAction: break
+      case .getAppAttributes(let app, _):
         log.append("name of \(app)")
-        note(queue.finished(appName: "Mail", at: .zero, judge: judge))
-      case .ask(.getNotificationAttributes(_, let wanted)):
+        fetching.finish(.app(identifier: app), [.init(rawValue: 0): "Mail"])
+      case .getNotificationAttributes(let uid, let wanted):
         log.append(wanted.map { $0.id.name ?? "" }.joined(separator: ","))
-        let values = wanted.compactMap { request in
-          phone[request.id].map {
-            DataSourceResponse.Attribute(id: request.id.rawValue, value: Array($0.utf8))
-          }
-        }
-        note(
-          queue.finished(
-            attributes: NotificationAttributes(
-              DataSourceResponse(.notification(1), values), requested: wanted), at: .zero,
-            judge: judge))
+        fetching.finish(
+          .notification(uid), phone.filter { id, _ in wanted.contains { $0.id == id } })
       }
+    }
+    if let report = fetching.ledger[1] {
+      log.append(
+        "\(report.standing) \(report.app ?? "-") \(report.attributes.title ?? "-")")
     }
     return log
   }
@@ -119,7 +130,7 @@ struct FetchQueueTests {
       Judgement(
         wanted: known.appIdentifier == "com.spam" ? nil : AttributeSelection([.appIdentifier]))
     }
-    #expect(log == ["app", "tell com.spam -"])
+    #expect(log == ["app", "usual com.spam -"])
   }
 
   @Test("Attributes after the app's identifier are fetched in addition, and none twice")
@@ -129,18 +140,18 @@ struct FetchQueueTests {
         wanted: AttributeSelection(
           known.appIdentifier == nil ? [.appIdentifier] : [.appIdentifier, .title, .date]))
     }
-    #expect(log == ["app", "title,date", "name of com.mail", "tell Mail Hello"])
+    #expect(log == ["app", "title,date", "name of com.mail", "usual Mail Hello"])
   }
 
   @Test("A phone that omits requested attributes is not asked forever")
   func unanswered() {
     let log = Self.judged([:]) { _, _ in Judgement(wanted: AttributeSelection([.appIdentifier])) }
-    #expect(log == ["app", "tell - -"])
+    #expect(log == ["app", "usual - -"])
   }
 
   @Test("What is hidden at once costs no request")
   func hiddenAtOnce() {
-    #expect(Self.judged([:]) { _, _ in Judgement(.hidden) } == ["tell - -"])
+    #expect(Self.judged([:]) { _, _ in Judgement(.hidden) } == ["hidden - -"])
   }
 
   @Test("Rules that are through with a notification are not asked again, unless they change")
@@ -152,52 +163,45 @@ struct FetchQueueTests {
         wanted: AttributeSelection(known.appIdentifier == nil ? [.appIdentifier] : [.title]),
         isFinal: known.appIdentifier != nil)
     }
-    #expect(first == ["app", "title", "name of com.mail", "tell Mail Hello"])
+    #expect(first == ["app", "title", "name of com.mail", "usual Mail Hello"])
     #expect(asked == 2)
 
-    var queue = FetchQueue(.all)
-    queue.add(1, isPreExisting: false, wasFetched: false, at: .zero)
-    let (shown, hidden): (NotificationJudge, NotificationJudge) = (
-      { _, _ in Judgement(wanted: AttributeSelection([.title]), isFinal: true) },
-      { _, _ in Judgement(.hidden, isFinal: true) }
-    )
-    _ = queue.next(at: .zero, judge: shown) { NotificationEvent(.added, $0) }
-    queue.rulesChanged()
-    let fetch = queue.finished(attributes: .init(), at: .zero, judge: hidden)
-    #expect(fetch?.report.standing == .hidden)
+    var fetching = Fetching()
+    fetching.ledger.rulesChanged(
+      { _, _ in Judgement(wanted: AttributeSelection([.title]), isFinal: true) }, at: .zero)
+    fetching.event(.added, 1)
+    _ = fetching.next()
+    fetching.ledger.rulesChanged({ _, _ in Judgement(.hidden, isFinal: true) }, at: .zero)
+    fetching.finish(.notification(1), [:])
+    #expect(fetching.ledger[1]?.standing == .hidden)
   }
 
   @Test("Rules that change while the app's name is fetched have what they ask for fetched, too")
   func rulesChangedLate() {
-    var queue = FetchQueue(.all)
-    queue.add(1, isPreExisting: false, wasFetched: false, at: .zero)
-    let before: NotificationJudge = { _, known in
-      Judgement(wanted: AttributeSelection([.appIdentifier]), isFinal: known.appIdentifier != nil)
-    }
-    let after: NotificationJudge = { _, known in
-      Judgement(
-        known.title == "Spam" ? .hidden : .usual, wanted: AttributeSelection([.title]),
-        isFinal: known.title != nil)
-    }
-    func next(_ judge: @escaping NotificationJudge) -> [NotificationAttributeID] {
-      let step = queue.next(at: .zero, judge: judge) { NotificationEvent(.added, $0) }
-      guard case .ask(.getNotificationAttributes(_, let wanted)) = step else { return [] }
+    var fetching = Fetching()
+    fetching.ledger.rulesChanged(
+      { _, known in
+        Judgement(
+          wanted: AttributeSelection([.appIdentifier]), isFinal: known.appIdentifier != nil)
+      }, at: .zero)
+    fetching.event(.added, 1)
+    func wanted() -> [NotificationAttributeID] {
+      guard case .getNotificationAttributes(_, let wanted) = fetching.next() else { return [] }
       return wanted.map(\.id)
     }
-    func response(_ id: NotificationAttributeID, _ text: String) -> NotificationAttributes {
-      var attributes = NotificationAttributes()
-      attributes[id] = text
-      return attributes
-    }
-    #expect(next(before) == [.appIdentifier])
-    let app = response(.appIdentifier, "com.mail")
-    #expect(queue.finished(attributes: app, at: .zero, judge: before) == nil)
-    #expect(next(before) == [])
-    queue.rulesChanged()
-    #expect(queue.finished(appName: "Mail", at: .zero, judge: after) == nil)
-    #expect(next(after) == [.title])
-    let fetch = queue.finished(attributes: response(.title, "Spam"), at: .zero, judge: after)
-    #expect(fetch?.report.standing == .hidden && fetch?.report.app == "Mail")
+    #expect(wanted() == [.appIdentifier])
+    fetching.finish(.notification(1), [.appIdentifier: "com.mail"])
+    #expect(wanted() == [])
+    fetching.ledger.rulesChanged(
+      { _, known in
+        Judgement(
+          known.title == "Spam" ? .hidden : .usual, wanted: AttributeSelection([.title]),
+          isFinal: known.title != nil)
+      }, at: .zero)
+    fetching.finish(.app(identifier: "com.mail"), [.init(rawValue: 0): "Mail"])
+    #expect(wanted() == [.title])
+    fetching.finish(.notification(1), [.title: "Spam"])
+    #expect(fetching.ledger[1]?.standing == .hidden && fetching.ledger[1]?.app == "Mail")
   }
 
   @Test("New notifications come before pre-existing ones, each in the phone's order")
@@ -218,7 +222,7 @@ struct FetchQueueTests {
     fetching.event(.removed, 1)
     fetching.drain()
     #expect(fetching.log == ["added 2"])
-    #expect(fetching.queue.count == 0)
+    #expect(fetching.ledger.lanes.count == 0)
   }
 
   @Test("A notification removed while being fetched is not reported")
@@ -260,7 +264,7 @@ struct FetchQueueTests {
     fetching.now = fetching.now + .seconds(1)
     _ = fetching.step(app: "")
     #expect(fetching.log == ["added 1 "])
-    #expect(fetching.queue.count == 0)
+    #expect(fetching.ledger.lanes.count == 0)
     // The same again later is a change.
     fetching.now = fetching.now + .seconds(10)
     fetching.event(.modified, 1)
@@ -296,7 +300,7 @@ struct FetchQueueTests {
     var fetching = Fetching()
     fetching.event(.added, 1)
     fetching.event(.added, 2)
-    for number in 1...6 { fetching.queue.add(number) }
+    for number in 1...6 as ClosedRange<UInt32> { fetching.request(number) }
     fetching.drain()
     #expect(
       fetching.log == [
@@ -310,11 +314,11 @@ struct FetchQueueTests {
     var fetching = Fetching()
     fetching.event(.added, 1)
     _ = fetching.next()
-    fetching.settle(fetching.queue.failed(.timedOut, at: fetching.now))
-    for number in 1...6 { fetching.queue.add(number) }
+    fetching.finish(.failure(.timedOut))
+    for number in 1...6 as ClosedRange<UInt32> { fetching.request(number) }
     fetching.drain()
     #expect(fetching.log.dropFirst() == (1...6).map { "request \($0)" }[...])
-    #expect(fetching.queue.nextDeadline == .zero + .seconds(15))
+    #expect(fetching.ledger.lanes.deadline == .zero + .seconds(15))
   }
 
   @Test("An app's name is fetched once, before the next notification")
@@ -322,7 +326,7 @@ struct FetchQueueTests {
     var fetching = Fetching()
     for uid in UInt32(1)...4 { fetching.event(.added, uid) }
     _ = fetching.step(app: "mail")
-    fetching.queue.add(7)
+    fetching.request(7)
     _ = fetching.step()
     _ = fetching.step()
     _ = fetching.step(app: "mail")
@@ -361,13 +365,12 @@ struct FetchQueueTests {
     var fetching = Fetching()
     fetching.event(.added, 1)
     fetching.event(.added, 2)
-    guard case .ask(.getNotificationAttributes(1, _)) = fetching.next() else {
+    guard case .getNotificationAttributes(1, _) = fetching.next() else {
       Issue.record("the first notification is not fetched")
       return
     }
-    #expect(fetching.queue.isBusy)
     #expect(fetching.next() == nil)
-    fetching.settle(fetching.queue.failed(.timedOut, at: fetching.now))
+    fetching.finish(.failure(.timedOut))
     fetching.drain()
     #expect(fetching.log == ["added 1 (the phone did not respond in time)", "added 2"])
     fetching.now = fetching.now + .seconds(15)
@@ -382,12 +385,12 @@ struct FetchQueueTests {
     fetching.event(.added, 2)
     _ = fetching.next()
     fetching.event(.modified, 1)
-    fetching.queue.refused()
+    fetching.finish(.failure(.refused(.writeNotPermitted)))
     fetching.event(.added, 3)
-    fetching.queue.add(9)
+    fetching.request(9)
     fetching.drain()
     #expect(fetching.log == ["request 9"])
-    fetching.queue.release()
+    fetching.release()
     fetching.drain()
     #expect(fetching.log == ["request 9", "added 1", "added 2", "added 3"])
   }
@@ -398,8 +401,8 @@ struct FetchQueueTests {
     for uid in UInt32(1)...3 { fetching.event(.added, uid) }
     _ = fetching.step()
     _ = fetching.next()
-    fetching.queue.refused()
-    fetching.queue.release()
+    fetching.finish(.failure(.refused(.writeNotPermitted)))
+    fetching.release()
     fetching.drain()
     #expect(fetching.log == ["added 1", "added 2", "added 3"])
   }
@@ -412,7 +415,6 @@ struct FetchQueueTests {
     fetching.event(.added, 2)
     fetching.drain()
     #expect(fetching.log == ["added 2", "added 1"])
-    #expect(!fetching.queue.isBusy)
   }
 
   @Test("Hundreds at once are all reported, in order")
@@ -430,14 +432,14 @@ struct FetchQueueTests {
     fetching.event(.added, 2, .preExisting)
     let restless = { (fetching: inout Fetching) in fetching.event(.modified, 1) }
     _ = fetching.step(app: "", during: restless)
-    #expect(fetching.queue.nextDeadline == .zero)
+    #expect(fetching.ledger.lanes.deadline == .zero)
     _ = fetching.step()
     for pause in [0, 1, 2, 4, 8, 8] as [Int64] {
       let due = fetching.now + .seconds(pause)
       if pause > 0 {
         let isResting = !fetching.step()
         #expect(isResting)
-        #expect(fetching.queue.nextDeadline == due)
+        #expect(fetching.ledger.lanes.deadline == due)
       }
       fetching.now = due
       let isDue = fetching.step(app: "", during: restless)
@@ -445,7 +447,7 @@ struct FetchQueueTests {
     }
     fetching.now = fetching.now + .seconds(8)
     fetching.drain()
-    #expect(fetching.queue.nextDeadline == nil)
+    #expect(fetching.ledger.lanes.deadline == nil)
     fetching.now = fetching.now + .seconds(1)
     fetching.event(.modified, 1)
     let isCalm = fetching.step()
@@ -486,7 +488,7 @@ struct FetchQueueTests {
           for uid in (0..<3).map({ 200 + 3 * responses + $0 }) { fetching.event(.added, uid) }
         }
       }
-      if !isBusy { fetching.now = fetching.queue.nextDeadline ?? fetching.now }
+      if !isBusy { fetching.now = fetching.ledger.lanes.deadline ?? fetching.now }
       for line in fetching.log[read...] { left.remove(line) }
       read = fetching.log.count
     }
@@ -503,16 +505,13 @@ struct FetchQueueTests {
     for uid in 0..<count { fetching.event(.modified, uid) }
     var (fetched, quiet): (Int, [NotificationUID]) = (0, [])
     while fetching.now < .zero + .seconds(10) {
-      guard case .ask(.getNotificationAttributes(let uid, _))? = fetching.next() else {
-        fetching.now = fetching.queue.nextDeadline ?? .zero + .seconds(10)
+      guard case .getNotificationAttributes(let uid, _)? = fetching.next() else {
+        fetching.now = fetching.ledger.lanes.deadline ?? .zero + .seconds(10)
         continue
       }
       fetched += 1
       fetching.now = fetching.now + .milliseconds(1)
-      let response = DataSourceResponse(.notification(uid), [])
-      fetching.settle(
-        fetching.queue.finished(
-          attributes: NotificationAttributes(response, requested: []), at: fetching.now))
+      fetching.finish(.notification(uid), [:])
       quiet.append(uid)
       // Once all were fetched, it announces them all again.
       if quiet.count == count {
@@ -530,28 +529,32 @@ struct FetchQueueTests {
     for uid in UInt32(1)...2 { fetching.event(.added, uid) }
     fetching.event(.added, 3, .preExisting)
     _ = fetching.next()
-    fetching.settle(fetching.queue.failed(.malformed(.unexpectedData), at: .zero))
+    fetching.finish(.failure(.malformed(.unexpectedData)))
     for _ in 0..<2 { _ = fetching.step() }
     #expect(fetching.log == ["added 2", "added 3"])
     _ = fetching.next()
     fetching.event(.modified, 1)
-    fetching.settle(fetching.queue.failed(.malformed(.unexpectedData), at: .zero))
+    fetching.finish(.failure(.malformed(.unexpectedData)))
     #expect(fetching.log.last == "added 1 (the phone sent unsolicited data)")
     fetching.now = fetching.now + .seconds(1)
     fetching.drain()
     #expect(fetching.log.last == "modified 1")
   }
 
-  @Test("The end of a session forgets everything and returns the waiting requests")
+  @Test(
+    "The end of a session fails the waiting requests, and the one in progress keeps its outcome")
   func end() {
     var fetching = Fetching()
     fetching.event(.added, 1)
-    fetching.queue.learn("Mail", of: "mail", at: .zero)
-    fetching.queue.add(3)
-    #expect(fetching.queue.end() == [3])
-    #expect(fetching.queue.count == 0)
-    #expect(fetching.queue.names["mail"] == .unknown)
-    #expect(fetching.next() == nil)
+    var outcomes: [String] = []
+    for number in 1...2 {
+      fetching.queue.add(.init(.probe) { outcomes.append("\(number): \($0)") })
+    }
+    #expect(fetching.next() == .probe)
+    fetching.queue.end()
+    #expect(outcomes == ["2: failure(\(FetchFailure.ended))"])
+    fetching.finish(.success(nil))
+    #expect(outcomes.last == "1: success(nil)")
   }
 
   @Test("The number of app names is bounded")
@@ -580,7 +583,7 @@ struct FetchQueueTests {
         fetching.event(present.contains(uid) ? .modified : .added, uid, flags)
         present.insert(uid)
       case 2:
-        fetching.queue.add(1)
+        fetching.request(1)
       default:
         _ = fetching.step(app: ["a", "b", "nameless", nil][Int(uid % 4)]) {
           if uid < 8, present.contains(uid) { $0.event(.modified, uid) }
@@ -590,7 +593,7 @@ struct FetchQueueTests {
     }
     fetching.now = fetching.now + .seconds(60)
     fetching.drain()
-    #expect(Set(fetching.ledger.told().map(\.report.event.uid.rawValue)) == present)
-    #expect(fetching.queue.count == 0 && fetching.ledger.count == present.count)
+    #expect(Set(fetching.ledger.published().map(\.report.event.uid.rawValue)) == present)
+    #expect(fetching.ledger.lanes.count == 0 && fetching.ledger.count == present.count)
   }
 }

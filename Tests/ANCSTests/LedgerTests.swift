@@ -32,30 +32,37 @@ private struct Telling {
   mutating func note() {
     while let output = ledger.nextOutput() {
       switch output {
-      case .tell(let report):
+      case .publish(let report):
         let words = "\(report.event.change) \(report.event.uid) \(report.attributes.title ?? "-")"
         log.append(
           words + (report.isRepeat ? " repeat" : "") + (report.isStale ? " stale" : ""))
       case .act(let rule, let report): log.append("act \(rule) on \(report.event.uid)")
-      case .fetch(let uid): log.append("fetch \(uid)")
-      case .drop(let uid): log.append("drop \(uid)")
       }
     }
   }
 
   mutating func announce(_ uid: UInt32, _ flags: EventFlags = []) {
-    _ = ledger.announced(Self.event(uid, .added, flags), at: now)
+    ledger.announced(Self.event(uid, .added, flags), at: now)
     note()
   }
 
   mutating func settle(
     _ report: NotificationReport, _ judgement: Judgement? = nil, failed: Bool = false,
-    isEcho: Bool = false
+    onlyIfChanged: Bool = false
   ) {
-    var fetch = Fetch(report, judgement, isEcho: isEcho)
-    fetch.failed = failed
-    ledger.settle(fetch, at: now)
+    ledger.settle(
+      Self.fetch(report, judgement, failed: failed, onlyIfChanged: onlyIfChanged), at: now)
     note()
+  }
+
+  static func fetch(
+    _ report: NotificationReport, _ judgement: Judgement?, failed: Bool = false,
+    onlyIfChanged: Bool = false
+  ) -> Fetch {
+    var fetch = Fetch(report, .init(onlyIfChanged: onlyIfChanged))
+    fetch.judge(by: NotificationRules(judge: judgement.map { judgement in { _, _ in judgement } }))
+    fetch.hasFailed = failed
+    return fetch
   }
 
   /// A notification that is announced and settled at once.
@@ -75,6 +82,14 @@ private struct Telling {
     note()
   }
 
+  /// The rules change, and what is to be fetched then is noted.
+  mutating func judge(_ judge: @escaping NotificationJudge) {
+    while ledger.nextFetch(at: now) != nil {}
+    ledger.rulesChanged(judge, at: now)
+    note()
+    while let fetch = ledger.nextFetch(at: now) { log.append("fetch \(fetch.uid)") }
+  }
+
   mutating func begin() { ledger.sessionBegan(at: now, keeping: grace) }
   mutating func end() { ledger.sessionEnded(at: now, keeping: grace) }
 
@@ -86,7 +101,7 @@ private struct Telling {
   }
 
   var told: [String] {
-    ledger.told().map { "\($0.report.event.uid) \($0.report.attributes.title ?? "-")" }
+    ledger.published().map { "\($0.report.event.uid) \($0.report.attributes.title ?? "-")" }
   }
 }
 
@@ -146,13 +161,13 @@ struct LedgerTests {
   }
 
   @Test("Contents of the first response are not reported again")
-  func echo() {
+  func unchanged() {
     var telling = Self.telling(Telling.report(1, "Mum"))
     telling.announce(1)
-    telling.settle(Telling.report(1, "Mum"), isEcho: true)
+    telling.settle(Telling.report(1, "Mum"), onlyIfChanged: true)
     #expect(telling.log == ["added 1 Mum"])
     telling.tell(Telling.report(1, "Mum"))
-    telling.settle(Telling.report(1, "Dad"), isEcho: true)
+    telling.settle(Telling.report(1, "Dad"), onlyIfChanged: true)
     #expect(telling.log == ["added 1 Mum", "modified 1 Mum", "modified 1 Dad"])
   }
 
@@ -162,19 +177,17 @@ struct LedgerTests {
     telling.tell(Telling.report(3, "Spam"), Judgement(.hidden))
     telling.announce(4)
     telling.log = []
-    telling.ledger.rulesChanged { _, known in
+    telling.judge { _, known in
       Judgement(
         known.title == "Mum" ? .hidden : known.title == "Dad" ? .urgent : .usual, rule: 1,
         isFinal: true)
     }
-    telling.note()
     #expect(telling.log == ["removed 1 Mum", "modified 2 Dad", "fetch 3"])
     #expect(telling.told == ["2 Dad"])
     telling.remove(1)
     telling.end()
     telling.log = []
-    telling.ledger.rulesChanged { _, _ in Judgement(.hidden, isFinal: true) }
-    telling.note()
+    telling.judge { _, _ in Judgement(.hidden, isFinal: true) }
     telling.pass(.seconds(60))
     #expect(telling.log == ["removed 2 Dad stale"])
   }
@@ -184,8 +197,7 @@ struct LedgerTests {
     var telling = Self.telling()
     telling.announce(1)
     telling.settle(NotificationReport(Telling.event(1), failure: .timedOut), failed: true)
-    telling.ledger.rulesChanged { _, _ in Judgement(.urgent, isFinal: true) }
-    telling.note()
+    telling.judge { _, _ in Judgement(.urgent, isFinal: true) }
     telling.tell(Telling.report(1, "Mum"), Judgement(.urgent, rule: 2))
     #expect(telling.log == ["added 1 -", "modified 1 -", "modified 1 Mum", "act 2 on 1"])
   }
@@ -194,8 +206,7 @@ struct LedgerTests {
   func undecided() {
     var telling = Self.telling(Telling.report(1, "Mum"))
     telling.tell(Telling.report(2, "Spam"), Judgement(.hidden))
-    telling.ledger.rulesChanged { _, known in Judgement(isFinal: known.has(.message)) }
-    telling.note()
+    telling.judge { _, known in Judgement(isFinal: known.has(.message)) }
     #expect(telling.log == ["added 1 Mum", "fetch 1", "fetch 2"])
     #expect(telling.told == ["1 Mum"])
   }
@@ -206,7 +217,7 @@ struct LedgerTests {
   func sameContents() {
     var telling = Self.telling(Telling.report(1, "Mum"), Telling.report(2, "Dad"))
     telling.takeBreak()
-    #expect(telling.ledger.told().allSatisfy { $0.report.isStale })
+    #expect(telling.ledger.published().allSatisfy { $0.report.isStale })
     telling.tell(Telling.report(1, "Mum"))
     telling.tell(Telling.report(7, "Dad"))
     telling.pass(.seconds(60))
@@ -356,21 +367,20 @@ struct LedgerTests {
       case 1: ledger.sessionBegan(at: now, keeping: .seconds(60))
       case 2:
         hides = Set(["Spam", "Ad"].filter { _ in Bool.random(using: &random) })
-        ledger.rulesChanged(judge)
+        ledger.rulesChanged(judge, at: now)
       case 3...10: ledger.removed(Telling.event(uid, .removed))
       case 11...15:
         let empty = NotificationReport(Telling.event(uid), failure: .timedOut)
-        var fetch = Fetch(empty, judge(empty.event, empty.attributes))
-        fetch.failed = true
-        ledger.settle(fetch, at: now)
+        let judgement = judge(empty.event, empty.attributes)
+        ledger.settle(Telling.fetch(empty, judgement, failed: true), at: now)
       case 16...25:
-        let isEcho = Bool.random(using: &random)
-        ledger.settle(
-          Fetch(report, judge(report.event, report.attributes), isEcho: isEcho), at: now)
+        let onlyIfChanged = Bool.random(using: &random)
+        let judgement = judge(report.event, report.attributes)
+        ledger.settle(Telling.fetch(report, judgement, onlyIfChanged: onlyIfChanged), at: now)
       case 26...28:
         now = now + .seconds(Int64.random(in: 0..<20, using: &random))
         ledger.pass(to: now)
-      default: _ = ledger.announced(report.event, at: now)
+      default: ledger.announced(report.event, at: now)
       }
     }
   }
@@ -385,19 +395,20 @@ struct LedgerTests {
       fate.strike(&ledger)
       while let output = ledger.nextOutput() {
         switch output {
-        case .tell(let report): client.hear(report)
+        case .publish(let report): client.hear(report)
         case .act(_, let report):
-          let told = ledger.told().first { $0.report.event.uid == report.event.uid }
+          let told = ledger.published().first { $0.report.event.uid == report.event.uid }
           if let told { acts[told.number, default: 0] += 1 }
-        case .fetch, .drop: break
         }
       }
-      let listed = ledger.told().map { ($0.report.event.uid, $0.report.attributes.title ?? "-") }
+      let listed = ledger.published().map {
+        ($0.report.event.uid, $0.report.attributes.title ?? "-")
+      }
       if client.known != Dictionary(listed, uniquingKeysWith: { $1 }) {
         client.faults.append("step \(step): \(client.known) is not \(listed)")
       }
       if listed.count != Set(listed.map(\.0)).count { client.faults.append("twice: \(listed)") }
-      let numbers = ledger.told().map(\.number)
+      let numbers = ledger.published().map(\.number)
       if numbers != numbers.sorted() { client.faults.append("out of order: \(numbers)") }
     }
     #expect(client.faults == [])

@@ -25,12 +25,12 @@ struct LimitTests {
   private static func tell(
     _ uid: UInt32, message length: Int = 0, _ ledger: inout NotificationLedger
   ) {
-    _ = ledger.announced(event(uid), at: .zero)
-    ledger.settle(Fetch(report(uid, message: length)), at: .zero)
+    ledger.announced(event(uid), at: .zero)
+    ledger.settle(Fetch(report(uid, message: length), .init()), at: .zero)
   }
 
   private static func uids(_ ledger: NotificationLedger) -> [UInt32] {
-    ledger.told().map(\.report.event.uid.rawValue)
+    ledger.published().map(\.report.event.uid.rawValue)
   }
 
   @Test(
@@ -39,15 +39,15 @@ struct LimitTests {
     var ledger = NotificationLedger()
     let most = UInt32(NotificationLimits.notifications)
     for uid in 1...most - 1 { Self.tell(uid, &ledger) }
-    _ = ledger.announced(Self.event(most), at: .zero)
+    ledger.announced(Self.event(most), at: .zero)
     #expect(ledger.count == Int(most) && !ledger.isIncomplete)
     while ledger.nextOutput() != nil {}
-    for uid in most + 1...most + 10 { _ = ledger.announced(Self.event(uid), at: .zero) }
+    for uid in most + 1...most + 10 { ledger.announced(Self.event(uid), at: .zero) }
     #expect(ledger.count == Int(most) && ledger.isIncomplete)
     #expect(ledger.event(of: 10) == nil && ledger.event(of: 11) != nil)
     var removed: [UInt32] = []
     while let output = ledger.nextOutput() {
-      if case .tell(let report) = output, report.event.change == .removed {
+      if case .publish(let report) = output, report.event.change == .removed {
         removed.append(report.event.uid.rawValue)
       }
     }
@@ -79,20 +79,24 @@ struct LimitTests {
     ledger.sessionBegan(at: .zero, keeping: .zero)
     for uid in UInt32(1)...100 { Self.tell(uid, message: Int(uid), &ledger) }
     for uid in UInt32(1)...100 where uid % 3 == 0 { ledger.removed(Self.event(uid, .removed)) }
-    let all = ledger.told().map { $0 }
+    let all = ledger.published().map { $0 }
     #expect(all.map(\.report.event.uid.rawValue) == (1...100).filter { $0 % 3 != 0 })
     for (place, entry) in all.enumerated() {
-      #expect(ledger.told(after: entry.number).map(\.number) == all[(place + 1)...].map(\.number))
+      #expect(
+        ledger.published(after: entry.number).map(\.number) == all[(place + 1)...].map(\.number))
     }
     // What is told again keeps its number, and what is new gets one that none has had.
     ledger.sessionEnded(at: .zero, keeping: .seconds(60))
     ledger.sessionBegan(at: .zero, keeping: .seconds(60))
     for uid in [100, 1, 7, 200] as [UInt32] { Self.tell(uid, message: Int(uid), &ledger) }
-    #expect(ledger.told().map(\.number) == all.map(\.number) + [ledger.told().map(\.number).max()])
-    #expect(ledger.told().count { !$0.report.isStale } == 4)
+    #expect(
+      ledger.published().map(\.number) == all.map(\.number) + [
+        ledger.published().map(\.number).max()
+      ])
+    #expect(ledger.published().count { !$0.report.isStale } == 4)
     ledger.clear()
     Self.tell(1, &ledger)
-    #expect(ledger.told(after: all.last?.number ?? 0).map(\.report.event.uid) == [1])
+    #expect(ledger.published(after: all.last?.number ?? 0).map(\.report.event.uid) == [1])
   }
 
   @Test("An app identifier, date and labels that are too long are truncated, and the rest is kept")

@@ -175,7 +175,7 @@ final class Session {
         phone.client, StubPhone.service, settings: settings, notifications: notifications)
     else { throw ATTFailure.protocolViolation("no consumer") }
     self.consumer = consumer
-    notifications.onTold = { [unowned self] report in
+    notifications.onPublish = { [unowned self] report in
       reports.append(report)
       var words = "\(report.event.change) \(report.event.uid)"
       if let title = report.attributes.title { words += " \(title)" }

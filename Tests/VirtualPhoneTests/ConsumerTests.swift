@@ -23,7 +23,7 @@ final class Consumer {
   init(_ bench: Bench) {
     self.bench = bench
     notifications = PhoneNotifications(keeping: .zero, bench.bearer.scheduler)
-    notifications.onTold = { [unowned self] in reports.append($0) }
+    notifications.onPublish = { [unowned self] in reports.append($0) }
   }
 
   /// Begins a session, which runs beside the test.

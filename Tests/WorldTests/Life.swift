@@ -260,7 +260,7 @@ import Wire
     let services = daemon.sessions.first?.session.services
     state.active =
       (daemon.sessions.first?.session.phone.notifications.ledger).map { ledger in
-        ledger.told().compactMap { $0.report.isStale ? nil : $0.report.attributes.title }.sorted()
+        ledger.published().compactMap { $0.report.isStale ? nil : $0.report.attributes.title }.sorted()
       } ?? []
     state.track = services?.active(MediaService.self)?.state?.track.title
     return state
@@ -310,7 +310,7 @@ import Wire
     heard = world.events.count
     guard let daemon = world.daemon, world.end == nil, !daemon.isStopping, daemon.life == life
     else { return }
-    let told = daemon.phones.flatMap { $0.notifications.ledger.told().map(\.report.event.uid) }
+    let told = daemon.phones.flatMap { $0.notifications.ledger.published().map(\.report.event.uid) }
     if Set(told) != Set(known.keys) { violate("clients know \(known), and the list is \(told)") }
   }
 

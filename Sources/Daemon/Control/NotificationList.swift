@@ -17,7 +17,7 @@ import Wire
   private func visit(after start: Place, _ visit: (Place, Phone, NotificationReport) -> Bool) {
     for phone in phones where phone.number >= start.phone {
       let first = phone.number == start.phone ? start.number : 0
-      for (number, report) in phone.notifications.ledger.told(after: first) {
+      for (number, report) in phone.notifications.ledger.published(after: first) {
         guard visit((phone.number, number), phone, report) else { return }
       }
     }

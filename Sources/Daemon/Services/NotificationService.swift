@@ -125,7 +125,7 @@ import Wire
 
   func describe(in report: inout LinkReport) {
     report.authorization = isActive ? authorization : nil
-    report.notifications = isActive ? context.phone.notifications.ledger.toldCount : 0
+    report.notifications = isActive ? context.phone.notifications.ledger.publishedCount : 0
     report.backlog = consumer?.backlog ?? 0
   }
 

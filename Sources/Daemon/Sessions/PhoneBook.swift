@@ -51,7 +51,7 @@ import Wire
   private func follow(_ phone: Phone) {
     let notifications = phone.notifications
     judge(phone)
-    notifications.onTold = { [feed, weak phone] in
+    notifications.onPublish = { [feed, weak phone] in
       if let phone { feed.publish(phone.event(.notification($0))) }
     }
     notifications.onAct = { [rules, weak phone] in
@@ -75,7 +75,7 @@ import Wire
   func rulesChanged() { for phone in phones { judge(phone) } }
 
   /// The daemon exits, which ends for its clients what they were told: nothing more is published of notifications.
-  func close() { for phone in phones { phone.notifications.onTold = { _ in } } }
+  func close() { for phone in phones { phone.notifications.onPublish = { _ in } } }
 
   /// A phone's name or identity has become known, which rules may be about. Judging again without need would fetch again
   /// what is being fetched.

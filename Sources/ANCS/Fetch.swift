@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
+
+/// A notification whose turn it is to be fetched, until it is settled.
+struct Fetch: Hashable, Sendable {
+  /// The report for clients, as far as known.
+  var report: NotificationReport
+  /// The index of the rule that acts on it.
+  private(set) var rule: Int?
+  /// Whether a wanted attribute could not be fetched.
+  var hasFailed = false
+  /// How it waited.
+  let wait: FetchLanes.Wait
+  /// Whether its app's name is wanted too.
+  private(set) var wantsName = true
+  /// The attributes to fetch next.
+  private(set) var wanted: [ControlPointCommand.AttributeRequest] = []
+  /// The requested attributes, whether the phone had them or not; only rules use this.
+  private var requested: Set<NotificationAttributeID> = []
+  /// The version of the rules that are done with it.
+  private var judgedBy: Int?
+
+  init(_ report: NotificationReport, _ wait: FetchLanes.Wait) {
+    self.report = report
+    self.wait = wait
+  }
+
+  var uid: NotificationUID { report.event.uid }
+
+  /// Evaluates the rules, if any, on what is known, unless they are done with it.
+  @discardableResult mutating func judge(by rules: NotificationRules) -> Judgement? {
+    if judgedBy == rules.version { return nil }
+    let judgement = rules.judge?(report.event, report.attributes)
+    let standing = judgement?.standing ?? .usual
+    if report.standing != standing { report.standing = standing }
+    rule = judgement?.rule
+    judgedBy = judgement?.isFinal ?? true ? rules.version : nil
+    return judgement
+  }
+
+  /// Decides what to request next, from the rules' judgement of what is known. Once they are done with it, everything
+  /// wanted has been requested.
+  ///
+  /// - Parameter usual: what to request without rules, by the notification's actions.
+  mutating func plan(by rules: NotificationRules, _ usual: FetchQueue.Plans) {
+    if judgedBy == rules.version { return wanted = [] }
+    let flags = report.event.flags
+    if let judgement = judge(by: rules) {
+      wantsName = judgement.wanted != nil
+      wanted = judgement.wanted?.requests(for: flags) ?? []
+    } else {
+      wantsName = true
+      wanted = usual[flags]
+    }
+    if !requested.isEmpty { wanted.removeAll { requested.contains($0.id) } }
+  }
+
+  /// Adds fetched attributes
+  mutating func add(_ attributes: consuming NotificationAttributes, _ rules: NotificationRules) {
+    if requested.isEmpty {
+      report.attributes = attributes
+    } else {
+      report.attributes.merge(attributes)
+    }
+    if rules.judge != nil { requested.formUnion(wanted.map(\.id)) }
+  }
+}

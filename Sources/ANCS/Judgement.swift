@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+/// Judges a notification by the owner's rules, from what is known so far.
+public typealias NotificationJudge = (NotificationEvent, NotificationAttributes) -> Judgement
+
+/// The rules' judgement of a notification.
+public struct Judgement: Hashable, Sendable {
+  /// Its standing if nothing more becomes known.
+  public var standing: NotificationReport.Standing
+  /// The rule that acts on it, by its place in the list.
+  public var rule: Int?
+  /// What to fetch, along with the app's name; nil: nothing more, and no name.
+  public var wanted: AttributeSelection?
+  /// Whether the judgement is final, so the rules need not be evaluated again.
+  public var isFinal: Bool
+
+  public init(
+    _ standing: NotificationReport.Standing = .usual, rule: Int? = nil,
+    wanted: AttributeSelection? = nil, isFinal: Bool = false
+  ) {
+    self.standing = standing
+    self.rule = rule
+    self.wanted = wanted
+    self.isFinal = isFinal
+  }
+}
+
+/// The owner's rules.
+struct NotificationRules {
+  /// Judges a notification; nil if there are no rules.
+  var judge: NotificationJudge?
+  /// Counts their changes, each of which voids the judgement of a notification that is being fetched.
+  var version = 0
+}
