@@ -10,7 +10,7 @@ struct AppNames: Sendable {
     case unknown
     /// The phone has none.
     case none
-    /// The phone failed to return it, for this reason. It is requested again at `due`.
+    /// The phone failed to return it, for this reason. It is requested again after `due`, once nothing else waits.
     case failed(String, due: Instant)
     case name(String)
   }

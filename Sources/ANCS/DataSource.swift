@@ -178,6 +178,8 @@ public struct DataSourceAssembler: Sendable {
     if case .ended = state { return fragment.isEmpty ? .more : .failed(.unexpectedData) }
     let begun = bytes.count
     bytes.append(contentsOf: fragment)
+    // Most fragments of many only continue a text.
+    if case .attributes(_, _, let least) = state, bytes.count < least { return .more }
     if case .head = state {
       if let error = mismatch(in: bytes.prefix(headLength)) {
         guard lateBytesPossible else { return fail(error) }
@@ -204,8 +206,7 @@ public struct DataSourceAssembler: Sendable {
   @inline(__always) private mutating func parse(
     _ count: Int, _ attribute: (Int) -> (id: UInt8, maximum: Int)
   ) -> Progress {
-    guard case .attributes(var whole, next: var place, let least) = state, bytes.count >= least
-    else { return .more }
+    guard case .attributes(var whole, next: var place, _) = state else { return .more }
     while whole < count {
       var least = place + 1
       if bytes.count >= least {

@@ -225,23 +225,19 @@ struct FetchQueue {
       current?.add(attributes ?? .init(), ledger.rules)
       current?.plan(by: ledger.rules, plans)
       guard current?.wanted.isEmpty == true else { return }
-      let name = name(ledger.isWaiting(uid) ? ledger.lanes.count - 1 : ledger.lanes.count, at: now)
-      guard let name else { return }
+      var name = AppNames.Entry.none
+      if current?.wantsName == true,
+        let app = current?.report.attributes.utf8(.appIdentifier), !app.isEmpty
+      {
+        name = names[app]
+      }
+      switch name {
+      case .unknown: return
+      case .failed(_, let due) where due <= now && requests.isEmpty && ledger.hasOnly(uid): return
+      case .none, .failed, .name: break
+      }
       current?.report.apply(name)
       settle(&ledger, at: now)
-    }
-  }
-
-  /// The name of the current notification's app; nil if it has to be fetched first. A name that the phone failed to
-  /// return is requested again after a pause, and only if nothing else is waiting.
-  private func name(_ othersWaiting: Int, at now: Instant) -> AppNames.Entry? {
-    guard current?.wantsName == true,
-      let app = current?.report.attributes.utf8(.appIdentifier), !app.isEmpty
-    else { return AppNames.Entry.none }
-    switch names[app] {
-    case .unknown: return nil
-    case .failed(_, let due) where due <= now && requests.isEmpty && othersWaiting == 0: return nil
-    case let known: return known
     }
   }
 
@@ -287,11 +283,11 @@ struct FetchQueue {
   /// What an outcome of the command in progress shows about the session; nil if nothing. An accepted action is no proof
   /// of access, and a phone refuses `ControlPointCommand.probe` only for its parameter.
   func verdict(on outcome: ControlPoint.Outcome) -> SessionWatch.Verdict? {
+    if case .success(_?) = outcome { return .granted }
     var probe: ControlPointCommand?
     if case .probe(let command) = progress { probe = command }
     switch outcome {
-    case .success(_?): return .granted
-    case .success(nil): return probe == .probe ? .unclear : nil
+    case .success: return probe == .probe ? .unclear : nil
     case .failure(.ended), .failure(.unsupported), .failure(.cancelled): return nil
     case .failure(let failure):
       switch failure.code {

@@ -217,12 +217,12 @@ public struct NotificationLedger {
     guard let entry = live.removeValue(forKey: event.uid) else { return }
     forget(entry)
     if let published = entry.published { outputs.append(.publish(published.removal(event))) }
-    lanes.sweep(live)
     tidy()
   }
 
   /// Removes invalid places once they are the majority.
   private mutating func tidy() {
+    lanes.sweep(live)
     guard order.count > max(64, 2 * count) else { return }
     let ledger = self
     order.removeAll { ledger.entry(at: $0) == nil }
@@ -233,8 +233,10 @@ public struct NotificationLedger {
   /// The next notification to fetch, which then no longer waits.
   mutating func nextFetch(at now: Instant) -> Fetch? { lanes.next(from: &live, at: now) }
 
-  /// Whether a notification waits.
-  func isWaiting(_ uid: NotificationUID) -> Bool { live[uid]?.wait != nil }
+  /// Whether no other notification waits.
+  func hasOnly(_ uid: NotificationUID) -> Bool {
+    lanes.count == (live[uid]?.wait == nil ? 0 : 1)
+  }
 
   /// A notification whose fetch failed waits again.
   ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import Wire
 
-/// A phone's notifications: its ledger, which outlives its sessions, with those who are to hear of it, and its timer.
+/// A phone's notifications: its ledger, which outlives its sessions, with its audience, and its timer.
 ///
 ///     ┌ kept, `stale` ─▶ announced again: `repeat`
 ///     │              └─▶ not announced again, once the phone has announced all, or when the period is over: `removed`
@@ -32,7 +32,7 @@ public final class PhoneNotifications {
   private var hasReportedForgotten = false
   private var isPublishing = false
 
-  /// - Parameter seen: what clients were told in an earlier life of the daemon.
+  /// - Parameter seen: what an earlier run of the daemon published.
   public init(keeping period: Duration, _ scheduler: any Scheduler, seen: SeenContents = .init()) {
     self.period = period
     self.scheduler = scheduler
@@ -54,7 +54,7 @@ public final class PhoneNotifications {
     publish()
   }
 
-  /// Carries out the ledger's actions in one loop: whoever hears of one may change the ledger, and so add others.
+  /// Carries out the ledger's actions in one loop: whoever gets one may change the ledger, and so add others.
   func publish() {
     guard !isPublishing else { return }
     isPublishing = true

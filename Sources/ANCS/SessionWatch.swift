@@ -126,7 +126,7 @@ struct SessionWatch: Sendable {
     if case .refused(let lastTry) = access, let due = probeDue {
       probeDue = min(due, max(now, lastTry + timing.retry))
     }
-    let wasEndedHere = ended.contains(event.uid)
+    let wasEndedHere = !ended.isEmpty && ended.contains(event.uid)
     if wasEndedHere { ended.removeAll { $0 == event.uid } }
     let isCall = event.category == .incomingCall && event.change != .removed
     if isCall, calls[event.uid] != nil || calls.count < Self.callCapacity {

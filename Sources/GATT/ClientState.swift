@@ -175,10 +175,10 @@ extension Server {
     announceChanges()
   }
 
-  /// Whether the database has changes that the client has not been told of.
+  /// Whether the database has changes that were not indicated to the client.
   public var hasChangesToAnnounce: Bool { pendingChange != nil }
 
-  /// Indicates Service Changed if the client is subscribed to it and has not been told of a change.
+  /// Indicates Service Changed if the client is subscribed to it and a change was not indicated.
   /// Changes during a connection are indicated by themselves; older ones when this is called, once the
   /// link is encrypted again.
   public func announceChanges() {

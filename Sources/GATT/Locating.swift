@@ -77,9 +77,9 @@ extension Client {
     let others = try await findConfigurations(of: &found, to: last.isEmpty ? nil : range.end)
     for index in found.indices where last.contains(found[index].service.uuid) {
       guard let end, end < range.end else { continue }
-      let own = found[index].characteristics.count(where: \.isSubscribable)
+      let expected = found[index].characteristics.count(where: \.isSubscribable)
       // The first CCCD of a service is preceded by its declaration, and by a characteristic's declaration and value.
-      if let others, others.count(where: { Int($0) > Int(end) + 3 }) < own { continue }
+      if let others, others.count(where: { Int($0) > Int(end) + 3 }) < expected { continue }
       do {
         let rest = HandleRange(end + 1, range.end)
         found[index] = try await locate(found[index].service.uuid, .last, in: rest) ?? found[index]

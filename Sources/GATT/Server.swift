@@ -180,7 +180,9 @@ extension Server {
     var found: [HandleRange] = []
     for attribute in database.attributes(in: range) where attribute.type == type {
       guard (found.count + 1) * 4 < bearer.mtu else { break }
-      guard let own = try? self.value(of: attribute), matches(own, value, type) else { continue }
+      guard let stored = try? self.value(of: attribute), matches(stored, value, type) else {
+        continue
+      }
       found.append(
         isGroup(type) ? groupRange(attribute) : .init(attribute.handle, attribute.handle))
     }
@@ -189,10 +191,10 @@ extension Server {
   }
 
   /// A service's type may be requested in either of its forms (Vol 3 Part F, 3.2.1).
-  private func matches(_ own: [UInt8], _ asked: [UInt8], _ type: UUID) -> Bool {
-    if own == asked { return true }
-    guard isGroup(type), asked.count == 16 || asked.count == 2 else { return false }
-    return UUID(littleEndian: own) == UUID(littleEndian: asked)
+  private func matches(_ stored: [UInt8], _ requested: [UInt8], _ type: UUID) -> Bool {
+    if stored == requested { return true }
+    guard isGroup(type), requested.count == 16 || requested.count == 2 else { return false }
+    return UUID(littleEndian: stored) == UUID(littleEndian: requested)
   }
 
   private func readByType(_ range: HandleRange, _ type: UUID) throws(Refusal) -> PDU {

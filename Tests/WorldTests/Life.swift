@@ -260,7 +260,8 @@ import Wire
     let services = daemon.sessions.first?.session.services
     state.active =
       (daemon.sessions.first?.session.phone.notifications.ledger).map { ledger in
-        ledger.published().compactMap { $0.report.isStale ? nil : $0.report.attributes.title }.sorted()
+        ledger.published().compactMap { $0.report.isStale ? nil : $0.report.attributes.title }
+          .sorted()
       } ?? []
     state.track = services?.active(MediaService.self)?.state?.track.title
     return state
