@@ -61,7 +61,7 @@ struct AddressTests {
     let kind = Self.kind(0, isUnconfigured: true)
     try await inWorld(adapter: kind) { world in
       world.launch()
-      guard case .error("adapter", _, let message) = try await world.until(.error).content else {
+      guard case .error("adapter", _, let message, _) = try await world.until(.error).content else {
         return
       }
       #expect(message.contains("vendor"), "\(message)")

@@ -30,7 +30,7 @@ struct AirTests {
       }
       await world.pass(.seconds(20))
       #expect(!world.adapter.isOnAir && world.wait == "silent")
-      guard case .error("advertising", _, let message)? = world.last(.error) else {
+      guard case .error("advertising", _, let message, _)? = world.last(.error) else {
         Issue.record("\(world.story)")
         return
       }

@@ -82,7 +82,7 @@ struct TimelineTests {
         negative: "marker-label")
       try world.phone.phone.perform(.add(contents))
       await world.pass(.seconds(60))
-      let rules = world.events.map { event in
+      let rules: [String?] = world.events.map { event in
         if case .error(_, _, _, let rule) = event.content { rule } else { nil }
       }
       #expect(rules.contains("marker-rule"), "\(world.story)")
