@@ -67,6 +67,8 @@ import Wire
   private static let refreshInterval = Duration.seconds(300)
   /// The same while a phone that has come back announces its notifications.
   private static let completionInterval = Duration.seconds(5)
+  /// The delay before a state is published again for which the broker had no space.
+  private static let spaceInterval = Duration.seconds(60)
   /// The maximum number of topics to log as too long.
   private static let mostRefusals = 16
 
@@ -274,6 +276,10 @@ import Wire
       let topic = publication.topic
       refused(publication.isRemoval ? .removing(topic) : .publishing(topic), topic, reason)
       if case .event = publication.kind { reporter.report.skipped += 1 }
+      if reason.isLackOfSpace {
+        mirror.notKept(topic)
+        scheduleRefresh(after: Self.spaceInterval)
+      }
       finished(publication)
     case .postponed(let publication)?:
       refused(.publishing(publication.topic), publication.topic, reason)
@@ -327,7 +333,7 @@ import Wire
 
   /// Sends the outbox's next publication.
   ///
-  /// - Returns: whether the next one can be sent. If not, the connection has failed, and its end is about to be reported.
+  /// - Returns: whether the next one can be sent. If not, the connection is about to end.
   private func send(_ publication: Publication, on connection: BrokerConnection) -> Bool {
     switch connection.publish(publication) {
     case .awaited(let number): outbox.sent(as: number)
@@ -335,7 +341,13 @@ import Wire
       outbox.dropped()
       reporter.report.sent += 1
       finished(publication)
-    case .failed: return false
+    case .failed:
+      Loop.shared.later { [weak self, weak connection] in
+        guard let self, let connection, connection === self.connection else { return }
+        dropConnection()
+        perform(machine.lost("a message could not be sent", now: Loop.shared.now))
+      }
+      return false
     case .tooLong:
       let shorter = publication.shortened()
       outbox.dropped(for: shorter)

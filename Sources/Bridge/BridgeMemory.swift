@@ -34,14 +34,17 @@ import Wire
 
   /// What earlier runs have learnt of the board and its phones; a new board if there were none.
   func readBoard() -> BoardRecord {
-    read(board).flatMap { BoardRecord(json: $0) } ?? BoardRecord(id: Self.newID())
+    if let record = read(board).flatMap({ BoardRecord(json: $0) }) { return record }
+    let record = BoardRecord(id: Self.newID())
+    save(record)
+    return record
   }
 
   func save(_ record: BoardRecord) { write(record.json, to: board) }
 
   /// An id that no other board or phone has.
   nonisolated static func newID() -> String {
-    String(UInt64.random(in: (1 << 60)...(.max)), radix: 36)
+    String(UInt64.random(in: 0...(.max)), radix: 36)
   }
 
   /// The topics that earlier runs have left at a broker; nil if there are none.

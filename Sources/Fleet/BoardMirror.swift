@@ -93,6 +93,9 @@ public struct BoardMirror: Sendable {
     return (devices.isEmpty ? topics : devices).sorted().map { .removal($0) }
   }
 
+  /// The broker has not kept a state, which is to be published again.
+  public mutating func notKept(_ topic: String) { told[topic] = nil }
+
   /// What is left of removed devices.
   public mutating func leftovers() -> [Publication] { changed(removals) }
 

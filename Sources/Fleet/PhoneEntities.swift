@@ -95,8 +95,9 @@ struct PhoneEntities {
         [
           "name": .string(name), "ic": .string("mdi:\(icon)"), "stat_cla": "measurement",
           "stat_t": topic(.counts), "val_tpl": .string("{{ value_json.\(value) }}"),
-          "json_attr_t": topic(.counts),
-          "json_attr_tpl": "{{ {'as_of': value_json.as_of | default(none)} | to_json }}",
+          "json_attr_t": isEnabled ? topic(.counts) : nil,
+          "json_attr_tpl": isEnabled
+            ? "{{ {'as_of': value_json.as_of | default(none)} | to_json }}" : nil,
           "en": isEnabled ? nil : false,
         ], outlivesLink: true)
     }
@@ -161,9 +162,9 @@ struct PhoneEntities {
   /// Home Assistant's own names for what plays, so that a media player can be made of the sensor alone.
   private static let attributes = """
     {% set track = value_json.track | default({}) %}{% set player = value_json.player %}\
-    {{ {'app_name': player.name | default(none), 'media_title': track.title, 'media_artist': track.artist, \
-    'media_album_name': track.album, 'media_duration': track.duration, \
-    'media_position': player.elapsed | default(none), \
+    {{ {'app_name': player.name | default(none), 'media_title': track.title | default(none), \
+    'media_artist': track.artist | default(none), 'media_album_name': track.album | default(none), \
+    'media_duration': track.duration | default(none), 'media_position': player.elapsed | default(none), \
     'media_position_updated_at': value_json.as_of | default(none), \
     'volume_level': player.volume | default(none)} | to_json }}
     """

@@ -25,7 +25,7 @@ public struct ReasonCode: Hashable, Sendable {
   public var isRefusal: Bool { rawValue >= 0x80 }
 
   /// Whether the broker has no space for a message now, and may have later (4.13.2).
-  var isLackOfSpace: Bool { rawValue == 0x97 }
+  public var isLackOfSpace: Bool { rawValue == 0x97 }
 
   /// Whether a retry would be refused too, until the user changes something.
   public var isPersistent: Bool { Self.persistent.contains(rawValue) }

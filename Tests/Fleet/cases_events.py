@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from Harness.ancs import Notification, call
 from Harness.case import case, check, expect
@@ -67,7 +68,8 @@ async def call_ends(bed: Testbed) -> None:
     watcher = await bed.online(broker)
 
     async def rings(uid: int) -> int:
-        phone.ancs.post(call(uid))
+        # Another text: the same would be the same call.
+        phone.ancs.post(replace(call(uid), message=f"Incoming Call {uid}"))
         await watcher.message(f"{PHONE}/event/call", change="incoming", uid=uid)
         await watcher.message(f"{PHONE}/call", state="ringing", since=since)
         kept = b"".join(message.payload for message in (await watcher.retained("#")).values())

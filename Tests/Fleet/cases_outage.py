@@ -185,6 +185,8 @@ async def max_age(bed: Testbed) -> None:
     check(1 not in uids(watcher), f"published: {uids(watcher)}")
     lost = watcher.last("ancsd/kitchen/event").json
     check(lost["event"] == "lost" and 1 <= lost["count"] <= 4, f"what was left out is told as {lost}")
+    # Counters are reported now and then.
+    await asyncio.sleep(6)
     report = (await daemon.call("status"))["bridges"][0]
     check(report["skipped"] == lost["count"] and report["reconnections"] == 1, f"the daemon knows {report}")
 
