@@ -439,8 +439,7 @@ extension Event {
       text.add("\(count) events from \(first) to \(last) were not read in time", .bad)
     case .why(_, let why): text.add(why)
     case .error(let what, let code, let message, let rule):
-      if let rule { text.add("the rule “\(rule)”:", .bad) }
-      text.add("\(what):", .bad)
+      text.add(rule.map { "the rule “\($0)”: \(what):" } ?? "\(what):", .bad)
       text.add(message)
       if let code { text.add("(\(code))", .faint) }
     case .notification, .media: break

@@ -121,7 +121,9 @@ public final class HistoryFile {
     do throws(SystemError) {
       for part in ["-wal", "-shm", ""] {
         try Files.remove(aside + part)
-        if try Files.kind(of: path + part) != nil { try Files.rename(path + part, to: aside + part) }
+        if try Files.kind(of: path + part) != nil {
+          try Files.rename(path + part, to: aside + part)
+        }
       }
     } catch {
       throw .system(error)

@@ -20,7 +20,8 @@ struct RecorderTests {
         rmdir(folder)
       }
       var history = HistoryReport()
-      (history.file, history.age, history.size) = ("\(folder)/log.db", 86_400, 1)
+      // The events are from 1970.
+      (history.file, history.age, history.size) = ("\(folder)/log.db", 1 << 40, 1)
       try Files.create(history.file).writeAll(Array(repeating: 0, count: 8_192))
       let daemon = FakeDaemon { request in
         guard request.calls(ControlMethods.subscribe) else { return [.result(StatusReport())] }

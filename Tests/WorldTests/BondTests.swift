@@ -85,7 +85,9 @@ struct BondTests {
     try await inWorld { world in
       try await Bonds.make(world)
       world.unplug()
-      guard case .error(_, _, let message, _) = try await world.until(.error).content else { return }
+      guard case .error(_, _, let message, _) = try await world.until(.error).content else {
+        return
+      }
       #expect(message == "hci0 was removed; plug it in again to continue")
       await world.pass(.seconds(5))
       #expect(world.story.filter { $0 == "error" }.count == 1)

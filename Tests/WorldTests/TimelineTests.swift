@@ -68,7 +68,9 @@ struct TimelineTests {
     }
   }
 
-  @Test("Nothing that a user or a phone has written is in it: names of boards, phones and rules, texts, paths")
+  @Test(
+    "Nothing that a user or a phone has written is in it: names of boards, phones and rules, texts, paths"
+  )
   func anonymous() async throws {
     try await inWorld { world in
       let rule = "[[rule]]\nname = 'marker-rule'\ncategory = 'social'\nact = 'negative'"

@@ -81,7 +81,8 @@ extension Grammar<RulesOptions> {
     [
       .config(of: "test: the file with the rules", set: { $0.config = $1 }),
       .phone(
-        help: "explain: the phone, if there is more than one; test: the name of the phone, if no daemon knows it",
+        help:
+          "explain: the phone, if there is more than one; test: the name of the phone, if no daemon knows it",
         set: { $0.phone = $1 }),
       .socket(set: { $0.socket = $1 }),
     ] + CommandOption.output(inPipe: .json), operands: "test | explain UID",
@@ -170,7 +171,8 @@ struct RuleTester: Sendable {
       return nil
     }
     let facts = RuleFacts(
-      event: report.event, attributes: report.attributes, phone: (event.event.phone, event.event.phone.flatMap { names[$0] } ?? phone),
+      event: report.event, attributes: report.attributes,
+      phone: (event.event.phone, event.event.phone.flatMap { names[$0] } ?? phone),
       time: TimeOfDay(event.time, zoneOffset: event.time.zoneOffset))
     let verdict = rules.verdict(on: facts)
     let rule = verdict.rule.map { rules[$0] }

@@ -96,7 +96,8 @@ import Wire
     guard let action = outcome.action, let consumer else { return }
     let what = "\(action) on #\(event.uid)"
     guard event.flags.contains(action.flag) else {
-      return context.log.notice("the rule “\(rule.name)”: \(what): the notification has no such action")
+      return context.log.notice(
+        "the rule “\(rule.name)”: \(what): the notification has no such action")
     }
     Loop.start { [context] in
       do throws(FetchFailure) {

@@ -51,7 +51,7 @@ extension Clients {
       if let history = status.history { return history.file }
       throw Failure(
         .noInput, "reading the history", "the daemon keeps none",
-        remedy: "it does so once its settings have a table [log]; --file reads one that it kept earlier")
+        remedy: "it does so once its settings have a table [log]; --file reads an earlier one")
     case .closed(let path): throw Failure(connecting: path, .permissionDenied)
     case .none, .mute: return DefaultPaths.history(in: DefaultPaths.stateDirectory)
     }
@@ -124,7 +124,7 @@ extension Failure {
     case .noSuchFile:
       self.init(
         .noInput, what, "\(path) does not exist",
-        remedy: "a daemon whose settings have a table [log] creates it with the first event; --file names another")
+        remedy: "a daemon with a table [log] in its settings creates it; --file names another")
     case .permissionDenied, .notPermitted:
       self.init(
         .noPermission, what, "\(error)",

@@ -141,7 +141,8 @@ extension Clients {
       file = nil
       let aside = try HistoryFile.setAside(history.file)
       client.report(
-        Failure(.cannotCreate, "keeping a history", "\(why): it is \(aside) now, and a new one begins"))
+        Failure(
+          .cannotCreate, "keeping a history", "\(why): it is \(aside) now, and a new one begins"))
       return try body(try opened())
     }
   }
