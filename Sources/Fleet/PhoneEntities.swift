@@ -95,10 +95,11 @@ struct PhoneEntities {
         [
           "name": .string(name), "ic": .string("mdi:\(icon)"), "stat_cla": "measurement",
           "stat_t": topic(.counts), "val_tpl": .string("{{ value_json.\(value) }}"),
-          "json_attr_t": isEnabled ? topic(.counts) : nil,
+          // `nil` would be JSON's null.
+          "json_attr_t": isEnabled ? .some(topic(.counts)) : .none,
           "json_attr_tpl": isEnabled
-            ? "{{ {'as_of': value_json.as_of | default(none)} | to_json }}" : nil,
-          "en": isEnabled ? nil : false,
+            ? .some("{{ {'as_of': value_json.as_of | default(none)} | to_json }}") : .none,
+          "en": isEnabled ? .none : .some(false),
         ], outlivesLink: true)
     }
     return [

@@ -336,6 +336,10 @@ async def moves(bed: Testbed) -> None:
     check(not left, f"with the old broker there is {left}")
 
 
+#: The states of a removed device follow two seconds after it (`Bridge.removalTime`).
+REMOVAL = 3
+
+
 @case("mqtt-moves-restart", seconds=120)
 async def moves_restart(bed: Testbed) -> None:
     """A start with another board, prefix or discovery: nothing from the previous run stays retained, even if that was killed. If
@@ -351,7 +355,7 @@ async def moves_restart(bed: Testbed) -> None:
         since = watcher.now
         await bridge.start()
         await watcher.message(f"{root}/phone/iphone/counts", since=since, total=0)
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(REMOVAL)
         kept = await watcher.retained("#")
         own = [topic for topic in kept if topic.startswith(root + "/")]
         check(len(own) == 7 and len(kept) == 7 + discovered, f"retained is {sorted(kept)}")
@@ -367,7 +371,7 @@ async def moves_restart(bed: Testbed) -> None:
     await bridge.start()
     await watcher.message("ancsd/hall/state", state="offline")
     await eventually(lambda: not watcher.last("homeassistant/device/attic/phone/config").payload, "the device stays")
-    await asyncio.sleep(0.5)
+    await asyncio.sleep(REMOVAL)
     check(list(await watcher.retained("#")) == ["ancsd/hall/state"], "something of the earlier boards stays")
     await bridge.stop()
     other = await bed.scripted()
