@@ -141,17 +141,42 @@ let package = Package(
         "GAP", "Wire",
       ], small),
     module(
-      "Tool",
+      "ControlClients",
       [
-        "Arguments", "Control", "History", "Picture", "TOML", "LineEditor", "TerminalScreen",
-        "Bluetooth",
-        "EventLoop",
-        "System",
+        "Arguments", "Control", "History", "EventLoop", "System", "JSON", "Mgmt", "ANCS", "AMS",
+        "Wire",
+      ], small),
+    module(
+      "LiveScreen",
+      [
+        "ControlClients", "Arguments", "Control", "TerminalScreen", "EventLoop", "System", "ANCS",
+        "AMS", "Wire",
+      ], small),
+    module(
+      "Maintenance",
+      [
+        "ControlClients", "Arguments", "Control", "Picture", "TOML", "Bluetooth", "EventLoop",
+        "System", "JSON", "Mgmt", "ANCS", "GATT", "ATT", "GAP", "Wire",
+      ], small),
+    module(
+      "CaptureTools",
+      [
+        "ControlClients", "Arguments", "Control", "Picture", "Bluetooth", "EventLoop", "System",
+        "JSON", "Capture", "GATT", "ATT", "GAP", "Wire",
+      ], small),
+    module(
+      "CentralTools",
+      [
+        "CaptureTools", "Arguments", "Control", "LineEditor", "Bluetooth", "EventLoop", "System",
         "JSON", "Mgmt", "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP",
         "Wire",
       ], small),
     .executableTarget(
-      name: "ancsd", dependencies: ["Tool", "Daemon", "Arguments", "CWipe", "CStart"],
+      name: "ancsd",
+      dependencies: [
+        "ControlClients", "LiveScreen", "Maintenance", "CaptureTools", "CentralTools", "Daemon",
+        "Arguments", "CWipe", "CStart",
+      ],
       swiftSettings: settings, linkerSettings: alone),
     module("MQTT", ["CMosquitto", "Fleet", "EventLoop", "System", "Wire"], small),
     module(
@@ -169,6 +194,10 @@ let package = Package(
     .target(
       name: "TestLoop", dependencies: ["Wire"], path: "Tests/TestLoop", swiftSettings: settings),
     .target(
+      name: "FakeDaemon",
+      dependencies: ["ControlClients", "Arguments", "Control", "JSON", "System", "Wire"],
+      path: "Tests/FakeDaemon", swiftSettings: settings),
+    .target(
       name: "VirtualKernel", dependencies: ["VirtualPhone", "Mgmt", "Wire"],
       path: "Tests/VirtualKernel", swiftSettings: settings),
     .target(
@@ -181,8 +210,9 @@ let package = Package(
     .target(
       name: "FuzzTargets",
       dependencies: [
-        "Tool", "Daemon", "Fleet", "Arguments", "Control", "Capture", "JSON", "TOML", "Patterns",
-        "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop",
+        "ControlClients", "LiveScreen", "Maintenance", "CaptureTools", "CentralTools", "Daemon",
+        "Fleet", "Arguments", "Control", "Capture", "JSON", "TOML", "Patterns", "Mgmt", "ANCS",
+        "AMS", "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop",
       ], path: "Tests/FuzzTargets", swiftSettings: settings),
     suite("JSONTests", ["JSON"]),
     suite("TOMLTests", ["TOML"]),
@@ -210,11 +240,36 @@ let package = Package(
         "GAP", "Wire", "TestLoop", "OnLoop",
       ]),
     suite(
-      "ToolTests",
+      "ControlClientsTests",
       [
-        "Tool", "Arguments", "Control", "LineEditor", "TerminalScreen", "Bluetooth", "EventLoop",
-        "System", "History", "Mgmt", "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT",
-        "ATT", "GAP", "JSON", "Wire", "TestLoop", "OnLoop",
+        "ControlClients", "Arguments", "Control", "History", "System", "JSON", "Mgmt", "ANCS",
+        "AMS", "Wire", "OnLoop", "FakeDaemon",
+      ]),
+    suite(
+      "CommandTests",
+      [
+        "ControlClients", "LiveScreen", "Maintenance", "CaptureTools", "CentralTools", "Daemon",
+        "Arguments", "JSON",
+      ]),
+    suite("LiveScreenTests", ["LiveScreen", "Control", "TerminalScreen", "ANCS", "AMS", "Wire"]),
+    suite(
+      "MaintenanceTests",
+      [
+        "Maintenance", "ControlClients", "Arguments", "Control", "Bluetooth", "System", "JSON",
+        "Mgmt", "ANCS",
+        "GATT", "ATT", "GAP", "Wire", "FakeDaemon",
+      ]),
+    suite(
+      "CaptureToolsTests",
+      [
+        "CaptureTools", "Arguments", "Control", "Picture", "Bluetooth", "EventLoop", "System",
+        "JSON", "Capture", "ANCS", "GATT", "ATT", "GAP", "Wire", "TestLoop", "OnLoop", "FakeDaemon",
+      ]),
+    suite(
+      "CentralToolsTests",
+      [
+        "CentralTools", "Arguments", "Control", "LineEditor", "System", "JSON", "Mgmt",
+        "VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire", "TestLoop",
       ]),
     suite(
       "WorldTests",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import Control
 import EventLoop
+import JSON
 import System
 import Wire
 
@@ -75,9 +76,22 @@ public struct Console: Sendable {
     if !bytes.isEmpty { try write(bytes) }
   }
 
+  /// Prints a value as JSON on one line, or as `text` lays it out.
+  package func show(_ value: some JSONCodable, text: (TextStyle) -> String) throws(Failure) {
+    switch format {
+    case .json: try print(value.json + [UInt8(ascii: "\n")])
+    case .text: try print(line: text(style))
+    }
+  }
+
   /// Prints an error on standard error.
   public func report(_ failure: Failure) {
     if !failure.isInterruption { Standard.report(failure.line) }
+  }
+
+  /// Prints a warning, as a line on standard error.
+  @Sendable package static func warn(_ subject: String, _ warning: String) {
+    Standard.report(Failure(.done, subject, warning).line)
   }
 
   /// Prints a transient remark on standard error, if that is a terminal.

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Arguments
+import CaptureTools
+import CentralTools
 import Control
+import ControlClients
 import Daemon
 import Fleet
 import JSON
+import LiveScreen
+import Maintenance
 import Mgmt
 import Patterns
 import TOML
-import Tool
 import Wire
 
 extension FuzzTarget {
@@ -188,7 +192,8 @@ extension FuzzTarget {
   }
 
   private static let commands: [Command] =
-    [.run] + Clients.commands + [.gatt, .trace, .decode, PhoneTool.command, .report]
+    [.run] + Clients.commands + Clients.phoneCommands
+    + [.tui, .gatt, .trace, .decode, PhoneTool.command, .report]
 
   private static func check<Parameters: JSONCodable & Equatable>(
     _ json: JSONValue, _ type: Parameters.Type

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Capture
+import Control
+import JSON
+import System
+import Wire
+
+/// The options that `decode` and `trace` have in common.
+struct CaptureOptions: Sendable {
+  var filter = CaptureFilter()
+  var output = OutputOptions()
+  var clock = CaptureText.Clock.offset
+  /// The file for the HTML page, written instead of lines; `-` is standard output.
+  var html: String?
+  /// Whether files are replaced that are not of this program.
+  var isForced = false
+}
+
+/// The options of a command that prints a capture.
+protocol CaptureCommandOptions: PrintingOptions {
+  var capture: CaptureOptions { get set }
+}
+
+extension CaptureCommandOptions {
+  var output: OutputOptions {
+    get { capture.output }
+    set { capture.output = newValue }
+  }
+}
+
+extension CommandOption where Options: CaptureCommandOptions {
+  static var filters: [CommandOption] {
+    [
+      .flag("--att", help: "show only ATT", set: { $0.capture.filter.att = true }),
+      .flag(
+        "--ancs", help: "show only ANCS",
+        set: { $0.capture.filter.profiles.insert(.ancs) }),
+      .flag(
+        "--ams", help: "show only AMS",
+        set: { $0.capture.filter.profiles.insert(.ams) }),
+      .value(
+        "--phone", value: "ADDRESS", expects: "an address (AA:BB:CC:DD:EE:FF)",
+        help: "show only links with this device (identity address or address on the air)",
+        read: { Address($0) ?? DeviceAddress($0)?.address }, set: { $0.capture.filter.phone = $1 }),
+    ]
+  }
+
+  static var pages: [CommandOption] {
+    [
+      .file(
+        "--html",
+        help: "write one HTML page for any browser, instead of text", set: { $0.capture.html = $1 }),
+      .force(set: { $0.capture.isForced = true }),
+    ]
+  }
+
+  static var clocks: [CommandOption] {
+    [
+      .flag(
+        "-t", "--time", help: "show the time of day, not the seconds since the first packet",
+        set: { $0.capture.clock = .time }),
+      .flag("-T", "--date", help: "show date and time", set: { $0.capture.clock = .date }),
+    ]
+  }
+}
+
+/// Decodes captured packets, filters them, and lays them out as text or JSON Lines.
+struct CapturePrinter: Sendable {
+  var decoder = CaptureDecoder()
+  private var text: CaptureText?
+  private let filter: CaptureFilter
+
+  init(_ options: CaptureOptions, _ console: Console) {
+    filter = options.filter
+    if console.format == .text {
+      text = CaptureText(style: console.style, zone: WallTime.now.zoneOffset, clock: options.clock)
+    }
+  }
+
+  /// Adds a link that was up before the capture began, with what the daemon knows of its attributes.
+  mutating func addLink(to peer: Address, handle: UInt16, adapter: UInt16, _ known: KnownLink?) {
+    decoder.addLink(
+      to: peer, handle: handle, adapter: adapter, remote: known?.services ?? [],
+      local: known?.board ?? [])
+  }
+
+  /// The lines for a packet, none if the filter hides it, and a warning for standard error.
+  mutating func lines(_ record: CaptureRecord) -> (lines: [String], warning: String?) {
+    text?.begin(at: record.time)
+    let (frame, warning) = frame(record)
+    guard let frame else { return ([], warning) }
+    let lines = text?.lines(frame) ?? frame.units.map { $0.json(in: frame).text }
+    return (lines, warning)
+  }
+
+  /// The decoded packet, nil if the filter hides it, and a warning.
+  mutating func frame(_ record: CaptureRecord) -> (frame: DecodedFrame?, warning: String?) {
+    let decoded = decoder.decode(record)
+    return (filter.apply(to: decoded), decoded.warning)
+  }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Capture
+import Control
+import System
+import Wire
+
+/// The options of `ancsd decode`.
+struct DecodeOptions: CaptureCommandOptions {
+  /// The captures; `-` is standard input. Several are the parts of one capture.
+  var files: [String] = []
+  var capture = CaptureOptions()
+}
+
+extension Command {
+  /// `ancsd decode FILE...`: decodes a capture.
+  package static let decode = Command(
+    "decode", "decodes HCI, ATT, ANCS and AMS from a capture (btsnoop, pcap, PacketLogger)",
+    usage: ["ancsd decode [OPTIONS] FILE..."], grammar: .decode, defaults: DecodeOptions(),
+    notes: [
+      "Reads btsnoop in the monitor and HCI formats, and pcap and pcapng of the link types 187, 201 "
+        + "and 254 (a host's), 251 and 256 (a sniffer's), and the .pklg files of Apple's "
+        + "PacketLogger, also from a phone's sysdiagnose; “-” is standard input. It reads a damaged "
+        + "or truncated file as far as possible, and says on standard error where it stopped.",
+      "Several files are the parts of one capture, as --capture-files writes them (FILE, FILE.1, ...). They are read in the "
+        + "order of their first packets.",
+      "Exit status: 0; 64 for a wrong command line, 66 for a file that can't be read, 73 for a page that can't be "
+        + "written.",
+    ],
+    run: { options throws(Failure) in
+      let console = try Console(options.capture.output, inPipe: .json)
+      var printer = CapturePrinter(options.capture, console)
+      let page = try options.page(console)
+      var (status, isDrawn) = (ExitStatus.done, false)
+      for path in options.inOrder {
+        let part = try CapturePart(path)
+        let end = try CapturePart.decode(
+          path, with: &printer, to: console, page: page, warn: Console.warn
+        ) {
+          () throws(SystemError) in try part.file.read(1 << 16)
+        }
+        if status == .done { status = end }
+        if end == .done { isDrawn = true }
+      }
+      // An invalid capture must not overwrite an existing page.
+      if isDrawn { try page?.finish() }
+      return status
+    })
+}
+
+extension Grammar<DecodeOptions> {
+  static let decode = Grammar(
+    CommandOption.filters + CommandOption.pages + CommandOption.clocks
+      + CommandOption.output(inPipe: .json),
+    operands: "FILE...", kinds: [.file]
+  ) { options, operands throws(Failure) in
+    guard !operands.isEmpty else {
+      throw Failure(usage: "decode needs a capture (FILE)")
+    }
+    guard operands.count == 1 || !operands.contains("-") else {
+      throw Failure(usage: "standard input (-) can't be one of several files")
+    }
+    options.files = operands
+  }
+}
+
+extension DecodeOptions {
+  /// The page to write, if any. It names the files without their directories, which may reveal their owner.
+  func page(_ console: Console) throws(Failure) -> PageWriter? {
+    let names = files.map {
+      CapturePart.name(of: $0).split(separator: "/").last.map(String.init) ?? $0
+    }
+    return try capture.page(of: names.joined(separator: ", "), console)
+  }
+
+  /// The files ordered by the times of their first packets; in the given order if one has none.
+  var inOrder: [String] {
+    guard files.count > 1 else { return files }
+    let starts = files.compactMap { path in CapturePart.start(of: path).map { (path, $0) } }
+    guard starts.count == files.count else { return files }
+    return starts.sorted { $0.1 < $1.1 }.map(\.0)
+  }
+}
+
+/// A file to decode.
+struct CapturePart: ~Copyable {
+  let file: FileDescriptor
+
+  init(_ path: String) throws(Failure) {
+    file = try Self.reading(path) { () throws(SystemError) in
+      try Files.open(path == "-" ? "/dev/stdin" : path)
+    }
+  }
+
+  /// The time of its first packet; nil if it has none near its beginning, or can't be read.
+  static func start(of path: String) -> WallTime? {
+    guard let file = try? Files.open(path), let bytes = try? file.read(1 << 16) else { return nil }
+    var reader = CaptureReader()
+    reader.feed(bytes)
+    return (try? reader.next())??.time
+  }
+
+  /// Decodes it.
+  ///
+  /// - Parameters:
+  ///   - printer: knows what the earlier parts showed.
+  ///   - page: the page to write instead of lines.
+  ///   - warn: takes the subject and the text of a warning.
+  ///   - read: returns the next bytes of the file; none at its end.
+  static func decode(
+    _ path: String, with printer: inout CapturePrinter, to console: Console, page: PageWriter?,
+    warn: (String, String) -> Void, read: () throws(SystemError) -> [UInt8]
+  ) throws(Failure) -> ExitStatus {
+    let name = name(of: path)
+    var reader = CaptureReader()
+    var isAtEnd = false
+    while true {
+      var lines: [String] = []
+      var frames: [DecodedFrame] = []
+      var warnings: [String] = []
+      var count = 0
+      var fault: CaptureFileError?
+      do throws(CaptureFileError) {
+        while count < Self.batch, let record = try reader.next() {
+          printer.decoder.assumedPeer = reader.assumedPeer
+          let warning: String?
+          if page == nil {
+            let printed = printer.lines(record)
+            lines += printed.lines
+            warning = printed.warning
+          } else {
+            let decoded = printer.frame(record)
+            if let frame = decoded.frame { frames.append(frame) }
+            warning = decoded.warning
+          }
+          if let warning { warnings.append(warning) }
+          count += 1
+        }
+      } catch {
+        fault = error
+      }
+      try console.print(lines: lines)
+      for frame in frames { try page?.add(frame) }
+      for warning in warnings {
+        warn(name, warning)
+        page?.warn(warning)
+      }
+      if let fault {
+        warn(name, "\(fault)")
+        if fault.isHopeless { return .noInput }
+        page?.warn("\(fault)")
+        return .done
+      }
+      if count == Self.batch { continue }
+      if isAtEnd { return .done }
+      let part = try reading(path, read)
+      isAtEnd = part.isEmpty
+      if isAtEnd {
+        reader.finish()
+        printer.decoder.learnHosts(ahead: reader)
+      } else {
+        reader.feed(part)
+      }
+    }
+  }
+
+  /// The number of packets printed at once.
+  private static let batch = 256
+
+  static func name(of path: String) -> String { path == "-" ? "standard input" : path }
+
+  private static func reading<Value: ~Copyable>(
+    _ path: String, _ body: () throws(SystemError) -> Value
+  ) throws(Failure) -> Value {
+    do throws(SystemError) {
+      return try body()
+    } catch {
+      throw Failure(.noInput, "reading \(name(of: path))", error.errno.text)
+    }
+  }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Capture
+import Control
+import Picture
+import System
+
+/// Writes the page of `--html`: to a file, or to standard output. It creates the file with the
+/// first packet, so that an invalid capture does not overwrite an existing page.
+final class PageWriter {
+  private let output: OutputFile
+  private let console: Console
+  private let limit: Int64
+  private var size: Int64 = 0
+  private var picture: SessionPicture
+  private var file: FileDescriptor?
+  private var warnings: [String] = []
+
+  /// - Parameter limit: the size in bytes at which no more packets are added.
+  init(
+    _ output: OutputFile, _ source: SessionPicture.Source, _ console: Console, limit: Int64 = .max
+  ) throws(Failure) {
+    try output.check()
+    self.output = output
+    self.limit = limit
+    self.console = console
+    picture = SessionPicture(source)
+  }
+
+  /// Adds a packet.
+  func add(_ frame: DecodedFrame) throws(Failure) {
+    guard size < limit else {
+      throw Failure(
+        .cannotCreate, "writing \(output.path)",
+        "\(output.path) has reached its maximum size (--capture-limit)")
+    }
+    picture.add(frame)
+    try write(picture.take(), atLeast: Self.batch)
+  }
+
+  /// Adds a warning about the capture, up to a reasonable number.
+  func warn(_ warning: String) { if warnings.count < 100 { warnings.append(warning) } }
+
+  /// Ends the page.
+  func finish() throws(Failure) {
+    picture.finish(warnings: warnings)
+    try write(picture.take(), atLeast: 0)
+  }
+
+  private var waiting: [UInt8] = []
+  /// The number of bytes written at once.
+  private static let batch = 1 << 16
+
+  private func write(_ bytes: [UInt8], atLeast least: Int) throws(Failure) {
+    waiting += bytes
+    guard waiting.count >= least, !waiting.isEmpty else { return }
+    size += Int64(waiting.count)
+    if output.isStandard {
+      try console.print(waiting)
+    } else {
+      // It has what the phone sent, so only its owner may read it.
+      if file == nil { file = try output.create(mode: 0o600) }
+      do throws(SystemError) { try file?.writeAll(waiting) } catch {
+        throw Failure(writing: output.path, error)
+      }
+    }
+    waiting.removeAll(keepingCapacity: true)
+  }
+}
+
+extension CaptureOptions {
+  /// The page to write, if any, of a capture with this name.
+  func page(
+    of name: String, _ console: Console, limit: Int64 = .max
+  ) throws(Failure) -> PageWriter? {
+    guard let html else { return nil }
+    return try PageWriter(
+      OutputFile(html, beginning: SessionPicture.beginning, isForced: isForced), source(name),
+      console, limit: limit)
+  }
+
+  /// The page's description of a capture with this name.
+  private func source(_ name: String) -> SessionPicture.Source {
+    var source = SessionPicture.Source(name: name, program: "ancsd \(Program.version)")
+    var words: [String] = []
+    if filter.att { words.append("--att") }
+    if filter.profiles.contains(.ancs) { words.append("--ancs") }
+    if filter.profiles.contains(.ams) { words.append("--ams") }
+    if let phone = filter.phone { words.append("--phone \(phone)") }
+    source.filter = words.joined(separator: " ")
+    return source
+  }
+}

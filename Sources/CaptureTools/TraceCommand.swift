@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Bluetooth
+import Capture
+import Control
+import ControlClients
+import EventLoop
+import System
+import Wire
+
+/// The options of `ancsd trace`.
+struct TraceOptions: CaptureCommandOptions {
+  var capture = CaptureOptions()
+  /// The file that every packet is written to, regardless of the filter.
+  var write: String?
+  /// The maximum size of the file in bytes.
+  var limit = CaptureFile.usualLimit
+  /// The control socket of the daemon that may know the links that are up; nil: the default paths.
+  var socket: String?
+}
+
+extension Command {
+  /// `ancsd trace`: the kernel's HCI monitor, decoded live.
+  package static let trace = Command(
+    "trace", "decodes the kernel's HCI monitor live, or writes it as btsnoop",
+    grammar: .trace, defaults: TraceOptions(),
+    notes: [
+      "Shows what every adapter sends and receives until you interrupt it. Attribute names come "
+        + "from the discovery that it sees; for a link that was up before, from the daemon, "
+        + "if it serves the link. A line on standard error says which.",
+      "Exit status: 130 (SIGINT), 143 (SIGTERM); 64 for a wrong command line, 69 without "
+        + "Bluetooth in the kernel, 73 for a file that can't be written, 77 without permission.",
+    ],
+    run: { options throws(Failure) in
+      let console = try Console(options.capture.output, inPipe: .json)
+      return console.onLoop { () async throws(Failure) in
+        let trace = try Trace(options, console, .kernel)
+        try onSignal { trace.stop($0) }
+        return try await trace.run()
+      }
+    })
+
+  @LoopActor private static func onSignal(_ stop: @escaping (ExitStatus) -> Void) throws(Failure) {
+    do throws(SystemError) {
+      try Loop.shared.onSignal([.interrupt, .terminate]) { signal in
+        stop(ExitStatus(signal: signal.rawValue))
+      }
+    } catch {
+      throw Failure(.software, "watching for signals", "\(error)")
+    }
+  }
+}
+
+extension Grammar<TraceOptions> {
+  static let trace = Grammar(
+    CommandOption.filters + CommandOption.pages + [
+      .file(
+        "-w", "--write",
+        help: "write everything to this file, in btsnoop's monitor format", set: { $0.write = $1 }),
+      .captureLimit(
+        help: "end the capture or page at this file size in MiB (default: 256)",
+        set: { $0.limit = $1 }), .socket(set: { $0.socket = $1 }),
+    ] + CommandOption.clocks + CommandOption.output(inPipe: .json))
+}
+
+/// The source of a trace's packets.
+protocol PacketMonitor: AnyObject {
+  /// Called with each packet and its time. Setting it begins reading.
+  var onPacket: ((WallTime, [UInt8]) -> Void)? { get set }
+  /// Called once if the source ends.
+  var onClose: ((Errno?) -> Void)? { get set }
+  /// Reads the packets up to now.
+  func drain()
+  func close()
+}
+
+extension MonitorSocket: PacketMonitor {}
+
+/// A file that a trace is written to.
+protocol RecordFile: AnyObject {
+  func write(_ record: CaptureRecord) throws(SystemError)
+}
+
+extension CaptureFile: RecordFile {}
+
+/// A running trace: packets from the kernel to standard output, and to a file.
+@LoopActor final class Trace {
+  /// The parts of the system that a trace needs.
+  struct Environment {
+    var openMonitor: () throws(BluetoothError) -> any PacketMonitor
+    var createFile: (TraceOptions, _ path: String) throws(SystemError) -> any RecordFile
+    /// The links that are up.
+    var links: () -> [HCIConnection]
+    /// What daemons at these control sockets know about their links.
+    var knownLinks: @LoopActor ([String]) async -> [KnownLink]
+    var output: LineWriter
+    /// Takes the subject and the text of a warning.
+    var warn: (String, String) -> Void
+
+    @LoopActor static var kernel: Environment {
+      Environment(
+        openMonitor: { () throws(BluetoothError) in try MonitorSocket() },
+        createFile: { (options, path) throws(SystemError) in
+          try CaptureFile(path, limit: options.limit, isForced: options.capture.isForced)
+        },
+        links: { (try? HCIConnection.all()) ?? [] }, knownLinks: DaemonProbe.links,
+        output: LineWriter(Standard.output), warn: Console.warn)
+    }
+  }
+
+  private let environment: Environment
+  private let monitor: any PacketMonitor
+  private let socket: String?
+  private var printer: CapturePrinter
+  private var file: (any RecordFile)?
+  private let page: PageWriter?
+  private let ending = Mailbox<Result<ExitStatus, Failure>>()
+
+  init(_ options: TraceOptions, _ console: Console, _ environment: Environment) throws(Failure) {
+    self.environment = environment
+    socket = options.socket
+    printer = CapturePrinter(options.capture, console)
+    page = try options.capture.page(of: "the kernel’s monitor", console, limit: options.limit)
+    do throws(BluetoothError) {
+      monitor = try environment.openMonitor()
+    } catch {
+      throw Failure("opening the kernel's HCI monitor", error)
+    }
+    guard let path = options.write else { return }
+    do throws(SystemError) {
+      file = try environment.createFile(options, path)
+    } catch {
+      throw Self.failure(error, path)
+    }
+  }
+
+  /// Traces until `stop`, until nobody reads standard output, or until the file cannot be written.
+  func run() async throws(Failure) -> ExitStatus {
+    let output = environment.output
+    output.onError = { [ending] errno in
+      ending.post(
+        errno == .brokenPipe
+          ? .success(.done)
+          : .failure(Failure(.cannotCreate, "writing to standard output", errno.text)))
+    }
+    monitor.onClose = { [ending] errno in
+      let why = errno?.text ?? "the kernel closed it"
+      ending.post(.failure(Failure(.unavailable, "reading the kernel's HCI monitor", why)))
+    }
+    // Meanwhile packets wait in the socket.
+    await addLinks()
+    monitor.onPacket = { [weak self] in self?.receive($1, at: $0) }
+    let end = await ending.next() ?? .success(.done)
+    if case .success = end { monitor.drain() }
+    monitor.onPacket = nil
+    monitor.close()
+    output.flush(within: .milliseconds(500))
+    try page?.finish()
+    if output.droppedLines > 0 {
+      environment.warn(
+        "\(output.droppedLines) lines", "lost, because nobody read standard output")
+    }
+    return try end.get()
+  }
+
+  /// Ends the trace.
+  func stop(_ status: ExitStatus) { ending.post(.success(status)) }
+
+  /// Adds the links that are up: their addresses from the kernel, their attributes from a daemon that
+  /// serves them.
+  private func addLinks() async {
+    let links = environment.links()
+    guard !links.isEmpty else { return }
+    let all = await environment.knownLinks(DefaultPaths.sockets(socket))
+    for link in links {
+      let name = "hci\(link.adapter)"
+      let known = all.first { $0.adapter == name && $0.phone == link.peer }
+      printer.addLink(to: link.peer, handle: link.handle, adapter: link.adapter, known)
+      let names =
+        known == nil
+        ? "its attributes have no names until a discovery is seen"
+        : "its attributes have the names that the daemon knows"
+      environment.warn("\(name) handle \(link.handle), \(link.peer)", "it was up before; \(names)")
+    }
+  }
+
+  private func receive(_ packet: [UInt8], at time: WallTime) {
+    guard let record = CaptureRecord(monitorPacket: packet, time: time) else { return }
+    do throws(SystemError) {
+      try file?.write(record)
+    } catch {
+      file = nil
+      ending.post(.failure(Self.failure(error, "the capture")))
+    }
+    if let page { return draw(record, page) }
+    let (lines, warning) = printer.lines(record)
+    for line in lines { environment.output.write(line) }
+    if let warning { environment.warn("the monitor", warning) }
+  }
+
+  private func draw(_ record: CaptureRecord, _ page: PageWriter) {
+    let (frame, warning) = printer.frame(record)
+    if let warning {
+      environment.warn("the monitor", warning)
+      page.warn(warning)
+    }
+    guard let frame else { return }
+    do throws(Failure) {
+      try page.add(frame)
+    } catch {
+      ending.post(.failure(error))
+    }
+  }
+
+  private static func failure(_ error: SystemError, _ path: String) -> Failure {
+    var failure = Failure(writing: path, error)
+    if error.errno == .fileTooLarge { failure.why = CaptureFile.sentence(error) }
+    return failure
+  }
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Arguments
+import Control
+import EventLoop
+import JSON
+import System
+import Wire
+
+/// The options of `act`.
+struct ActOptions: FilterOptions {
+  var client = ClientOptions()
+  var uids: [NotificationUID] = []
+  var action = TypedAction.label("")
+  /// Whether it acts on all that match the filter.
+  var all = false
+  /// Whether it only prints what it would do.
+  var isDry = false
+  /// Whether it acts on many without asking first.
+  var isSure = false
+  var filter = NotificationFilter()
+}
+
+/// An action as typed: by name, or by the phone's label for it.
+enum TypedAction: Hashable, Sendable {
+  case named(NotificationAction)
+  case label(String)
+
+  init(_ text: String) {
+    self = NotificationAction(name: text.lowercased()).map { .named($0) } ?? .label(text)
+  }
+
+  /// The action for a notification; nil if it has none with this name.
+  fileprivate func action(of notification: NotificationReport) -> NotificationAction? {
+    switch self {
+    case .named(let action): notification.has(action) ? action : nil
+    case .label(let label):
+      [.positive, .negative].first {
+        notification.has($0) && notification.label(of: $0)?.lowercased() == label.lowercased()
+      }
+    }
+  }
+}
+
+extension TypedAction {
+  /// Whether the user may expect to send a text.
+  fileprivate var isReply: Bool {
+    if case .label(let label) = self { label.lowercased() == "reply" } else { false }
+  }
+}
+
+extension TypedAction: CustomStringConvertible {
+  var description: String {
+    switch self {
+    case .named(let action): "\(action)"
+    case .label(let label): label
+    }
+  }
+}
+
+extension Clients {
+  /// `ancsd act`: performs an action.
+  static let act = ClientCommand<ActOptions>(
+    "act", "acts on notifications: answers a call, clears a message",
+    usage: [
+      "ancsd act [OPTIONS] UID... positive|negative|LABEL",
+      "ancsd act --all [OPTIONS] positive|negative|LABEL",
+    ],
+    options: [
+      .flag(
+        "--all", help: "act on all that have the action and match the filter",
+        set: { $0.all = true }),
+      .flag(
+        "--dry-run", help: "with --all: list what it would act on, and do nothing",
+        set: { $0.isDry = true }),
+      .flag(
+        "-y", "--yes",
+        help: "with --all: do not ask first (on a terminal it asks above \(askedFrom))",
+        set: { $0.isSure = true }),
+    ] + CommandOption.filtersOfActive, operands: "UID... positive|negative|LABEL",
+    kinds: [.notification, .word(["positive", "negative"])],
+    notes: [
+      "You can name an action by its label instead of positive or negative, as “ancsd list” shows it: "
+        + "“ancsd act 7 clear”.",
+      "ANCS carries no text: “Reply” opens the reply on the phone.",
+      "The status is 1 if a notification does not have the action, or the phone refuses it. With several UIDs, each is "
+        + "tried, and the status is that of the first failure.",
+    ],
+    read: { options, operands throws(Failure) in try options.read(operands) }
+  ) { options, client throws(Failure) in
+    let phone = options.client.phone
+    guard options.all else {
+      let status = try await client.each(options.uids) { uid throws(Failure) in
+        try await client.act(options.action, on: uid, of: phone)
+      }
+      if status == .done, options.action.isReply {
+        client.remark("the phone opens the reply; type it there, because ANCS carries no text")
+      }
+      return status
+    }
+    let matching = try await client.notifications(matching: options.filter, on: phone, "act")
+    let targets = matching.filter { options.action.action(of: $0.report) != nil }
+    guard !targets.isEmpty else {
+      throw Failure(.refused, "act", "no matching notification has the action “\(options.action)”")
+    }
+    if options.isDry {
+      for target in targets {
+        try client.console.show(target) { target.report.listing($0, now: .now) }
+      }
+      client.remark("\(options.action): \(targets.count.counted("notification")); nothing was done")
+      return .done
+    }
+    if !options.isSure {
+      guard try await client.agrees(to: options.action, on: targets.count) else {
+        client.remark("nothing was done")
+        return .refused
+      }
+    }
+    var count = 0
+    let status = try await client.each(targets, done: { _ in count += 1 }) {
+      target throws(Failure) in
+      guard let action = options.action.action(of: target.report) else { return }
+      let selector = target.phone.map { PhoneSelector($0.description) } ?? phone
+      try await client.act(action, on: target.report.event.uid, of: selector)
+    }
+    let report = ActReport(action: "\(options.action)", done: count, failed: targets.count - count)
+    try client.console.show(report) { _ in report.text }
+    return status
+  }
+
+  /// On a terminal it asks before it acts on more than this number.
+  fileprivate static let askedFrom = 3
+}
+
+/// The result of `act --all`.
+struct ActReport: JSONObjectCodable, Sendable {
+  var action = ""
+  var done = 0
+  var failed = 0
+
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("action", &action)
+    try json.required("done", &done)
+    try json.required("failed", &failed)
+  }
+
+  /// As in `clear: done on 9 notifications`.
+  var text: String {
+    let rest = failed == 0 ? "" : ", not on \(failed)"
+    return "\(action): done on \(done.counted("notification"))\(rest)".printable
+  }
+}
+
+extension ControlClient {
+  /// Asks on a terminal before acting on many; without a terminal it proceeds.
+  fileprivate func agrees(to action: TypedAction, on count: Int) async throws(Failure) -> Bool {
+    guard count > Clients.askedFrom, Terminal.isTerminal(Standard.input),
+      Terminal.isTerminal(Standard.error)
+    else {
+      return true
+    }
+    let question = "\(action): \(count.counted("notification"))? [y/N] ".printable
+    try? FileDescriptor.writeAll(Array(question.utf8), to: Standard.error)
+    let reader = readTyped()
+    defer { reader.close() }
+    while true {
+      guard case .typed(let line) = try await next() else { continue }
+      return ["y", "yes"].contains(line?.lowercased() ?? "")
+    }
+  }
+}
+
+extension ActOptions {
+  fileprivate mutating func read(_ operands: [String]) throws(Failure) {
+    var words = operands
+    if !all {
+      guard filter.isEmpty, !isDry else {
+        throw Failure(
+          usage: "\(isDry ? "--dry-run" : "a filter") needs --all",
+          remedy: "did you mean “act --all”?")
+      }
+      (uids, words) = try operands.uids(for: "act")
+    }
+    guard !words.isEmpty else {
+      throw Failure(
+        usage: "act needs an action",
+        remedy: "use positive, negative, or the phone's label for it")
+    }
+    action = TypedAction(words.joined(separator: " "))
+  }
+}
+
+extension ControlClient {
+  /// Performs a typed action. If the notification is known not to have it, this refuses it.
+  fileprivate func act(
+    _ typed: TypedAction, on uid: NotificationUID, of phone: PhoneSelector?
+  ) async throws(Failure) {
+    let what = "act \(uid) \(typed)"
+    let known = try await list(
+      ControlMethods.listNotifications, NotificationQuery(phone: phone), what
+    ).filter { $0.report.event.uid == uid }
+    switch typed {
+    // If two phones have the UID, the daemon asks for the phone; if the action is unknown here, the
+    // phone refuses it.
+    case .named(let action) where known.count != 1: try await act(action, on: uid, of: phone)
+    case .named:
+      try await act(try typed.resolved(known[0].report), on: uid, of: phone)
+    case .label where known.count == 1 && known[0].report.hasLabels:
+      try await act(try typed.resolved(known[0].report), on: uid, of: phone)
+    case .label:
+      let attributes: [NotificationAttributeID] = [.positiveActionLabel, .negativeActionLabel]
+      let asked = try await call(
+        ControlMethods.getNotification,
+        NotificationParameters(uid, attributes: attributes, phone: phone), what)
+      try await act(try typed.resolved(asked.report), on: uid, of: phone)
+    }
+  }
+
+  fileprivate func act(
+    _ action: NotificationAction, on uid: NotificationUID, of phone: PhoneSelector?
+  ) async throws(Failure) {
+    try await call(
+      ControlMethods.act, ActionParameters(uid, action, phone: phone), "act \(uid) \(action)")
+  }
+}
+
+extension TypedAction {
+  /// The action; throws a failure that names what the notification has instead.
+  fileprivate func resolved(_ notification: NotificationReport) throws(Failure)
+    -> NotificationAction
+  {
+    if let action = action(of: notification) { return action }
+    let number = "#\(notification.event.uid)"
+    let has: [String] = [NotificationAction.positive, .negative].filter(notification.has).map {
+      action in
+      "\(action)\(notification.label(of: action).map { " (\($0))" } ?? "")"
+    }
+    let rest = has.isEmpty ? "it has none" : "it has \(has.joined(separator: " and "))"
+    switch self {
+    case .named(let action):
+      throw Failure(.refused, "", "\(number) has no \(action) action", remedy: rest)
+    case .label(let label):
+      // “reply See you at eight”
+      let first = TypedAction(String(label.prefix { $0 != " " }))
+      if first.description != label, first.action(of: notification) != nil {
+        let text = label.dropFirst(first.description.count + 1)
+        throw Failure(
+          .refused, "", "“\(text)” can't be sent: ANCS carries no text",
+          remedy: "“ancsd act \(notification.event.uid) \(first)” opens the reply on the phone")
+      }
+      let names =
+        ["positive", "negative"]
+        + [.positive, .negative].compactMap { notification.label(of: $0)?.lowercased() }
+      let near = nearest(to: label.lowercased(), among: names)
+      throw Failure(
+        .refused, "", "\(number) has no action “\(label)”",
+        remedy: near.map { "did you mean “\($0)”?" } ?? rest)
+    }
+  }
+}
+
+extension NotificationReport {
+  /// Whether it has the action, by its flags.
+  package func has(_ action: NotificationAction) -> Bool {
+    event.flags.contains(action == .positive ? .positiveAction : .negativeAction)
+  }
+
+  /// Whether the labels of all its actions were fetched.
+  fileprivate var hasLabels: Bool {
+    [NotificationAction.positive, .negative].allSatisfy { !has($0) || label(of: $0) != nil }
+  }
+
+  /// The action's label, if the phone gave one.
+  package func label(of action: NotificationAction) -> String? {
+    let label =
+      action == .positive ? attributes.positiveActionLabel : attributes.negativeActionLabel
+    return label.flatMap { $0.isEmpty ? nil : $0 }
+  }
+}

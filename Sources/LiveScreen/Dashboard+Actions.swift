@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import Control
+import ControlClients
+import TerminalScreen
+import Wire
+
+extension Dashboard {
+  /// Negative actions that are performed after a delay, unless they are undone.
+  struct Pending {
+    var targets: [ID]
+    var due: Instant
+    /// The marks that it has used up.
+    var marks: Set<ID>
+    /// What will be done: `Clear “Mum”`.
+    var words: String
+  }
+
+  /// How long a negative action can be undone.
+  static let undoTime = Duration.seconds(2)
+  /// The columns that an action's label may take in a message.
+  private static let labelWidth = 20
+  /// How long keys have no effect after the list has moved by itself: the user may have meant
+  /// another notification.
+  private static let caution = Duration.milliseconds(700)
+
+  /// The notifications that keys act on: all marked ones, otherwise the selected or open one.
+  private var targets: [ActiveNotification] {
+    if case .list = page, !marked.isEmpty { return found.filter { marked.contains($0.id) } }
+    return target.map { [$0] } ?? []
+  }
+
+  /// The notification that is selected or opened.
+  var target: ActiveNotification? {
+    switch page {
+    case .opened(let opened): return opened.standing == .there ? opened.notification : nil
+    case .help, .player: return nil
+    case .list:
+      let found = self.found
+      return selected(among: found).map { found[$0] }
+    }
+  }
+
+  /// The state of the list that keeps keys from having an effect.
+  var obstacle: Obstacle? {
+    guard isWhole else { return .incomplete }
+    guard isSelectionMeant, case .missing = selection, !notifications.isEmpty else { return nil }
+    return .missing
+  }
+
+  /// Whether keys act on the selected notification, rather than on marked ones or the opened one.
+  private var isSelectionMeant: Bool { if case .list = page { marked.isEmpty } else { false } }
+
+  /// Acts on the targets: at once, or after the time for undoing.
+  mutating func act(_ action: NotificationAction, at now: Instant) -> [Effect] {
+    if let obstacle {
+      say(obstacle.rawValue, .attention, at: now)
+      note?.obstacle = obstacle
+      return []
+    }
+    if isSelectionMeant, let moved, now - moved < Self.caution {
+      say("the list has just moved: press it again", .attention, at: now)
+      return []
+    }
+    let meant = targets
+    let able = meant.filter { $0.report.has(action) && !isPending($0.id) }
+    guard let first = able.first else {
+      if let target = meant.first, !isPending(target.id) {
+        let which = meant.count == 1 ? "#\(target.id.uid) has" : "none of these has a"
+        say(
+          "\(which) \(meant.count == 1 ? "no " : "")\(action) action", .attention, at: now)
+      }
+      return []
+    }
+    let label = first.report.label(of: action, columns: Self.labelWidth)
+    let what = able.count == 1 ? first.report.called : "\(able.count) notifications"
+    let marks = marked
+    marked = []
+    guard action == .negative else {
+      acted.formUnion(able.map(\.id))
+      note = Note(text: "\(label): \(what)…", paint: .faint)
+      return able.map { .request(.act(action, $0.id)) }
+    }
+    // The next ones can be acted on meanwhile.
+    if case .list = page, let selected = target?.id, able.contains(where: { $0.id == selected }) {
+      selection = successor(of: selected, without: Set(able.map(\.id)))
+    }
+    pending.append(
+      Pending(
+        targets: able.map(\.id), due: now + Self.undoTime, marks: marks,
+        words: "\(label): \(what)"))
+    say("\(label): \(what); u undoes it", .attention, at: now, for: Self.undoTime)
+    return []
+  }
+
+  /// Whether its negative action is pending.
+  func isPending(_ id: ID) -> Bool { pending.contains { $0.targets.contains(id) } }
+
+  /// Cancels the last pending action.
+  mutating func undo(at now: Instant) {
+    guard let last = pending.popLast() else {
+      return say("there is nothing to undo", .attention, at: now)
+    }
+    let present = Set(notifications.map(\.id))
+    if let first = last.targets.first(where: present.contains) { selection = .chosen(first) }
+    marked.formUnion(last.marks.intersection(present))
+    say("undone: \(last.words)", .good, at: now)
+  }
+
+  /// Performs due actions, and removes expired notes.
+  mutating func pass(to now: Instant) -> [Effect] {
+    if let until = note?.until, until <= now { note = nil }
+    let due = pending.filter { $0.due <= now }
+    pending.removeAll { $0.due <= now }
+    return requests(due)
+  }
+
+  /// When `pass` has something to do.
+  var nextDeadline: Instant? { (pending.map(\.due) + [note?.until].compactMap { $0 }).min() }
+
+  /// The user quits: performs pending actions first.
+  mutating func leave() -> [Effect] {
+    let rest = requests(pending)
+    pending = []
+    return rest + [.quit]
+  }
+
+  private mutating func requests(_ due: [Pending]) -> [Effect] {
+    var effects: [Effect] = []
+    for pending in due {
+      let there = pending.targets.filter { id in notifications.contains { $0.id == id } }
+      acted.formUnion(there)
+      if !there.isEmpty { note = Note(text: "\(pending.words)…", paint: .faint) }
+      effects += there.map { .request(.act(.negative, $0)) }
+    }
+    return effects
+  }
+
+  // MARK: Responses
+
+  /// A request succeeded; for `show`, with its result.
+  mutating func answered(
+    _ request: Request, with notification: ActiveNotification? = nil, at now: Instant
+  ) {
+    switch request {
+    case .act(let action, let id):
+      let known = notifications.first { $0.id == id }?.report
+      let label = known?.label(of: action, columns: Self.labelWidth) ?? "\(action)"
+      say("\(label): \(known?.called ?? "#\(id.uid)"), done", .good, at: now)
+    case .media(let command, _):
+      let offered = playing?.state.commands ?? [command]
+      let remark = offered.contains(command) ? "" : ", but the phone does not offer it now"
+      let track = playing?.state.track.title.flatMap { $0.isEmpty ? nil : " (“\($0)”)" }
+      say(
+        "\(KeyBinding.title(of: command))\(command.isOnTrack ? track ?? "" : ""): done\(remark)",
+        remark.isEmpty ? .good : .attention, at: now)
+    case .show:
+      note = nil
+      guard let notification, case .opened(var opened) = page,
+        opened.notification.id == notification.id
+      else { return }
+      opened.notification = notification
+      page = .opened(opened)
+    }
+  }
+
+  /// A request failed.
+  mutating func failed(_ request: Request, _ failure: Failure, at now: Instant) {
+    if case .act(_, let id) = request { acted.remove(id) }
+    say(failure.sentence, .bad, at: now, for: .seconds(15))
+  }
+
+  /// A request of the player, and the message until its response.
+  mutating func ask(_ request: Request, at now: Instant) -> [Effect] {
+    if case .media(let command, _) = request {
+      note = Note(text: "\(KeyBinding.title(of: command))…", paint: .faint)
+    }
+    return [.request(request)]
+  }
+
+  /// Shows a message at the bottom for a while.
+  mutating func say(
+    _ text: String, _ paint: Paint, at now: Instant, for time: Duration = .seconds(8)
+  ) { note = Note(text: text, paint: paint, until: now + time) }
+}
+
+extension RemoteCommand {
+  /// Whether it concerns the current track.
+  fileprivate var isOnTrack: Bool { [.likeTrack, .dislikeTrack, .bookmarkTrack].contains(self) }
+}
+
+extension NotificationReport {
+  /// Its description in a sentence: number and title.
+  fileprivate var called: String {
+    let title = attributes.title.flatMap { $0.isEmpty ? nil : $0 } ?? app
+    return "#\(event.uid)"
+      + (title.map { " “\($0.printable.cut(toDisplayWidth: 30))”" } ?? "")
+  }
+}

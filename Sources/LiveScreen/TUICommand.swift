@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import Arguments
+import Control
+import ControlClients
+import EventLoop
+import System
+import TerminalScreen
+import Wire
+
+/// The options of `tui`.
+struct TUIOptions: PrintingOptions {
+  var output = OutputOptions()
+  var socket: String?
+  /// What rings the bell.
+  var bell = Dashboard.Bell.calls
+  /// Whether the mouse's wheel is read.
+  var mouse = true
+}
+
+extension Command {
+  /// `ancsd tui`: a live screen.
+  package static let tui = Command(
+    "tui", "shows a live screen: notifications, the player, and what the daemon waits for",
+    grammar: Grammar<TUIOptions>([
+      .choice(
+        "--bell", help: "what rings the terminal's bell (default: calls)", set: { $0.bell = $1 }),
+      .flag(
+        "--no-mouse", help: "leave the mouse to the terminal, to select text without Shift",
+        set: { $0.mouse = false }),
+      .color, .socket(set: { $0.socket = $1 }),
+    ]),
+    defaults: TUIOptions(),
+    notes: [
+      "Keys: arrows select, Enter opens, + and - act, u undoes - within 2 seconds, Space marks, / searches, m has the "
+        + "player's keys, ? shows all keys, q quits."
+    ]
+  ) { options throws(Failure) in
+    let console = try Console(options.output, inPipe: .text)
+    return console.onLoop { () async throws(Failure) in
+      let screen = try Screen(colour: console.style.colour, mouse: options.mouse)
+      defer { screen.close() }
+      let sockets = DefaultPaths.sockets(options.socket)
+      return try await TUI(console, screen, sockets: sockets, bell: options.bell).run()
+    }
+  }
+}
+
+/// The work of `tui`: passes events, responses and keys to the dashboard, performs its effects, and
+/// draws it.
+@LoopActor final class TUI {
+  private let console: Console
+  /// The connection for events. Requests to the phone use others, so that nothing waits for the
+  /// phone.
+  private let client: ControlClient
+  private let screen: Screen
+  private let sockets: [String]
+  private var dashboard: Dashboard
+  private let effects = Mailbox<Dashboard.Effect>()
+  private let end = Mailbox<Result<ExitStatus, Failure>>()
+  private var willDraw = false
+  private var clock: TimerID?
+  /// The timer for the dashboard's deadlines.
+  private var alarm: TimerID?
+
+  /// The pause between attempts to reach the daemon.
+  private static let pause = Duration.seconds(1)
+  /// How long the daemon may take to respond.
+  private static let patience = Duration.seconds(5)
+
+  /// - Parameter sockets: the possible control sockets.
+  init(_ console: Console, _ screen: Screen, sockets: [String], bell: Dashboard.Bell) {
+    self.console = console
+    client = ControlClient(console, toFirstOf: sockets)
+    self.screen = screen
+    self.sockets = sockets
+    dashboard = Dashboard(size: screen.size, bell: bell)
+    if let other = screen.substitute {
+      dashboard.say(
+        "unknown terminal type in TERM: using \(other)", .attention,
+        at: Loop.shared.now)
+    }
+  }
+
+  /// Shows the dashboard until the user quits.
+  func run() async throws(Failure) -> ExitStatus {
+    defer { client.close() }
+    screen.onKey = { [weak self] in self?.press($0) }
+    screen.onEnd = { [end] in end.post(.success(.done)) }
+    // If signals can't be caught, they end the process.
+    try? Loop.shared.onSignal([.interrupt, .terminate, .hangUp, .windowChange]) {
+      [weak self] in self?.handle($0)
+    }
+    draw()
+    Loop.start { [self] in await perform() }
+    Loop.start { [self] in
+      do throws(Failure) {
+        try await follow()
+      } catch {
+        end.post(.failure(error))
+      }
+    }
+    guard let result = await end.next() else { return .done }
+    return try result.get()
+  }
+
+  private func handle(_ signal: Signal) {
+    guard signal == .windowChange else {
+      return end.post(.success(ExitStatus(signal: signal.rawValue)))
+    }
+    screen.resize()
+    dashboard.size = screen.size
+    needsDrawing()
+  }
+
+  // MARK: Drawing
+
+  /// Draws once all pending input is handled.
+  private func needsDrawing() {
+    guard !willDraw else { return }
+    willDraw = true
+    Loop.shared.later { [weak self] in self?.draw() }
+  }
+
+  private func draw() {
+    willDraw = false
+    let view = DashboardView(dashboard, console.style, now: Loop.shared.now, time: .now)
+    let (rows, extent) = view.picture
+    dashboard.extent = extent
+    screen.draw(rows, hasCursor: view.hasCursor)
+    if dashboard.takeBell() { screen.ring() }
+    setAlarm()
+    // The playback position moves by itself.
+    guard clock == nil, dashboard.isMoving else { return }
+    clock = Loop.shared.schedule(after: .seconds(1)) { [weak self] in
+      self?.clock = nil
+      self?.draw()
+    }
+  }
+
+  /// Sets the timer for the dashboard's next deadline.
+  private func setAlarm() {
+    if let alarm { Loop.shared.cancel(alarm) }
+    alarm = dashboard.nextDeadline.map { due in
+      Loop.shared.schedule(after: due - Loop.shared.now) { [weak self] in
+        guard let self else { return }
+        alarm = nil
+        perform(dashboard.pass(to: Loop.shared.now))
+      }
+    }
+  }
+
+  // MARK: The daemon
+
+  /// Follows the daemon, and its successor after it exits.
+  private func follow() async throws(Failure) {
+    while true {
+      do throws(Failure) {
+        try client.connect()
+        try await receive()
+      } catch {
+        guard error.status == .unavailable || error.status == .tryAgain else { throw error }
+        client.close()
+        dashboard.lose(error.sentence)
+        needsDrawing()
+      }
+      try await client.sleep(Self.pause)
+    }
+  }
+
+  private func receive() async throws(Failure) {
+    let names = Set(EventName.allCases).subtracting([.incoming])
+    try await client.call(
+      ControlMethods.subscribe, Subscription(events: names, replay: true), "tui",
+      within: Self.patience)
+    try await refresh([.status, .notifications])
+    var timer: Int?
+    while true {
+      // No event reports the backlog.
+      if timer == nil, dashboard.isFetching { timer = client.startTimer(Self.pause) }
+      switch try await client.next() {
+      case .line(let line):
+        guard let event = NumberedEvent(line: line)?.event else { continue }
+        let outdated = dashboard.receive(event, at: Loop.shared.now)
+        needsDrawing()
+        try await refresh(outdated)
+      case .timeUp(timer):
+        timer = nil
+        try await refresh(.status)
+      case .timeUp, .typed, .closed, .signal, .readerGone: continue
+      }
+    }
+  }
+
+  /// Asks the daemon again for what is out of date.
+  private func refresh(_ outdated: Dashboard.Outdated) async throws(Failure) {
+    if outdated.contains(.status) {
+      let status = try await client.call(
+        ControlMethods.status, NoParameters(), "status", within: Self.patience)
+      dashboard.update(status, at: Loop.shared.now)
+    }
+    if outdated.contains(.notifications) {
+      let all = try await client.list(ControlMethods.listNotifications, NotificationQuery(), "list")
+      dashboard.replace(all, at: Loop.shared.now)
+    }
+    needsDrawing()
+  }
+
+  // MARK: The user
+
+  private func press(_ key: Key) { perform(dashboard.press(key, at: Loop.shared.now)) }
+
+  /// Performs the effects of a key, or of time passing.
+  private func perform(_ effects: [Dashboard.Effect]) {
+    if effects == [.quit] { end.post(.success(.done)) }
+    for effect in effects { self.effects.post(effect) }
+    needsDrawing()
+  }
+
+  /// Sends requests to the phone one after another, each over a separate connection.
+  private func perform() async {
+    while let effect = await effects.next() {
+      guard case .request(let request) = effect else {
+        // All earlier requests are done.
+        return end.post(.success(.done))
+      }
+      do throws(Failure) {
+        let socket = try LineSocket.connect(toFirstOf: sockets)
+        defer { socket.close() }
+        let client = ControlClient(console, over: socket)
+        client.remark = { [weak self] text in
+          self?.dashboard.note = Dashboard.Note(text: text, paint: .attention)
+          self?.needsDrawing()
+        }
+        let response = try await client.perform(request)
+        dashboard.answered(request, with: response, at: Loop.shared.now)
+      } catch {
+        dashboard.failed(request, error, at: Loop.shared.now)
+      }
+      needsDrawing()
+    }
+  }
+}
+
+extension ControlClient {
+  /// Sends a request to the phone; returns the notification if it requested one.
+  fileprivate func perform(
+    _ request: Dashboard.Request
+  ) async throws(Failure) -> ActiveNotification? {
+    func selector(_ phone: Address?) -> PhoneSelector? {
+      phone.map { PhoneSelector($0.description) }
+    }
+    switch request {
+    case .act(let action, let id):
+      let parameters = ActionParameters(id.uid, action, phone: selector(id.phone))
+      try await call(ControlMethods.act, parameters, "act #\(id.uid) \(action)")
+    case .media(let command, let phone):
+      let parameters = MediaParameters(command, phone: selector(phone))
+      try await call(ControlMethods.sendMediaCommand, parameters, "media \(command.name ?? "")")
+    case .show(let id):
+      return try await call(
+        ControlMethods.getNotification, NotificationParameters(id.uid, phone: selector(id.phone)),
+        "show #\(id.uid)")
+    }
+    return nil
+  }
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Bluetooth
+import Control
+import ControlClients
+import EventLoop
+import Mgmt
+import System
+import Wire
+
+/// The facts that the doctor gathered about the board, before it draws conclusions.
+struct BoardFacts: Hashable, Sendable {
+  /// The kernel's release, as in `6.1.0-56-amd64`.
+  var kernelRelease = ""
+  /// Why the kernel's Bluetooth management can't be opened; nil: it can.
+  var bluetooth: BluetoothError?
+  /// Which of the capabilities that the daemon needs this process lacks.
+  var missingCapabilities: [String] = []
+  var adapters: [AdapterFacts] = []
+  /// The rfkill state of each adapter, by its number.
+  var radios: [UInt16: RFKillState] = [:]
+  /// The process of bluetoothd, which takes the phones instead of the daemon; nil: it is not running.
+  var bluetoothd: Int32?
+  var host = ServiceHost(.none)
+  var crypto = KernelCrypto()
+  var state = StateFacts.fine(bonds: 0)
+  var stateDirectory = ""
+  var daemon = DaemonState.none
+  /// The system's clock, in seconds since 1970.
+  var clock: Int64 = 0
+
+  struct AdapterFacts: Hashable, Sendable {
+    var index: ControllerIndex
+    var address: Address
+    var supported: ControllerSettings
+    var current: ControllerSettings
+    /// The version of HCI, and the manufacturer's company identifier (Assigned Numbers).
+    var hciVersion: UInt8 = 0
+    var manufacturer: UInt16 = 0
+  }
+
+  /// Unconfigured controllers, with what they need.
+  var unconfigured: [ControllerIndex: ControllerConfiguration] = [:]
+
+  /// The directory for bonds.
+  enum StateFacts: Hashable, Sendable {
+    /// It is usable; the number of bonded phones, and the unusable bond files.
+    case fine(bonds: Int, unusable: [String] = [])
+    /// It does not exist, but can be created.
+    case missing
+    case unusable(SystemError)
+    /// The daemon would refuse it.
+    case refused(PrivateDirectory.Fault)
+  }
+}
+
+extension BoardFacts {
+  /// Examines the board. It changes nothing: it touches no adapter and does not listen for phones,
+  /// because the socket that listened last gets every phone.
+  @LoopActor static func gather(stateDirectory: String?, socket: String?) async -> BoardFacts {
+    var facts = BoardFacts()
+    facts.kernelRelease = Host.kernelRelease
+    facts.missingCapabilities = Capabilities.missing(in: text("/proc/self/status") ?? "")
+    facts.radios = radios()
+    facts.bluetoothd = BluetoothDaemon.process
+    facts.host = .here
+    facts.crypto = crypto(facts.kernelRelease)
+    facts.stateDirectory =
+      stateDirectory
+      ?? (facts.host.daemon == nil ? DefaultPaths.stateDirectory : DefaultPaths.systemState)
+    facts.state = state(
+      facts.stateDirectory, of: facts.host,
+      isSystem: facts.stateDirectory == DefaultPaths.systemState)
+    facts.clock = WallTime.now.seconds
+    facts.daemon = await DaemonProbe.status(DefaultPaths.sockets(socket))
+    do throws(BluetoothError) {
+      (facts.adapters, facts.unconfigured) = try await adapters()
+    } catch {
+      facts.bluetooth = error
+    }
+    return facts
+  }
+
+  /// The adapters, with what they can do; reading that takes no privilege.
+  @LoopActor private static func adapters() async throws(BluetoothError)
+    -> ([AdapterFacts], [ControllerIndex: ControllerConfiguration])
+  {
+    let socket = try MgmtSocket()
+    let client = MgmtClient(scheduler: Loop.shared)
+    socket.attach(client)
+    var found: [AdapterFacts] = []
+    for index in (try? await client.readIndexList()) ?? [] {
+      guard let adapter = try? await client.readControllerInformation(index) else { continue }
+      found.append(
+        AdapterFacts(
+          index: index, address: adapter.address, supported: adapter.supported,
+          current: adapter.current, hciVersion: adapter.hciVersion,
+          manufacturer: adapter.manufacturer))
+    }
+    var unconfigured: [ControllerIndex: ControllerConfiguration] = [:]
+    for index in (try? await client.readUnconfiguredIndexList()) ?? [] {
+      unconfigured[index] = try? await client.readControllerConfiguration(index)
+    }
+    client.close(.closed("seen enough"))
+    socket.close()
+    return (found, unconfigured)
+  }
+
+  /// The rfkill state of each adapter, which every user may read in sysfs.
+  static func radios(in directory: String = "/sys/class/rfkill") -> [UInt16: RFKillState] {
+    var radios: [UInt16: RFKillState] = [:]
+    for entry in (try? Files.names(in: directory)) ?? [] {
+      let values = ["type", "name", "soft", "hard"].map {
+        text("\(directory)/\(entry)/\($0)")?.split(separator: "\n").first
+      }
+      guard values[0] == "bluetooth", let name = values[1], name.hasPrefix("hci"),
+        let index = UInt16(name.dropFirst(3))
+      else { continue }
+      radios[index] = values[3] == "1" ? .hard : values[2] == "1" ? .soft : .unblocked
+    }
+    return radios
+  }
+
+  private static func crypto(_ release: String) -> KernelCrypto {
+    let modules = ["modules.dep", "modules.builtin"].compactMap {
+      text("/lib/modules/\(release)/\($0)")
+    }
+    return KernelCrypto(
+      algorithms: text("/proc/crypto") ?? "",
+      modules: modules.isEmpty ? nil : modules.joined(separator: "\n"))
+  }
+
+  /// The users whose daemon may find its keys in a directory: the service's in the system's, else this process's.
+  private static func users(_ host: ServiceHost, isSystem: Bool) -> Set<UInt32> {
+    guard isSystem, let service = host.daemon,
+      let user = UInt32(service.user) ?? Host.userID(named: service.user)
+    else { return [Host.userID] }
+    // When systemd starts the service, it gives it what root's daemon has left there.
+    return host.manager == .systemd ? [user, 0] : [user]
+  }
+
+  /// The state of a directory.
+  ///
+  /// - Parameter isSystem: whether it is the one of the system's service.
+  static func state(
+    _ directory: String, of host: ServiceHost = ServiceHost(.none), isSystem: Bool = false
+  ) -> StateFacts {
+    let users = users(host, isSystem: isSystem)
+    func fault() -> PrivateDirectory.Fault? {
+      do throws(PrivateDirectory.Fault) {
+        try PrivateDirectory.check(directory, by: users)
+        return nil
+      } catch {
+        return error
+      }
+    }
+    do throws(SystemError) {
+      guard try Files.kind(of: directory) != nil else {
+        var above = Files.parent(of: directory)
+        while let path = above, try Files.kind(of: path) == nil { above = Files.parent(of: path) }
+        try Files.checkAccess(above ?? "/")
+        // It may be missing; but the daemon must be able to create it safely.
+        switch fault() {
+        case nil, .failed: return .missing
+        case let fault?: return .refused(fault)
+        }
+      }
+      try Files.checkAccess(directory)
+      if let fault = fault() { return .refused(fault) }
+      let names = try Files.names(in: directory)
+      var files: [String] = []
+      var unlisted: [String] = []
+      for folder in names where Address(folder: folder) != nil {
+        let folder = "\(directory)/\(folder)"
+        do throws(SystemError) {
+          files += try Files.names(in: folder).map { "\(folder)/\($0)" }
+        } catch {
+          unlisted.append(folder)
+        }
+      }
+      let bonds = files.filter { $0.hasSuffix(BondFile.suffix) }
+      let unreadable = bonds.filter { path in
+        guard let bytes = try? Files.read(path) else { return true }
+        if case .value = StoredFile<Bond>(bytes) { return false } else { return true }
+      }
+      return .fine(
+        bonds: bonds.count - unreadable.count,
+        unusable: unreadable + files.filter { BondFile.isSetAside($0) } + unlisted
+          + names.filter { AddressFile.isSetAside($0) }.map { "\(directory)/\($0)" })
+    } catch {
+      return .unusable(error)
+    }
+  }
+
+  static func text(_ path: String) -> String? {
+    (try? Files.read(path)).map { String(decoding: $0, as: UTF8.self) }
+  }
+}
+
+/// The capabilities of a process (capabilities(7)).
+enum Capabilities {
+  private static let wanted = [(12, "CAP_NET_ADMIN"), (13, "CAP_NET_RAW")]
+
+  /// Those that the daemon needs and the process lacks, from its /proc/PID/status.
+  static func missing(in status: String) -> [String] {
+    let line = status.split(separator: "\n").first { $0.hasPrefix("CapEff:") }
+    guard let digits = line?.split(whereSeparator: { $0 == " " || $0 == "\t" }).last,
+      let bits = UInt64(digits, radix: 16)
+    else { return [] }
+    return wanted.filter { bits >> UInt64($0.0) & 1 == 0 }.map(\.1)
+  }
+}
+
+/// The kernel's support for LE Secure Connections: P-256, AES-CMAC, and what P-256's self-test
+/// needs (without hmac, sha512 and drbg the self-test fails, and so does pairing).
+struct KernelCrypto: Hashable, Sendable {
+  /// Whether P-256 is available and has passed its self-test; nil: the kernel has not needed it
+  /// yet.
+  var hasP256: Bool?
+  /// The modules that are neither in the kernel nor on the disk; nil: that is unknown.
+  var missing: [String]?
+
+  /// The required modules: one of each group.
+  static let modules = [
+    ["ecdh_generic"], ["cmac"], ["hmac"], ["sha512_generic", "sha512"], ["drbg"],
+  ]
+
+  /// The command that helps if the modules exist.
+  static let command = "modprobe -a cmac hmac sha512_generic drbg ecdh_generic"
+}
+
+extension KernelCrypto {
+  /// Reads the kernel's tables.
+  ///
+  /// - Parameters:
+  ///   - algorithms: /proc/crypto.
+  ///   - modules: modules.dep and modules.builtin of the running kernel; nil if they do not exist.
+  init(algorithms: String, modules: String?) {
+    // An empty line ends each entry.
+    let lines = algorithms.split(separator: "\n", omittingEmptySubsequences: false)
+    for entry in lines.split(whereSeparator: \.isEmpty) {
+      let fields = entry.map { line in
+        line.split(separator: ":", maxSplits: 1).map { $0.split(separator: " ").joined() }
+      }
+      // Before Linux 5.12, all curves shared one name.
+      guard fields.contains(["name", "ecdh-nist-p256"]) || fields.contains(["name", "ecdh"]) else {
+        continue
+      }
+      hasP256 = fields.contains(["selftest", "passed"]) || hasP256 == true
+    }
+    guard let modules else { return }
+    // kernel/crypto/drbg.ko.xz: kernel/crypto/hmac.ko
+    let files = modules.split(separator: "\n").compactMap {
+      $0.split(separator: ":").first?.split(separator: "/").last?.split(separator: ".").first
+    }
+    // Module files may use either character.
+    let present = Set(files.map { $0.split(separator: "-").joined(separator: "_") })
+    missing = Self.modules.filter { present.isDisjoint(with: $0) }.compactMap(\.first)
+  }
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import Arguments
+import Control
+import ControlClients
+import GAP
+import GATT
+import JSON
+import Picture
+import System
+import Wire
+
+/// Lays out a report as plain text, with everything replaced that identifies people and devices.
+struct Report {
+  private var facts: ReportFacts
+  private var redactor: Redactor
+  private var lines: [String] = []
+
+  /// The report's text.
+  static func text(_ facts: ReportFacts, keepsText: Bool = false) -> String {
+    var report = Report(facts, keepsText: keepsText)
+    report.write()
+    return report.lines.joined(separator: "\n") + "\n"
+  }
+
+  /// The daemon's timeline as a page, with the same replacements.
+  static func page(_ facts: ReportFacts, keepsText: Bool = false) -> [UInt8]? {
+    guard let timeline = facts.timeline else { return nil }
+    var report = Report(facts, keepsText: keepsText)
+    var source = SessionPicture.Source(
+      name: "the daemon’s timeline, \(facts.time.rfc3339)", program: "ancsd \(facts.program)")
+    source.isTimeline = true
+    var picture = SessionPicture(source)
+    picture.add(
+      timeline, name: { AttributeNames(facts.known, $2)?.name(of: $0, in: $1) },
+      redact: { report.redactor.sentence($0) })
+    picture.finish()
+    return picture.take()
+  }
+
+  private init(_ facts: ReportFacts, keepsText: Bool) {
+    self.facts = facts
+    redactor = Redactor(keepsText: keepsText)
+    self.facts.board.redact(with: &redactor)
+  }
+
+  private var status: StatusReport? {
+    if case .status(let status) = facts.board.daemon { status } else { nil }
+  }
+
+  // MARK: The whole
+
+  private mutating func write() {
+    writeVersions()
+    writeControllers()
+    section("Doctor", facts.board.findings.flatMap { $0.text(TextStyle()).lines })
+    writeStatus()
+    writeTimelines()
+    writeEvents()
+    // The replacements are known only now.
+    lines = head + lines
+  }
+
+  /// The first words of each report.
+  static let beginning = "ancsd report of "
+
+  private var head: [String] {
+    let kinds: [(Redactor.Kind, String)] = [
+      (.address, "addresses"), (.hex, "keys or other long numbers"), (.phone, "names of phones"),
+      (.board, "names of boards"), (.host, "hosts"), (.user, "users"), (.client, "client ids"),
+      (.topic, "topics"), (.path, "paths"),
+      (.app, "apps and the like"), (.text, "texts"),
+    ]
+    let replaced = kinds.compactMap { kind, what in
+      redactor.count(of: kind) > 0 ? "\(what) \(redactor.count(of: kind))" : nil
+    }
+    let what =
+      redactor.keepsText
+      ? "Names and texts are kept (--keep-text); addresses and long numbers are replaced:"
+      : "Addresses, names, paths and texts are replaced, each by the same word everywhere:"
+    return [
+      "\(Self.beginning)\(facts.time.rfc3339)", "",
+      "Attach it to an issue. Read it through first: it is plain text.",
+      what,
+      replaced.isEmpty ? "there were none." : "\(replaced.joined(separator: ", ")).",
+      "Keys, attribute values and the numbers of a pairing are not in it at all.",
+    ]
+  }
+
+  private mutating func section(_ title: String, _ body: [String]) {
+    lines += ["", "## \(title)", ""] + body.map { redactor.sentence($0) }
+  }
+
+  private mutating func writeVersions() {
+    var body = ["ancsd \(facts.program) wrote this"]
+    switch facts.board.daemon {
+    case .none:
+      body.append("no daemon is running, so there are no status, timeline or events")
+    case .closed: body.append("a daemon is running, but refuses this user: try again as root")
+    case .mute: body.append("a daemon is running, but does not respond")
+    case .status(let status):
+      body.append("the daemon is ancsd \(status.version), since \(status.started.rfc3339)")
+    }
+    body.append("kernel \(facts.board.kernelRelease)")
+    if let name = facts.system.name { body.append("system \(name)") }
+    if let model = facts.system.model { body.append("board \(model)") }
+    section("Versions", body)
+  }
+
+  private mutating func writeControllers() {
+    lines += ["", "## Controllers", ""]
+    if facts.controllers.isEmpty { lines.append("none that mgmt lists") }
+    for controller in facts.controllers { lines += controller.lines(&redactor) }
+  }
+
+  private mutating func writeStatus() {
+    guard let status else { return }
+    var body = status.text(TextStyle(), now: facts.time).lines
+    for phone in status.phones {
+      guard let key = phone.key else { continue }
+      let kind = key.isSecureConnections ? "P-256" : "legacy"
+      body.append(
+        "bond    \(phone.phone) on \(phone.adapter ?? "no adapter"): \(kind), "
+          + "\(key.isAuthenticated ? "" : "not ")authenticated, \(key.size) bytes")
+    }
+    section("Status", body)
+  }
+
+  // MARK: Timelines
+
+  private mutating func writeTimelines() {
+    guard status != nil else { return }
+    guard let timeline = facts.timeline else {
+      return section(
+        "Timeline", ["this daemon has none, or did not respond: it may be an older one"])
+    }
+    let last = timeline.links.last
+    let pairing = timeline.links.last { $0.hasPairing }
+    if let pairing, pairing == last {
+      section("Last pairing and session", body(pairing))
+    } else {
+      section("Last pairing", pairing.map(body) ?? ["none since the daemon began"])
+      section("Last session", last.map(body) ?? ["none since the daemon began"])
+    }
+    section("Adapters and daemon", body(timeline.board))
+  }
+
+  private func body(_ link: LinkTimeline) -> [String] {
+    let place = [link.phone?.description, link.adapter].compactMap { $0 }.joined(separator: " on ")
+    let gap = link.omitted > 0 ? ["           … \(link.omitted) more …"] : []
+    let names = AttributeNames(facts.known, link)
+    return [
+      "\(place.isEmpty ? "begun" : place + ", begun") \(link.started.rfc3339)"
+        + (link.isOver ? ", over" : "")
+    ] + link.beginning.map { line($0, names) } + gap + link.latest.map { line($0, names) }
+  }
+
+  private func line(_ entry: TimelineEntry, _ names: AttributeNames?) -> String {
+    let milliseconds = entry.time / 1_000
+    let part = String(milliseconds % 1_000, digits: 3)
+    let time = "\(milliseconds / 1_000).\(part)"
+    let column = String(repeating: " ", count: max(0, 10 - time.count)) + time
+    switch entry.moment {
+    case .att(let pdu):
+      let text = pdu.text { names?.name(of: $0, in: pdu) }
+      return "\(column)  att   \(pdu.isSent ? "→" : "←") \(text)"
+    case .step(let layer, let name, let detail):
+      let layer = layer.rawValue + String(repeating: " ", count: max(0, 5 - layer.rawValue.count))
+      let text = detail.isEmpty ? name : detail.hasPrefix(name) ? detail : "\(name): \(detail)"
+      return "\(column)  \(layer) \(text)"
+    }
+  }
+
+  private mutating func writeEvents() {
+    guard status != nil else { return }
+    lines += ["", "## Latest events", ""]
+    if facts.events.isEmpty { lines.append("none") }
+    for event in facts.events { lines.append(redactor.event(event)) }
+  }
+}
+
+extension String {
+  fileprivate var lines: [String] {
+    split(separator: "\n", omittingEmptySubsequences: false).map { String($0) }
+  }
+}
+
+/// The names of a link's attributes at both ends.
+private struct AttributeNames {
+  private var phone: [Handle: String] = [:]
+  private var board: [Handle: String] = [:]
+
+  init?(_ known: [KnownLink], _ link: LinkTimeline) {
+    // The handles of an ended link may have changed by now.
+    guard !link.isOver,
+      let known = known.first(where: { $0.phone == link.phone && $0.adapter == link.adapter })
+    else { return nil }
+    phone = Self.names(of: known.services)
+    board = Self.names(of: known.board)
+  }
+
+  /// The name of the attribute that a PDU is about. The board's requests go to the phone's server.
+  func name(of handle: Handle, in pdu: TracedPDU) -> String? {
+    let isToServer =
+      switch pdu.opcode.role {
+      case .request, .command, .confirmation: true
+      case .response, .notification, .indication: false
+      }
+    return (isToServer == pdu.isSent ? phone : board)[handle]
+  }
+
+  private static func names(of services: [LocatedService]) -> [Handle: String] {
+    var names: [Handle: String] = [:]
+    for service in services {
+      names[service.service.range.start] = AssignedNumbers.title(of: service.service.uuid)
+      for characteristic in service.characteristics {
+        let name = AssignedNumbers.name(of: characteristic.uuid) ?? "\(characteristic.uuid)"
+        names[characteristic.value] = name
+        if let cccd = characteristic.cccd { names[cccd] = "CCCD of \(name)" }
+      }
+    }
+    return names
+  }
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import ATT
+import Arguments
+import Capture
+import Control
+import GAP
+import JSON
+import TestLoop
+import Testing
+import Wire
+
+@testable import CaptureTools
+
+@Suite("Captures as text and JSON")
+struct CaptureOutputTests {
+  static let time = WallTime(seconds: 1_795_241_100, nanoseconds: 42_137_000)
+  static let phone = DeviceAddress(Address(0x4455_6677_8899), .random)
+
+  /// A connection, a discovery, a notification and its response.
+  static let records: [CaptureRecord] = {
+    var recorder = LinkRecorder()
+    var micros = time.microseconds
+    func now() -> WallTime {
+      micros += 1_250
+      return WallTime(microseconds: micros)
+    }
+    var records = recorder.begin(adapter: 0, address: nil, name: "hci0", at: now())
+    let (handle, connected) = recorder.connect(adapter: 0, peer: phone, at: now())
+    records.append(connected)
+    func pdu(_ pdu: PDU, _ direction: CaptureDirection) {
+      records.append(
+        recorder.pdu(pdu.encoded, direction, handle: handle, adapter: 0, at: now()))
+    }
+    pdu(
+      .findByTypeValueRequest(
+        .all, type: 0x2800, value: UUID.notificationCenter.littleEndian), .sent)
+    pdu(.findByTypeValueResponse([HandleRange(0x0010, 0x0019)]), .received)
+    pdu(.readByTypeRequest(HandleRange(0x0010, 0x0019), type: 0x2803), .sent)
+    pdu(
+      .readByTypeResponse([
+        .init(handle: 0x11, value: [0x08, 0x12, 0] + UUID.controlPoint.littleEndian),
+        .init(handle: 0x14, value: [0x10, 0x15, 0] + UUID.notificationSource.littleEndian),
+        .init(handle: 0x17, value: [0x10, 0x18, 0] + UUID.dataSource.littleEndian),
+      ]), .received)
+    let event = NotificationEvent(.added, 7, category: .social, flags: [.negativeAction])
+    pdu(.handleValueNotification(0x15, value: event.encoded), .received)
+    let command = ControlPointCommand.getNotificationAttributes(
+      7, [.init(.title, maximumLength: 64)])
+    pdu(.writeRequest(0x12, value: command.encoded), .sent)
+    pdu(.writeResponse, .received)
+    let response = DataSourceResponse(
+      .notification(7), [.init(id: 1, value: Array("A\u{1B}[2J\nnn".utf8))])
+    pdu(.handleValueNotification(0x18, value: response.encoded), .received)
+    records.append(recorder.disconnect(handle: handle, adapter: 0, at: now()))
+    return records
+  }()
+
+  private static func text(
+    _ filter: CaptureFilter = .init(), clock: CaptureText.Clock = .offset
+  ) -> [String] {
+    var decoder = CaptureDecoder()
+    var text = CaptureText(style: TextStyle(), clock: clock)
+    return records.flatMap { record in
+      text.begin(at: record.time)
+      return filter.apply(to: decoder.decode(record)).map { text.lines($0) } ?? []
+    }
+  }
+
+  private static func json(_ filter: CaptureFilter = .init()) -> [JSONValue] {
+    var decoder = CaptureDecoder()
+    return records.compactMap { filter.apply(to: decoder.decode($0)) }
+      .flatMap { frame in frame.units.map { $0.json(in: frame) } }
+  }
+
+  @Test("The text is laid out as btmon's is")
+  func golden() {
+    let expected = """
+      = New Index: 00:00:00:00:00:00 (Primary,Virtual,hci0)         #1 [hci0] 0.000000
+      = Open Index: hci0                                            #2 [hci0] 0.000000
+      > HCI Event: LE Meta Event (0x3e) plen 19                     #3 [hci0] 0.001250
+              Subevent: LE Connection Complete (0x01)
+              Status: Success (0x00)
+              Handle: 0
+              Role: Peripheral (0x01)
+              Peer Address Type: Random (0x01)
+              Peer Address: 44:55:66:77:88:99 (resolvable)
+              Interval: 30 ms
+              Latency: 0
+              Supervision Timeout: 5000 ms
+              Clock Accuracy: 0x00
+      < ACL Data TX: Handle 0 flags 0x00 dlen 27                    #4 [hci0] 0.002500
+            ATT: Find By Type Value Request (0x06) len 22
+              Handles: 0x0001-0xffff
+              Type: Primary Service (2800)
+              UUID: Apple Notification Center Service (7905F431-B5CE-4E99-A40F-4B1E122D00D0)
+              Value: d0002d121e4b0fa4994eceb531f40579
+      > ACL Data RX: Handle 0 flags 0x02 dlen 9                     #5 [hci0] 0.003750
+            ATT: Find By Type Value Response (0x07) len 4
+              Handles: 0x0010-0x0019 Primary Service (2800)
+                Service: Apple Notification Center Service (7905F431-B5CE-4E99-A40F-4B1E122D00D0)
+      """
+    #expect(Self.text().prefix(23).joined(separator: "\n") == expected)
+    let notification = """
+      > ACL Data RX: Handle 0 flags 0x02 dlen 15                    #8 [hci0] 0.007500
+            ATT: Handle Value Notification (0x1b) len 10
+              Handle: 0x0015 Notification Source (9FBF120D-6301-42D9-8C58-25E699A21DBD)
+              Value: 0010040107000000
+              ANCS Event: added
+                UID: 7
+                Category: social
+                Category Count: 1
+                Flags: negative-action (0x10)
+      """
+    let lines = Self.text()
+    let start = lines.firstIndex { $0.contains("Handle Value Notification") } ?? 1
+    #expect(lines[(start - 1)...].prefix(9).joined(separator: "\n") == notification)
+  }
+
+  @Test("No control character from the air reaches the terminal")
+  func printable() {
+    let title = Self.text().first { $0.contains("Title: A") }
+    #expect(title == "          Title: A␛[2J nn")
+    #expect(Self.text().allSatisfy { !$0.utf8.contains { $0 < 0x20 } })
+  }
+
+  @Test("Time of day and date replace the offset")
+  func clocks() {
+    #expect(Self.text(clock: .time)[0].hasSuffix("#1 [hci0] 06:05:00.043387"))
+    #expect(Self.text(clock: .date)[0].hasSuffix("#1 [hci0] 2026-11-21 06:05:00.043387"))
+  }
+
+  @Test("JSON has one object per PDU, with its subject")
+  func json() {
+    let objects = Self.json()
+    #expect(objects.count == 12)
+    let response = objects[10]
+    #expect(response["frame"] == 11)
+    #expect(response["time"] == "2026-11-21T06:05:00.054637Z")
+    #expect(response["adapter"] == "hci0")
+    #expect(response["direction"] == "rx")
+    #expect(response["layer"] == "att")
+    #expect(response["connection"] == 0)
+    #expect(response["phone"] == "44:55:66:77:88:99")
+    #expect(response["cid"] == 4)
+    #expect(response["opcode"] == 27)
+    #expect(response["name"] == "Handle Value Notification")
+    #expect(response["handle"] == 24)
+    #expect(response["uuid"] == "22EAC6E9-24D6-4BB5-BE44-B36ACE7C7BFB")
+    #expect(response["attribute"] == "Data Source")
+    #expect(response["value"]?.string?.hasPrefix("0007000000") == true)
+    #expect(response["decoded"]?["ancs_response"]?["state"] == "complete")
+    #expect(response["decoded"]?["ancs_response"]?["title"] == "A\u{1B}[2J\nnn")
+    let characteristics = objects[6]["attributes"]?.array ?? []
+    #expect(characteristics.compactMap { $0["handle"] } == [0x11, 0x14, 0x17])
+    #expect(characteristics.first?["decoded"]?["value_handle"] == 18)
+    #expect(objects[3]["start"] == 1)
+    #expect(objects[3]["end"] == 65535)
+    #expect(objects[3]["type"] == "2800")
+  }
+
+  @Test("Filters show only matching packets")
+  func filters() {
+    var att = CaptureFilter()
+    att.att = true
+    #expect(Self.json(att).allSatisfy { $0["layer"] == "att" })
+    #expect(Self.json(att).count == 8)
+    var ancs = CaptureFilter()
+    ancs.profiles = [.ancs]
+    #expect(Self.json(ancs).count == 8)
+    var ams = CaptureFilter()
+    ams.profiles = [.ams]
+    #expect(Self.json(ams).isEmpty)
+    var phone = CaptureFilter()
+    phone.phone = Self.phone.address
+    #expect(Self.json(phone).count == 10)
+    phone.phone = Address(1)
+    #expect(Self.json(phone).isEmpty)
+    #expect(!Self.text(ancs).contains { $0.hasPrefix("= ") })
+  }
+
+  @Test("Random packets of every kind, as text and JSON")
+  func fuzz() {
+    var generator = SeededGenerator(seed: 78)
+    var decoder = CaptureDecoder()
+    var text = CaptureText(style: TextStyle())
+    for _ in 0..<20_000 {
+      let opcode = MonitorOpcode(rawValue: UInt16.random(in: 0...20, using: &generator))
+      let record = CaptureRecord(
+        opcode, generator.bytes(upTo: 60), time: Self.time,
+        adapter: .random(in: 0...1, using: &generator),
+        missing: Int.random(in: -1...3, using: &generator))
+      let frame = decoder.decode(record)
+      #expect(text.lines(frame).allSatisfy { !$0.utf8.contains { $0 < 0x20 || $0 == 0x7F } })
+      for unit in frame.units { #expect(!unit.json(in: frame).text.isEmpty) }
+    }
+  }
+
+  @Test("The commands' arguments are understood, and nothing else is")
+  func arguments() throws {
+    var decode = DecodeOptions()
+    try Grammar.decode.parse(["--att", "x.btsnoop", "--phone", "44:55:66:77:88:99"], into: &decode)
+    #expect(decode.files == ["x.btsnoop"])
+    #expect(decode.capture.filter.att)
+    #expect(decode.capture.filter.phone == Self.phone.address)
+    #expect(throws: Failure.self) { try Grammar.decode.parse([], into: &decode) }
+    try Grammar.decode.parse(["a", "b"], into: &decode)
+    #expect(decode.files == ["a", "b"])
+    #expect(throws: Failure.self) { try Grammar.decode.parse(["a", "-"], into: &decode) }
+    var trace = TraceOptions()
+    try Grammar.trace.parse(["--ancs", "--ams", "-w", "out"], into: &trace)
+    #expect(trace.capture.filter.profiles == [.ancs, .ams])
+    #expect(trace.write == "out")
+    #expect(throws: Failure.self) { try Grammar.trace.parse(["--phone", "x"], into: &trace) }
+  }
+}

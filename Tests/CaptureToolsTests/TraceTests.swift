@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import Arguments
+import Capture
+import Control
+import EventLoop
+import GAP
+import GATT
+import JSON
+import OnLoop
+import System
+import Testing
+import Wire
+
+@testable import Bluetooth
+@testable import CaptureTools
+
+@Suite("trace")
+struct TraceTests {
+  /// What the kernel's monitor sends.
+  private final class FakeMonitor: PacketMonitor {
+    var onPacket: ((WallTime, [UInt8]) -> Void)?
+    var onClose: ((Errno?) -> Void)?
+    var isClosed = false
+    /// Packets that were not read yet.
+    var waiting: [CaptureRecord] = []
+
+    func send(_ record: CaptureRecord) {
+      var writer = ByteWriter()
+      for field in [record.opcode.rawValue, record.adapter, UInt16(record.data.count)] {
+        writer.u16(field)
+      }
+      writer.bytes(record.data)
+      onPacket?(record.time, writer.bytes)
+    }
+
+    func drain() {
+      for record in waiting { send(record) }
+      waiting = []
+    }
+
+    func close() { isClosed = true }
+  }
+
+  private final class FakeFile: RecordFile {
+    var records: [CaptureRecord] = []
+    var room = Int.max
+
+    func write(_ record: CaptureRecord) throws(SystemError) {
+      guard records.count < room else { throw SystemError("write", .noSpace, on: "out") }
+      records.append(record)
+    }
+  }
+
+  /// A trace on stubs, and its result.
+  @LoopActor private final class Stage {
+    let monitor = FakeMonitor()
+    let file = FakeFile()
+    var links: [HCIConnection] = []
+    var known: [KnownLink] = []
+    var warnings: [String] = []
+    var sockets: [String] = []
+    private let path = "/tmp/ancsd-trace-\(UInt32.random(in: 0...UInt32.max))"
+
+    /// Runs a trace of `records`; `end` is called when the trace waits for more.
+    func run(
+      _ arguments: String = "", _ records: [CaptureRecord] = CaptureOutputTests.records,
+      end: @escaping @LoopActor (Trace, Stage) -> Void = { trace, _ in trace.stop(.interrupted) }
+    ) async throws -> (status: Control.ExitStatus, output: [Substring]) {
+      var options = TraceOptions()
+      try Grammar.trace.parse(arguments.split(separator: " ").map(String.init), into: &options)
+      let descriptor = try Files.create(path)
+      defer { try? Files.remove(path) }
+      let trace = try Trace(
+        options, Console(.json, TextStyle()) { _ throws(Failure) in },
+        Trace.Environment(
+          openMonitor: { [monitor] () throws(BluetoothError) in monitor },
+          createFile: { [file] _, _ throws(SystemError) in file },
+          links: { [unowned self] in links },
+          knownLinks: { [unowned self] in
+            sockets = $0
+            return known
+          }, output: LineWriter(descriptor.raw),
+          warn: { [unowned self] in warnings.append("\($0): \($1)") }))
+      Loop.start { [self] in
+        await eventually { monitor.onPacket != nil }
+        for record in records { monitor.send(record) }
+        end(trace, self)
+      }
+      let status = try await trace.run()
+      return (status, String(decoding: try Files.read(path), as: UTF8.self).split(separator: "\n"))
+    }
+  }
+
+  @Test("Packets are decoded as they come, up to the signal, and all of them are written")
+  func packets() async throws {
+    try await onLoop {
+      let stage = Stage()
+      let records = CaptureOutputTests.records
+      let (status, output) = try await stage.run("--att -w out", records.dropLast(2)) {
+        trace, stage in
+        trace.stop(.terminated)
+        // These wait in the socket when the signal comes.
+        stage.monitor.waiting = records.suffix(2)
+      }
+      #expect(status == .terminated)
+      #expect(stage.file.records == records)
+      #expect(output.count == 8)
+      #expect(output.allSatisfy { $0.contains(#""layer":"att""#) })
+      #expect(stage.monitor.isClosed)
+      #expect(stage.warnings.isEmpty)
+    }
+  }
+
+  @Test("A page is drawn up to the signal, and nothing is printed")
+  func page() async throws {
+    try await onLoop {
+      let stage = Stage()
+      let path = "/tmp/ancsd-page-\(UInt32.random(in: 0...UInt32.max))"
+      defer { try? Files.remove(path) }
+      let (status, output) = try await stage.run("--html \(path)")
+      #expect(status == .interrupted)
+      #expect(output.isEmpty)
+      let page = String(decoding: try Files.read(path), as: UTF8.self)
+      #expect(page.hasSuffix("</html>\n"))
+      #expect(page.contains("Notification Source"))
+    }
+  }
+
+  @Test("A link that was up before has its address from the kernel and its names from the daemon")
+  func knownLink() async throws {
+    let event = CaptureOutputTests.records.first { $0.data.starts(with: [0, 0x20, 15]) }
+    let source = LocatedService(
+      service: Service(uuid: .notificationCenter, range: HandleRange(0x10, 0x19)),
+      characteristics: [
+        Characteristic(
+          declaration: 0x14, properties: .notify, value: 0x15, uuid: .notificationSource, end: 0x16)
+      ])
+    var known = KnownLink()
+    known.adapter = "hci0"
+    known.phone = CaptureOutputTests.phone.address
+    known.services = [source]
+    let link = known
+    #expect(try KnownLink(reading: JSONValue(parsing: link.json)) == link)
+    let records = [try #require(event)]
+    try await onLoop {
+      let stage = Stage()
+      stage.links = [
+        HCIConnection(adapter: 0, handle: 0, peer: CaptureOutputTests.phone.address)
+      ]
+      stage.known = [link]
+      let (status, output) = try await stage.run("--ancs --socket /run/x.sock", records)
+      #expect(status == .interrupted)
+      #expect(stage.sockets == ["/run/x.sock"])
+      #expect(output.count == 1)
+      #expect(output.first?.contains(#""attribute":"Notification Source""#) == true)
+      #expect(
+        stage.warnings == [
+          "hci0 handle 0, 44:55:66:77:88:99: it was up before; its attributes have the names that "
+            + "the daemon knows"
+        ])
+    }
+  }
+
+  @Test("A link that was up before and that no daemon knows has no names")
+  func unknownLink() async throws {
+    try await onLoop {
+      let stage = Stage()
+      stage.links = [HCIConnection(adapter: 1, handle: 64, peer: Address(1))]
+      let (_, output) = try await stage.run("", [])
+      #expect(output.isEmpty)
+      #expect(
+        stage.warnings == [
+          "hci1 handle 64, 00:00:00:00:00:01: it was up before; its attributes have no names until "
+            + "a discovery is seen"
+        ])
+    }
+  }
+
+  @Test("A monitor that the kernel closes ends it with 69")
+  func closed() async throws {
+    try await onLoop {
+      let stage = Stage()
+      let failure = await #expect(throws: Failure.self) {
+        _ = try await stage.run { _, stage in stage.monitor.onClose?(nil) }
+      }
+      #expect(
+        failure
+          == Failure(.unavailable, "reading the kernel's HCI monitor", "the kernel closed it"))
+      #expect(stage.monitor.isClosed)
+    }
+  }
+
+  @Test("A full disk ends it with 73")
+  func fullDisk() async throws {
+    try await onLoop {
+      let stage = Stage()
+      stage.file.room = 3
+      let failure = await #expect(throws: Failure.self) {
+        _ = try await stage.run("--write out") { _, _ in }
+      }
+      #expect(failure == Failure(.cannotCreate, "writing out", "No space left on device"))
+      #expect(stage.file.records.count == 3)
+    }
+  }
+
+  @Test(
+    "Without Bluetooth or permission it does not begin",
+    arguments: [
+      (.addressFamilyNotSupported, .unavailable), (.notPermitted, .noPermission),
+      (Errno(rawValue: 12), .unavailable),
+    ] as [(Errno, Control.ExitStatus)])
+  func noMonitor(errno: Errno, status: Control.ExitStatus) async throws {
+    try await onLoop {
+      var environment = Trace.Environment.kernel
+      environment.openMonitor = { () throws(BluetoothError) in
+        throw BluetoothError(SystemError("socket", errno))
+      }
+      let failure = #expect(throws: Failure.self) {
+        _ = try Trace(
+          TraceOptions(), Console(.json, TextStyle()) { _ throws(Failure) in }, environment)
+      }
+      #expect(failure?.status == status)
+      #expect(failure?.what == "opening the kernel's HCI monitor")
+    }
+  }
+
+  @Test("A file that cannot be created does not let it begin")
+  func noFile() async throws {
+    try await onLoop {
+      var environment = Trace.Environment.kernel
+      environment.openMonitor = { () throws(BluetoothError) in FakeMonitor() }
+      var options = TraceOptions()
+      options.write = "/nonexistent/out"
+      let failure = #expect(throws: Failure.self) {
+        _ = try Trace(options, Console(.json, TextStyle()) { _ throws(Failure) in }, environment)
+      }
+      #expect(
+        failure
+          == Failure(
+            .cannotCreate, "writing /nonexistent/out", "No such file or directory"))
+    }
+  }
+}

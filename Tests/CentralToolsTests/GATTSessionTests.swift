@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import Control
+import GATT
+import JSON
+import TestLoop
+import Testing
+import Wire
+
+@testable import CentralTools
+
+/// A session, and the device at the other end of its link.
+private final class Bench {
+  let link: GATTLink
+  let session: GATTSession
+  let device: Server
+  let deviceBearer: Bearer
+  private let output = Output()
+
+  var lines: [String] { output.lines }
+  var reports: [String] { output.reports }
+  /// The lines as JSON.
+  var events: [JSONValue] { output.lines.compactMap { try? JSONValue(parsing: $0) } }
+
+  private final class Output {
+    var lines: [String] = []
+    var reports: [String] = []
+  }
+
+  init(
+    _ loop: isolated TestLoop, _ format: OutputFormat = .text, mtu: Int = 517,
+    indications: Bool = false, _ services: [ServiceDefinition]
+  ) throws {
+    let database = AttributeDatabase()
+    for service in services { try database.add(service) }
+    let bearer = Bearer(scheduler: loop.clock, receiveMTU: mtu)
+    deviceBearer = bearer
+    device = Server(bearer, database: database)
+    link = GATTLink(
+      to: .socket("x"), scheduler: loop.clock, mtu: 517, name: "board",
+      send: { [weak bearer] in bearer?.receive($0) })
+    bearer.send = { [weak link] in link?.receive($0[...]) }
+    let output = output
+    session = GATTSession(
+      link, GATTPrinter(format: format, write: { output.lines.append($0) }),
+      prefersIndications: indications, report: { output.reports.append($0.line) })
+  }
+
+  /// Performs a typed command; returns the failure, if any.
+  func type(_ line: String) async -> Failure? {
+    do throws(Failure) {
+      try await session.perform(try GATTCommand(CommandLineWords.split(line), prompt: true))
+      return nil
+    } catch {
+      return error
+    }
+  }
+}
+
+@Suite("ancsd gatt: commands on a link")
+struct GATTSessionTests {
+  private static let long = (0..<300).map { UInt8(truncatingIfNeeded: $0) }
+  private static var services: [ServiceDefinition] {
+    [
+      ServiceDefinition(
+        0x1800, at: 1,
+        characteristics: [CharacteristicDefinition(0x2A00, [.read], value: .stored([0x41, 0x1B]))]),
+      ServiceDefinition(
+        0x180F, at: 0x10,
+        characteristics: [
+          CharacteristicDefinition(0x2A19, [.read, .notify], value: .stored([87])),
+          CharacteristicDefinition(
+            0x2A6E, [.read, .notify, .indicate], value: .stored([0x66, 0x08])),
+        ]),
+      ServiceDefinition(
+        UUID(high: 0x6E40_0001_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E), at: 0x20,
+        characteristics: [
+          CharacteristicDefinition(0x2A19, [.read], permissions: Permissions(read: .encrypted)),
+          CharacteristicDefinition(0x2ABC, [.read, .write], value: .stored(Self.long)),
+          CharacteristicDefinition(0x2A19, [.read], value: .stored([5])),
+          CharacteristicDefinition(0x2A06, [.writeWithoutResponse]),
+        ]),
+    ]
+  }
+
+  private func run(
+    _ format: OutputFormat = .text, mtu: Int = 517, indications: Bool = false,
+    _ body: @escaping @Sendable (isolated TestLoop, Bench) async throws -> Void
+  ) throws {
+    try TestLoop.run { loop in
+      let bench = try Bench(loop, format, mtu: mtu, indications: indications, Self.services)
+      try await bench.session.begin(.low)
+      try await body(loop, bench)
+      bench.link.close("over")
+    }
+  }
+
+  @Test("The tree, as text")
+  func tree() throws {
+    try run { _, bench in
+      #expect(await bench.type("tree") == nil)
+      #expect(
+        bench.lines[1] == """
+          service 0x0010–0x0016 Battery (180F)
+            0x0011 characteristic 0x0012 Battery Level (2A19): read, notify
+              0x0013 Client Characteristic Configuration (2902)
+            0x0014 characteristic 0x0015 Temperature (2A6E): read, notify, indicate
+              0x0016 Client Characteristic Configuration (2902)
+          """)
+      #expect(
+        bench.lines[2].hasPrefix("service 0x0020–0x0028 6E400001-B5A3-F393-E0A9-E50E24DCCA9E"))
+    }
+  }
+
+  @Test("The tree, as JSON")
+  func treeJSON() throws {
+    try run(.json) { _, bench in
+      #expect(await bench.type("tree") == nil)
+      let battery = bench.events[1]
+      #expect(battery["event"] == "service")
+      #expect(battery["uuid"] == "180F")
+      #expect(battery["start"] == 16 && battery["end"] == 22 && battery["primary"] == true)
+      let level = battery["characteristics"]?.array?.first
+      #expect(level?["handle"] == 18 && level?["declaration"] == 17)
+      #expect(level?["properties"] == ["read", "notify"])
+      #expect(level?["descriptors"]?.array?.first?["uuid"] == "2902")
+    }
+  }
+
+  @Test("Services of a type; none is a refusal")
+  func primary() throws {
+    try run { _, bench in
+      #expect(await bench.type("primary 180F") == nil)
+      #expect(bench.lines == ["service 0x0010–0x0016 Battery (180F)"])
+      #expect(await bench.type("primary 1805")?.status == .refused)
+    }
+  }
+
+  @Test("Values are named and read, and cannot control the terminal")
+  func read() throws {
+    try run { _, bench in
+      #expect(await bench.type("read 0x0003 0x0012 0x0015") == nil)
+      #expect(
+        bench.lines == [
+          "0x0003 Device Name (2A00): 41 1b  “A␛”",
+          "0x0012 Battery Level (2A19): 57  Battery: 87 %",
+          "0x0015 Temperature (2A6E): 66 08  Temperature: 21.5 °C",
+        ])
+      let failure = await bench.type("read 0x0999")
+      #expect(failure?.line == "ancsd: reading 0x0999: Invalid Handle (0x01)")
+    }
+  }
+
+  @Test("All values of a type are read in full, around one that can't be read")
+  func readAll() throws {
+    try run(mtu: 23) { _, bench in
+      let failure = await bench.type("read 2A19")
+      #expect(
+        bench.lines == [
+          "0x0012 Battery Level (2A19): 57  Battery: 87 %",
+          "0x0026 Battery Level (2A19): 05  Battery: 5 %",
+        ])
+      #expect(failure?.status == .refused)
+      #expect(failure?.line.contains("reading 0x0022: Insufficient Authentication (0x05)") == true)
+      #expect(failure?.line.contains("a socket cannot be secured") == true)
+      #expect(await bench.type("read 2ABC") == nil)
+      let rows = bench.lines[2].split(separator: "\n").map(String.init)
+      #expect(rows[0] == "0x0024 TDS Control Point (2ABC): 300 bytes")
+      #expect(rows[3].hasPrefix("  020  20 21 22"))
+      #expect(
+        rows[3].hasSuffix(
+          """
+           !"#$%&'()*+,-./
+          """))
+      #expect(rows.count == 20)
+      #expect(await bench.type("read 1234")?.status == .refused)
+    }
+  }
+
+  @Test(
+    "Written in one request, in parts, or as a command; by a type only where it is one attribute")
+  func write() throws {
+    try run(mtu: 23) { _, bench in
+      #expect(await bench.type("write 0x0024 text:\(String(repeating: "x", count: 100))") == nil)
+      #expect(bench.lines == ["wrote 100 bytes to 0x0024"])
+      #expect(await bench.type("write 2ABC 01") == nil)
+      #expect(await bench.type("write-command 2A06 02") == nil)
+      #expect(bench.lines.last == "sent 1 byte to 0x0028")
+      let ambiguous = await bench.type("write 2A19 01")
+      #expect(ambiguous?.status == .usage)
+      #expect(ambiguous?.line.contains("0x0012, 0x0022, 0x0026") == true)
+      #expect(await bench.type("write 0x0012 01")?.why == "Write Not Permitted (0x03)")
+      #expect(
+        await bench.type("write-command 0x0028 \(String(repeating: "00", count: 30))")?.status
+          == .refused)
+    }
+  }
+
+  @Test("Subscribed values are printed until the subscription ends, and then their count")
+  func subscribe() throws {
+    try run(.json) { _, bench in
+      var count = 0
+      bench.session.onValue = { count += 1 }
+      #expect(await bench.type("subscribe 2A6E 0x0013") == nil)
+      #expect(bench.events.map { $0["kind"] } == ["notifications", "notifications"])
+      try bench.deviceBearer.notify(0x12, [86])
+      try bench.deviceBearer.notify(0x15, [0, 0])
+      try bench.deviceBearer.notify(0x26, [1])
+      let values = bench.events.dropFirst(2)
+      #expect(values.map { $0["event"] } == ["notification", "notification"])
+      #expect(values.first?["handle"] == 18 && values.first?["decoded"]?["battery"] == 86)
+      #expect(count == 2)
+      #expect(await bench.type("unsubscribe 2A19") == nil)
+      try bench.deviceBearer.notify(0x12, [85])
+      #expect(count == 2)
+      #expect(bench.session.subscriptions.map(\.handle) == [0x15])
+      #expect(await bench.type("unsubscribe") == nil)
+      #expect(bench.device.client.configurations.values.allSatisfy { $0.isEmpty })
+    }
+  }
+
+  @Test("Indications if they are preferred or the only way; an error if there is neither")
+  func indicate() throws {
+    try run(.json, indications: true) { loop, bench in
+      #expect(await bench.type("subscribe 0x0015") == nil)
+      #expect(bench.events.last?["kind"] == "indications")
+      let confirmed = loop.start { try await bench.deviceBearer.indicate(0x15, [1, 0]) }
+      await loop.settle()
+      #expect(confirmed.result != nil && confirmed.failure == nil)
+      #expect(bench.events.last?["event"] == "indication")
+      let failure = await bench.type("subscribe 0x0024")
+      #expect(failure?.why.contains("no Client Characteristic Configuration") == true)
+      #expect(await bench.type("subscribe 0x0999")?.status == .refused)
+    }
+  }
+
+  @Test("The negotiated MTU; the device reads this side's name")
+  func link() throws {
+    try run(mtu: 100) { loop, bench in
+      #expect(await bench.type("mtu") == nil)
+      #expect(bench.lines == ["the MTU is 100"])
+      let asked = loop.start { try await bench.deviceBearer.request(.readRequest(0x0003)) }
+      await loop.settle()
+      #expect(asked.value == .readResponse(Array("board".utf8)))
+    }
+  }
+
+  @Test("A silent device times out after 30 s, one that disconnects fails at once")
+  func ends() throws {
+    try run { loop, bench in
+      bench.deviceBearer.serve = { _ in nil }
+      let asked = loop.start { await bench.type("read 0x0003") }
+      await loop.settle()
+      #expect(asked.result == nil)
+      await loop.sleep(for: .seconds(31))
+      #expect(asked.value??.status == .tryAgain)
+      #expect(await bench.type("read 0x0003")?.status == .tryAgain)
+    }
+    try run { loop, bench in
+      bench.deviceBearer.serve = { _ in nil }
+      var ended: ATTFailure?
+      bench.link.onEnd = { ended = $0 }
+      let asked = loop.start { await bench.type("tree") }
+      await loop.settle()
+      bench.link.end(.closed("gone"))
+      await loop.settle()
+      #expect(asked.value??.status == .unavailable)
+      #expect(ended == .closed("gone"))
+    }
+  }
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import Companion
+import Control
+import GATT
+import JSON
+import Mgmt
+import Testing
+import VirtualPhone
+import Wire
+
+@testable import CentralTools
+
+@Suite("Virtual phone: its script as JSON Lines, its events as JSON")
+struct PhoneInstructionTests {
+  private func read(_ text: String) throws -> PhoneInstruction {
+    try PhoneInstruction(json: try JSONValue(parsing: text))
+  }
+
+  @Test("A notification has the values of its members, and defaults for the others")
+  func add() throws {
+    let text = """
+      {"command":"add","uid":7,"category":"email","flags":["silent",64],"app_id":"a.b",
+      "title":"T","message":{"hex":"ff00"},"date":"2026-11-21T07:00:00","negative":"",
+      "message_size":99}
+      """
+    var contents = NotificationContents(
+      .email, app: "a.b", title: "T", date: "20261121T070000", negative: "",
+      flags: [.silent, EventFlags(rawValue: 64)])
+    contents.attributes[.message] = [0xFF, 0]
+    contents[.messageSize] = "99"
+    #expect(try read(text) == .command(.add(contents, uid: 7)))
+    let plain = NotificationContents(.social, app: "com.apple.MobileSMS", negative: "Clear")
+    #expect(try read(#"{"command":"add"}"#) == .command(.add(plain)))
+    #expect(
+      try read(#"{"command":"modify","uid":1,"title":"x"}"#)
+        == .command(.modify(1, NotificationContents(attributes: [.title: [0x78]]))))
+  }
+
+  @Test(
+    "Every other command is read with its members",
+    arguments: [
+      (
+        #"{"command":"burst","count":500,"category":12}"#,
+        .command(
+          .burst(
+            500,
+            NotificationContents(
+              Category(rawValue: 12), app: "com.apple.MobileSMS", negative: "Clear")))
+      ),
+      (#"{"command":"remove","uid":3}"#, .command(.remove(3))),
+      (#"{"command":"remove-all"}"#, .command(.removeAll)),
+      (#"{"command":"renumber"}"#, .command(.renumber)),
+      (#"{"command":"app","app_id":"a","app":"A"}"#, .command(.nameApp("a", "A"))),
+      (#"{"command":"app","app_id":"a","app":null}"#, .command(.nameApp("a", nil))),
+      (#"{"command":"authorize","granted":false}"#, .command(.authorize(false))),
+      (#"{"command":"fragments","size":1}"#, .command(.fragments(ofAtMost: 1))),
+      (#"{"command":"fragments"}"#, .command(.fragments(ofAtMost: nil))),
+      (
+        #"{"command":"pace","answer":1.5}"#,
+        .command(.pace(response: .milliseconds(1500), fragment: .zero))
+      ),
+      (
+        #"{"command":"fail","code":"0xA2","count":3}"#,
+        .command(.failCommands(code: 0xA2, count: 3))
+      ),
+      (#"{"command":"fail","code":3}"#, .command(.failCommands(code: 3, count: 1))),
+      (#"{"command":"silence"}"#, .command(.silence(1))),
+      (#"{"command":"cut","count":2}"#, .command(.cutResponses(2))),
+      (#"{"command":"remote","name":"next"}"#, .command(.remote(.nextTrack))),
+      (#"{"command":"battery","level":79}"#, .command(.battery(79))),
+      (
+        #"{"command":"time","time":"2026-11-21T07:00:00","zone":3600}"#,
+        .command(
+          .time(
+            CivilTime("2026-11-21T07:00:00")!,
+            zone: LocalTimeInformation(timeZone: 4, daylightSaving: 0)))
+      ),
+      (#"{"command":"publish","service":"ancs"}"#, .command(.publish(.ancs, freshHandles: true))),
+      (
+        #"{"command":"publish","service":"ams","handles":"same"}"#,
+        .command(.publish(.ams, freshHandles: false))
+      ),
+      (#"{"command":"unpublish","service":"time"}"#, .command(.unpublish(.time))),
+      (#"{"command":"forget-subscriptions"}"#, .command(.forgetSubscriptions(nil))),
+      (#"{"command":"encrypt","encrypted":false}"#, .link(.encrypt(false))),
+      (#"{"command":"limit-mtu","mtu":23}"#, .command(.limitMTU(23))),
+      (#"{"command":"freeze","frozen":true}"#, .command(.freeze(true))),
+      (#"{"command":"disconnect"}"#, .link(.disconnect)),
+      (#"{"command":"leave"}"#, .link(.leave)),
+      (#"{"command":"come-back"}"#, .link(.comeBack)),
+      (#"{"command":"connect"}"#, .link(.connect(nil))),
+      (#"{"command":"connect","accessory":"board"}"#, .link(.connect(.name("board")))),
+      (
+        #"{"command":"connect","accessory":"F0:F1:F2:F3:F4:F5"}"#,
+        .link(.connect(.address(Address(0xF0F1_F2F3_F4F5))))
+      ),
+      (#"{"command":"forget"}"#, .link(.forget)),
+      (#"{"command":"explore"}"#, .request(.explore)),
+      (#"{"command":"respond","accept":false}"#, .link(.respond(accept: false, nil))),
+      (
+        #"{"command":"respond","accept":true,"passkey":"012345"}"#,
+        .link(.respond(accept: true, Passkey(value: 12345)))
+      ),
+      (#"{"command":"send","pdu":"1b 28 00"}"#, .command(.send([0x1B, 0x28, 0]))),
+      (
+        #"{"command":"notify","characteristic":"data-source","value":"00"}"#,
+        .command(.notify(.dataSource, [0]))
+      ),
+      (
+        #"{"command":"indicate","characteristic":"service-changed","value":""}"#,
+        .command(.indicate(.serviceChanged, []))
+      ),
+      (
+        #"{"command":"media-attribute","entity":"track","attribute":"title","value":"x"}"#,
+        .command(.mediaAttribute(.title, [0x78]))
+      ),
+      (
+        #"{"command":"media-attribute","entity":0,"attribute":1}"#,
+        .command(.mediaAttribute(.playbackInfo, nil))
+      ),
+      (#"{"command":"exchange-mtu"}"#, .request(.exchangeMTU)),
+      (#"{"command":"discover"}"#, .request(.discover)),
+      (#"{"command":"read","uuid":"2A00"}"#, .request(.read(0x2A00))),
+      (#"{"command":"day"}"#, .day(once: true)),
+      (#"{"command":"stop-day"}"#, .stopDay),
+      (#"{"command":"wait","seconds":0.25}"#, .wait(.milliseconds(250), event: nil)),
+      (#"{"command":"wait","event":"mtu"}"#, .wait(nil, event: "mtu")),
+      (#"{"command":"quit"}"#, .quit),
+    ] as [(String, PhoneInstruction)])
+  func commands(text: String, instruction: PhoneInstruction) throws {
+    #expect(try read(text) == instruction)
+  }
+
+  @Test("Media are given in the form of the daemon's event")
+  func media() throws {
+    let text = """
+      {"command":"media","player":{"name":"Podcasts","state":"paused","volume":0.5},
+      "queue":{"index":1,"repeat":"all"},"track":{"title":"T","duration":9.5},
+      "commands":["play","skip-forward"],"playlist":[{"artist":"A"},{}]}
+      """
+    var change = MediaChange()
+    change.playerName = "Podcasts"
+    change.state = .paused
+    change.volume = 0.5
+    change.index = 1
+    change.repeatMode = .all
+    change.track = MediaState.Track(title: "T", duration: 9.5)
+    change.commands = [.play, .skipForward]
+    change.playlist = [MediaState.Track(artist: "A"), MediaState.Track()]
+    #expect(try read(text) == .command(.media(change)))
+  }
+
+  @Test(
+    "Unintelligible commands are refused with a sentence",
+    arguments: [
+      (#"{}"#, "command is missing"), (#"[]"#, "not an object"),
+      (#"{"command":"ad"}"#, "unknown command “ad”, did you mean add?"),
+      (#"{"command":"add","titel":"x"}"#, "add has no member “titel”, did you mean title?"),
+      (#"{"command":"disconnect","x":1}"#, "disconnect has no member “x”; it has command, id"),
+      (
+        #"{"command":"media","player":{"nme":"x"}}"#,
+        "player has no member “nme”, did you mean name?"
+      ),
+      (
+        #"{"command":"add","category":"socail"}"#,
+        "category is not one of other, incoming-call, missed-call, voicemail, social, schedule, email, "
+          + "news, health-and-fitness, business-and-finance, location, entertainment, nor a number"
+      ),
+      (#"{"command":"remove"}"#, "uid is missing"),
+      (#"{"command":"remove","uid":-1}"#, "uid is not a whole number in range"),
+      (
+        #"{"command":"add","flags":["loud"]}"#,
+        "flags is not an array of flags: silent, important, pre-existing, positive-action, negative-action"
+      ),
+      (#"{"command":"send","pdu":"1"}"#, "pdu is not bytes in hexadecimal digits"),
+      (#"{"command":"wait","seconds":-1}"#, "seconds is not a number of seconds from 0 on"),
+    ])
+  func errors(text: String, sentence: String) throws {
+    let error = #expect(throws: ShapeError.self) { try read(text) }
+    #expect(error?.description == sentence)
+  }
+
+  @Test("A command can be typed in words")
+  func words() throws {
+    func typed(_ line: String) throws -> PhoneInstruction {
+      try PhoneInstruction(json: try PhoneWords.object(line))
+    }
+    #expect(try typed("add") == read(#"{"command":"add"}"#))
+    #expect(
+      try typed(#"add uid=7 title=Mum message="Saturday? At 7" 'flags=["silent"]'"#)
+        == read(
+          #"{"command":"add","uid":7,"title":"Mum","message":"Saturday? At 7","flags":["silent"]}"#)
+    )
+    #expect(throws: ShapeError.self) { try typed("add Mum") }
+    #expect(throws: ShapeError.self) { try typed("") }
+  }
+
+  @Test("The help has every command, and its members")
+  func help() {
+    #expect(Set(PhoneForm.all.map(\.command)) == Set(PhoneInstruction.Name.allCases))
+    for name in PhoneInstruction.names {
+      #expect(PhoneForm.help.contains("\n\(name)") || PhoneForm.help.hasPrefix(name))
+    }
+    #expect(PhoneForm.help.contains("daylight_saving"))
+  }
+
+  @Test("Events are objects with a name and what belongs to it")
+  func events() {
+    let events: [(PhoneEvent, String)] = [
+      (.connected, #"{"event":"connected"}"#),
+      (.mtu(185), #"{"event":"mtu","mtu":185}"#),
+      (
+        .subscribed(.dataSource, .notifications),
+        #"{"event":"subscribed","characteristic":"data-source","subscription":"notifications"}"#
+      ),
+      (
+        .controlPoint(
+          .getNotificationAttributes(7, [.init(.title)]), value: [0, 7], refused: 0xA2),
+        #"{"event":"control-point","command":"get-notification-attributes","uid":7,"#
+          + #""attributes":["title"],"value":"0007","code":162,"error":"Invalid Parameter"}"#
+      ),
+      (.action(7, .negative), #"{"event":"action","uid":7,"action":"negative"}"#),
+      (.remoteCommand(.nextTrack), #"{"event":"remote-command","name":"next"}"#),
+      (.violation("x"), #"{"event":"violation","what":"x"}"#),
+      (.dropped([1], "no"), #"{"event":"dropped","bytes":"01","why":"no"}"#),
+    ]
+    for (event, text) in events { #expect(JSONValue.object(event.json).text == text) }
+  }
+}

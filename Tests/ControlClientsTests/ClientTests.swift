@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import Control
+import FakeDaemon
+import JSON
+import System
+import Testing
+import Wire
+
+@testable import Arguments
+@testable import ControlClients
+
+@Suite("Clients of the daemon")
+struct ClientTests {
+  static func notification(
+    _ uid: NotificationUID, app: String, _ category: Category = .social, _ flags: EventFlags = []
+  ) -> NotificationReport {
+    var report = NotificationReport(
+      NotificationEvent(.added, uid, category: category, flags: flags), app: app)
+    report.attributes[.appIdentifier] = "com.example.\(app.lowercased())"
+    report.attributes[.title] = "Title"
+    report.attributes[.message] = "Text"
+    return report
+  }
+
+  /// A status with one phone on a link, whose notifications are subscribed to.
+  static var connected: StatusReport {
+    var link = LinkReport()
+    link.phone = Address(0xC011_2233_4455)
+    link.name = "Anna’s iPhone"
+    link.services = [.ancs]
+    var status = StatusReport()
+    status.links = [link]
+    return status
+  }
+
+  /// A daemon that has three notifications.
+  private func daemon(_ format: OutputFormat = .json) -> FakeDaemon {
+    let all = [
+      Self.notification(1, app: "Mail", .email, .preExisting),
+      Self.notification(2, app: "Chat", .social, [.important, .silent]),
+      Self.notification(3, app: "Chess", .social, .positiveAction),
+    ]
+    return FakeDaemon(format) { request in
+      if let query = request.parameters(of: ControlMethods.listNotifications) {
+        return [.result(Page(all.filter(query.matches).map { ActiveNotification($0) }))]
+      }
+      if request.calls(ControlMethods.status) { return [.result(Self.connected)] }
+      if let wanted = request.parameters(of: ControlMethods.getNotification) {
+        let found = all.first { $0.event.uid == wanted.uid }
+        return [
+          found.map { .result(ActiveNotification($0)) }
+            ?? .error(.phone("Invalid Parameter", att: 0xA2))
+        ]
+      }
+      return [.error(.unavailable("no phone is connected"))]
+    }
+  }
+
+  @Test(
+    "Lists and counts what matches, with grep's exit status",
+    arguments: [
+      ("", [1, 2, 3]), ("--app ch*", [2, 3]), ("--app Mail --app *.chess", [1, 3]),
+      ("--category social --flag silent", [2]), ("--flag silent --flag important", [2]),
+      ("--flag silent --flag positive-action", []), ("--no-preexisting", [2, 3]),
+      ("--category 4 --category email", [1, 2, 3]), ("--category news", []), ("--app none", []),
+      ("--category Social,EMAIL", [1, 2, 3]), ("--flag silent,important", [2]),
+    ] as [(String, [Int])])
+  func filters(arguments: String, uids: [Int]) async throws {
+    let lister = daemon()
+    let status = try await lister.run(Clients.list, arguments)
+    let lines = lister.output.split(separator: "\n")
+    #expect(status == (uids.isEmpty ? .refused : .done))
+    #expect(
+      lines.map { (try? JSONValue(parsing: String($0)))?["uid"]?.int } == uids.map(Int64.init))
+    let counter = daemon()
+    #expect(try await counter.run(Clients.count, arguments) == status)
+    #expect(counter.output == "\(uids.count)\n")
+  }
+
+  @Test("A list of several pages is read to its end")
+  func pages() async throws {
+    let all = (1...10).map { Self.notification(NotificationUID(rawValue: $0), app: "Mail") }
+    func daemon() -> FakeDaemon {
+      FakeDaemon(.json) { request in
+        guard let query = request.parameters(of: ControlMethods.listNotifications) else {
+          return []
+        }
+        var page = Page<ActiveNotification>()
+        for report in all.dropFirst(query.after.flatMap { Int($0) } ?? 0) {
+          let place = "\(report.event.uid)"
+          guard page.add(ActiveNotification(report), at: place, within: 500) else { break }
+        }
+        return [.result(page)]
+      }
+    }
+    let lister = daemon()
+    #expect(try await lister.run(Clients.list, "") == .done)
+    #expect(
+      lister.output.split(separator: "\n").map { try? JSONValue(parsing: String($0))["uid"]?.int }
+        == (1...10).map { $0 })
+    #expect(lister.requests.count > 2)
+    let counter = daemon()
+    #expect(try await counter.run(Clients.count, "") == .done)
+    #expect(counter.output == "10\n")
+  }
+
+  @Test("The daemon's reason for refusing more clients is shown")
+  func tooManyClients() async {
+    let daemon = FakeDaemon { _ in
+      [.line(#"{"jsonrpc":"2.0","id":null,"error":{"code":3,"message":"64 clients"}}"#)]
+    }
+    let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.list, "") }
+    #expect(failure?.status == .tryAgain && failure.map { "\($0)".contains("64 clients") } == true)
+  }
+
+  @Test("A list as text is when, what and who, then the message")
+  func listText() async throws {
+    let lister = daemon(.text)
+    _ = try await lister.run(Clients.list, "--app mail")
+    #expect(
+      lister.output
+        == "                 Mail Title #1 email pre-existing\n                 Text\n")
+  }
+
+  @Test("Dates are those of the board, and --since looks at them")
+  func since() async throws {
+    let now = WallTime.now
+    func notification(_ uid: UInt32, secondsAgo: Int64, zone: Int?) -> ActiveNotification {
+      var report = Self.notification(NotificationUID(rawValue: uid), app: "Mail")
+      let sent = now.seconds - secondsAgo
+      report.attributes.fetchedDate = CivilTime(secondsSince1970: sent + Int64(zone ?? 0))
+      if zone != nil { report.sent = WallTime(seconds: sent) }
+      return ActiveNotification(report)
+    }
+    let all = [
+      notification(1, secondsAgo: 60, zone: 7_200), notification(2, secondsAgo: 60, zone: nil),
+      notification(3, secondsAgo: 7_000, zone: -3_600),
+    ]
+    for (since, count) in [("10m", 2), ("2h", 3), ("30s", 0), ("1d", 3)] {
+      let daemon = FakeDaemon { _ in [.result(Page(all))] }
+      let status = try await daemon.run(Clients.count, "--since \(since)")
+      #expect(daemon.output == "\(count)\n" && status == (count == 0 ? .refused : .done))
+    }
+  }
+
+  @Test("Shows one notification")
+  func show() async throws {
+    let json = daemon()
+    #expect(try await json.run(Clients.show, "3") == .done)
+    #expect(json.output.hasPrefix(#"{"uid":3,"category":"social","#))
+    let text = daemon(.text)
+    #expect(try await text.run(Clients.show, "3") == .done)
+    #expect(text.output.hasPrefix("#3\napp       Chess\n"))
+  }
+
+  @Test("What the phone refuses ends with 1 and the ATT error by name")
+  func refused() async {
+    let failure = await #expect(throws: Failure.self) { try await daemon().run(Clients.show, "9") }
+    #expect(failure?.status == .refused)
+    #expect(
+      failure?.line
+        == "ancsd: show 9: the phone refused: Invalid Parameter (ATT error 0xa2); "
+        + "it no longer exists: “ancsd list” shows what does")
+  }
+
+  @Test("What only the daemon does not know is not called the phone's refusal") func unknown() async
+  {
+    let daemon = FakeDaemon { _ in [.error(.phone("there is no notification 9", att: nil))] }
+    let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.show, "9") }
+    #expect(
+      failure?.line
+        == "ancsd: show 9: there is no notification 9; “ancsd list” shows those that are active")
+  }
+
+  /// An error of a newer daemon.
+  private static let unknownError: RPCError = {
+    var error = RPCError()
+    error.code = 99
+    error.message = "x"
+    return error
+  }()
+
+  @Test(
+    "The daemon's refusals have their statuses",
+    arguments: [
+      (.unavailable("no phone is connected"), .unavailable), (.tryAgain("busy"), .tryAgain),
+      (.methodNotFound("x"), .software),
+      (.invalidParams("x"), .usage), (.internalError("x"), .software),
+      (.phone("Write Not Permitted", att: 3), .refused),
+      (unknownError, .software),
+    ] as [(RPCError, Control.ExitStatus)])
+  func statuses(error: RPCError, status: Control.ExitStatus) async {
+    let daemon = FakeDaemon { _ in [.error(error)] }
+    let failure = await #expect(throws: Failure.self) {
+      try await daemon.run(Clients.act, "1 positive")
+    }
+    #expect(failure?.status == status)
+  }
+
+  @Test(
+    "Media commands print nothing, and have other names",
+    arguments: [
+      ("skip-forward", .skipForward), ("Play-Pause", .togglePlayPause), ("stop", .pause),
+      ("prev", .previousTrack),
+    ] as [(String, RemoteCommand)])
+  func mediaCommands(name: String, command: RemoteCommand) async throws {
+    var state = MediaState()
+    state.commands = [command]
+    let daemon = FakeDaemon(.text) { [state] request in
+      [request.calls(ControlMethods.sendMediaCommand) ? .result(true) : .result(state)]
+    }
+    #expect(try await daemon.run(Clients.media, name) == .done)
+    #expect(
+      daemon.requests == [
+        .call(ControlMethods.sendMediaCommand, MediaParameters(command, phone: nil)),
+        .call(ControlMethods.getMedia, PhoneParameters(phone: nil)),
+      ])
+    #expect(daemon.output.isEmpty && daemon.reported.isEmpty)
+  }
+
+  @Test(
+    "A command that the phone does not offer is sent, with a warning that it may have no effect")
+  func unoffered() async throws {
+    var state = MediaState()
+    state.commands = [.play, .pause]
+    let daemon = FakeDaemon(.text) { [state] request in
+      [request.calls(ControlMethods.sendMediaCommand) ? .result(true) : .result(state)]
+    }
+    #expect(try await daemon.run(Clients.media, "next") == .done)
+    #expect(
+      daemon.reported.map(\.line) == [
+        "ancsd: media next: the phone accepted it, but does not offer it now, so it may have had no effect; it offers "
+          + "play, pause"
+      ])
+  }
+
+  @Test("A user without access learns which group has it")
+  func forbidden() async {
+    let refusal = #"{"jsonrpc":"2.0","id":null,"error":{"code":4,"message":"only these may"}}"#
+    let daemon = FakeDaemon { _ in [.line(refusal), .input(.closed("the daemon has exited"))] }
+    let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.list) }
+    #expect(failure?.status == .noPermission)
+    #expect(failure?.line.contains("only these may; join the group: sudo ") == true)
+    #expect(failure?.line.contains(", then log in again") == true)
+  }
+
+  @Test(
+    "Without a phone, list, count and apps say so, and end with 69",
+    arguments: ["", "--phone Anna", "--phone Bert", "--phone Annb"])
+  func noPhone(arguments: String) async {
+    var status = StatusReport()
+    if arguments == "--phone Anna" {
+      var bonded = PhoneReport()
+      bonded.name = "Anna"
+      status.phones = [bonded]
+    }
+    if arguments == "--phone Annb" { status.links = Self.connected.links }
+    if arguments == "--phone Annb" { status.links[0].name = "Anna" }
+    let response: FakeDaemon.Response = { [status] request in
+      if request.calls(ControlMethods.status) { return [.result(status)] }
+      return [.result(Page<ActiveNotification>())]
+    }
+    let why = [
+      "": "no phone is connected; “ancsd doctor” looks for the cause",
+      "--phone Anna":
+        "the phone “Anna” is not connected; “ancsd status” shows what the daemon waits for, and “ancsd doctor” "
+        + "looks for the cause",
+      "--phone Bert": "no phone “Bert”; “ancsd phones” lists them",
+      "--phone Annb": "no phone “Annb”; did you mean “Anna”?",
+    ][arguments]
+    for (name, command) in [
+      ("list", Clients.list), ("count", Clients.count), ("apps", Clients.apps),
+    ] {
+      let failure = await #expect(throws: Failure.self) {
+        try await FakeDaemon(.text, response).run(command, arguments)
+      }
+      #expect(failure?.status == .unavailable)
+      #expect(failure?.line == "ancsd: \(name): \(why ?? "")")
+    }
+  }
+
+  @Test("A phone that is not subscribed to yet is not reported as having no notifications")
+  func unsubscribed() async {
+    var status = Self.connected
+    status.links[0].services = []
+    status.links[0].waiting.why = "connected, waiting for the phone to encrypt"
+    let daemon = FakeDaemon(.text) { [status] request in
+      request.calls(ControlMethods.status)
+        ? [.result(status)] : [.result(Page<ActiveNotification>())]
+    }
+    let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.list) }
+    #expect(failure?.status == .tryAgain)
+    #expect(failure?.remedy == "connected, waiting for the phone to encrypt")
+  }
+
+  @Test("A phone that does not respond times out after --timeout, with status 75")
+  func patience() async {
+    let daemon = FakeDaemon(.text, patient: false) { _ in [] }
+    let failure = await #expect(throws: Failure.self) {
+      try await daemon.run(Clients.show, "3 --timeout 5")
+    }
+    #expect(failure?.line == "ancsd: show 3: the phone did not answer within 5 s")
+    #expect(failure?.status == .tryAgain)
+    let other = FakeDaemon(.text, patient: false) { _ in [] }
+    let mute = await #expect(throws: Failure.self) {
+      try await other.run(Clients.status, "--timeout 1m")
+    }
+    #expect(mute?.line == "ancsd: status: the daemon did not answer within 60 s")
+  }
+
+  @Test("What plays")
+  func media() async throws {
+    var state = MediaState()
+    state.player.state = .paused
+    state.track.title = "Song"
+    let response: FakeDaemon.Response = { [state] _ in [.result(state)] }
+    let text = FakeDaemon(.text, response)
+    #expect(try await text.run(Clients.media) == .done)
+    #expect(text.output == "paused Song\n")
+    let json = FakeDaemon(.json, response)
+    _ = try await json.run(Clients.media)
+    #expect(json.output == String(decoding: state.json, as: UTF8.self) + "\n")
+  }
+
+  @Test("Apps, phones and status")
+  func tables() async throws {
+    let response: FakeDaemon.Response = { request in
+      if request.calls(ControlMethods.listApps) {
+        return [
+          .result(
+            Page([
+              AppReport(appID: "com.apple.MobileSMS", name: "Messages", count: 12),
+              AppReport(appID: "x\u{1b}[2J", name: "日本", count: 3),
+            ]))
+        ]
+      }
+      if request.calls(ControlMethods.listPhones) { return [.result(Page([PhoneReport()]))] }
+      if request.calls(ControlMethods.status) { return [.result(StatusReport())] }
+      if request.calls(ControlMethods.forgetPhone) { return [.result(true)] }
+      return []
+    }
+    let text = FakeDaemon(.text, response)
+    _ = try await text.run(Clients.apps)
+    #expect(text.output == "12 Messages com.apple.MobileSMS\n 3 日本     x␛[2J\n")
+    let json = FakeDaemon(.json, response)
+    for status in [
+      try await json.run(Clients.apps), try await json.run(Clients.phones),
+      try await json.run(Clients.status), try await json.run(Clients.forget, "Anna"),
+    ] { #expect(status == .done) }
+    #expect(json.output.split(separator: "\n").count == 4)
+    #expect(
+      json.requests.last
+        == .call(ControlMethods.forgetPhone, ForgetParameters(phone: PhoneSelector("Anna"))))
+    let guide = FakeDaemon(.text, response)
+    _ = try await guide.run(Clients.forget, "Anna")
+    #expect(guide.output.contains("Forget This Device"))
+  }
+
+  @Test("An empty list is reported as text")
+  func nothing() async throws {
+    let response: FakeDaemon.Response = { request in
+      if request.calls(ControlMethods.status) { return [.result(Self.connected)] }
+      return [.result(Page<PhoneReport>())]
+    }
+    let text = FakeDaemon(.text, response)
+    _ = try await text.run(Clients.phones)
+    #expect(text.output == "no phone is bonded\n")
+    let apps = FakeDaemon(.text, response)
+    _ = try await apps.run(Clients.apps)
+    #expect(apps.output == "no app has an active notification\n")
+    let json = FakeDaemon(.json, response)
+    _ = try await json.run(Clients.phones)
+    #expect(json.output.isEmpty)
+  }
+
+  @Test("An unintelligible response is an error, not a crash")
+  func nonsense() async {
+    for line in [
+      "nonsense", "[]", #"{"id":1,"result":7}"#, #"{"id":1,"error":{}}"#, #"{"id":1,"error":3}"#,
+      #"{"id":1,"result":[{"uid":"x"}]}"#,
+    ] {
+      let daemon = FakeDaemon { _ in [.line(line), .input(.closed("the daemon has exited"))] }
+      let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.list) }
+      #expect([.software, .unavailable].contains(failure?.status))
+    }
+  }
+
+  @Test("A client ends when the daemon exits, and on a signal")
+  func ends() async {
+    let left = FakeDaemon { _ in [.input(.closed("the daemon has exited"))] }
+    var failure = await #expect(throws: Failure.self) { try await left.run(Clients.list) }
+    #expect(failure?.line == "ancsd: the connection to the daemon: the daemon has exited")
+    #expect(failure?.status == .unavailable)
+    let interrupted = FakeDaemon { _ in [.input(.signal(.interrupt))] }
+    failure = await #expect(throws: Failure.self) { try await interrupted.run(Clients.list) }
+    #expect(failure?.status == .interrupted)
+    let terminated = FakeDaemon { _ in [.input(.signal(.terminate))] }
+    failure = await #expect(throws: Failure.self) { try await terminated.run(Clients.list) }
+    #expect(failure?.status == .terminated)
+  }
+
+  @Test("Why the daemon can't be reached, and what to do")
+  func connecting() {
+    let absent = Failure(connecting: "/run/x", .noSuchFile)
+    #expect(absent.status == .unavailable && absent.line.contains("start it with “ancsd --hci0”"))
+    #expect(Failure(connecting: "/run/x", .connectionRefused).status == .unavailable)
+    let barred = Failure(connecting: "/run/x", .permissionDenied)
+    #expect(barred.status == .noPermission && barred.line.contains("join the group: sudo "))
+    #expect(Failure(connecting: "/run/x", .wouldBlock).status == .tryAgain)
+  }
+}

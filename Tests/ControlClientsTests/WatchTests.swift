@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Arguments
+import Control
+import FakeDaemon
+import JSON
+import System
+import Testing
+import Wire
+
+@testable import ControlClients
+
+@Suite("Watching")
+struct WatchTests {
+  private static let mail = ClientTests.notification(1, app: "Mail", .email, .preExisting)
+  private static let chat = ClientTests.notification(2, app: "Chat")
+
+  /// A daemon that sends these lines after a subscription, and exits.
+  private func daemon(
+    _ format: OutputFormat, _ said: [Event.Content], patient: Bool = true
+  ) -> FakeDaemon {
+    FakeDaemon(format, patient: patient) { request in
+      if request.calls(ControlMethods.subscribe) {
+        return [.result(true)] + said.map { .event($0) }
+          + [.input(.closed("the daemon has exited"))]
+      }
+      if request.calls(ControlMethods.status) { return [.result(StatusReport())] }
+      if request.calls(ControlMethods.listPhones) { return [.result(Page<PhoneReport>())] }
+      return []
+    }
+  }
+
+  private func names(_ output: String) -> [String] {
+    output.split(separator: "\n").compactMap {
+      (try? JSONValue(parsing: String($0)))?["event"]?.string
+    }
+  }
+
+  @Test("JSON goes through as the daemon wrote it, and -n counts")
+  func plain() async throws {
+    let daemon = daemon(.json, [.battery(level: 1), .battery(level: 2), .battery(level: 3)])
+    #expect(try await daemon.run(Clients.watch, "-n 2") == .done)
+    #expect(
+      daemon.output == """
+        {"event":"battery","seq":1,"time":"1970-01-01T00:00:00.000Z","adapter":"hci0","level":1}
+        {"event":"battery","seq":2,"time":"1970-01-01T00:00:00.000Z","adapter":"hci0","level":2}
+
+        """)
+    #expect(daemon.requests == [.call(ControlMethods.subscribe, Subscription())])
+  }
+
+  @Test("Text is laid out")
+  func text() async throws {
+    let daemon = daemon(.text, [.battery(level: 1)])
+    #expect(try await daemon.run(Clients.watch, "-n1") == .done)
+    #expect(daemon.output == "--- 1970-01-01 ---\n00:00:00 the phone's battery: 1 %\n")
+  }
+
+  @Test("If the daemon exits, it ends with 69")
+  func left() async {
+    let failure = await #expect(throws: Failure.self) {
+      try await daemon(.json, []).run(Clients.watch)
+    }
+    #expect(failure?.status == .unavailable)
+  }
+
+  @Test("With --reconnect it continues where it was, even after the daemon restarted")
+  func reconnects() async throws {
+    var connections = 0
+    let daemon = FakeDaemon(.json) { request in
+      if request.calls(ControlMethods.status) {
+        var status = StatusReport()
+        status.life = "one"
+        status.seq = 4
+        return [.result(status)]
+      }
+      guard request.calls(ControlMethods.subscribe) else { return [] }
+      connections += 1
+      switch connections {
+      case 1:
+        return [
+          .result(true), .event(.battery(level: 1)), .input(.closed("the daemon has exited")),
+        ]
+      case 2:
+        return [
+          .result(true), .event(.ready(address: nil, name: "n", version: "1", life: "two")),
+          .input(.closed("the daemon has exited")),
+        ]
+      default: return [.result(true), .event(.battery(level: 2))]
+      }
+    }
+    #expect(try await daemon.run(Clients.watch, "--reconnect -n 3") == .done)
+    #expect(names(daemon.output) == ["battery", "ready", "battery"])
+    let subscriptions = daemon.requests.compactMap { $0.parameters(of: ControlMethods.subscribe) }
+    #expect(subscriptions.map(\.since) == [4, 1, 2])
+    #expect(subscriptions.map(\.life) == ["one", "one", "two"])
+  }
+
+  @Test("Without --reconnect, and after a refusal, it ends")
+  func noReconnection() async {
+    let daemon = FakeDaemon { _ in [.error(.unavailable("not now"))] }
+    let failure = await #expect(throws: Failure.self) {
+      try await daemon.run(Clients.watch, "--reconnect")
+    }
+    #expect(failure?.status == .unavailable)
+  }
+
+  @Test("--since accepts a time too, and omits older events")
+  func sinceTime() async throws {
+    let daemon = daemon(.json, [.battery(level: 1)])
+    _ = try? await daemon.run(Clients.watch, "--since 10m")
+    #expect(daemon.requests == [.call(ControlMethods.subscribe, Subscription(since: 0))])
+    // The events of this daemon are from 1970.
+    #expect(daemon.output.isEmpty)
+  }
+
+  @Test("At the time limit it ends, with 75 if events are missing")
+  func timeout() async throws {
+    #expect(try await daemon(.json, [], patient: false).run(Clients.watch, "--timeout 5") == .done)
+    #expect(
+      try await daemon(.json, [], patient: false).run(Clients.watch, "-n 1 --timeout 5")
+        == .tryAgain)
+  }
+
+  @Test("Requests to the daemon")
+  func subscription() async {
+    let daemon = daemon(.json, [])
+    _ = try? await daemon.run(
+      Clients.watch, "--event incoming,Media --since 7 --replay")
+    #expect(
+      daemon.requests == [
+        .call(
+          ControlMethods.subscribe,
+          Subscription(events: [.incoming, .media], replay: true, since: 7))
+      ])
+    let filtered = self.daemon(.json, [])
+    _ = try? await filtered.run(Clients.watch, "--app x")
+    #expect(
+      filtered.requests == [
+        .call(ControlMethods.subscribe, Subscription(events: [.notification]))
+      ])
+  }
+
+  @Test("A filter lets through what matches, and the removal of what was shown")
+  func filter() async {
+    let daemon = daemon(
+      .json,
+      [
+        .notification(Self.mail), .notification(Self.chat),
+        .notification(NotificationReport(NotificationEvent(.removed, 1))),
+        .notification(NotificationReport(NotificationEvent(.removed, 2))),
+        .notification(NotificationReport(NotificationEvent(.removed, 2))),
+      ])
+    _ = try? await daemon.run(Clients.watch, "--app chat")
+    #expect(daemon.output.split(separator: "\n").count == 2)
+    #expect(!daemon.output.contains(#""uid":1,"#))
+  }
+
+  @Test(
+    "It remembers what it has shown only if a filter needs that, and no more than a phone can have",
+    arguments: [("", 0), ("--app chat", 16_384)])
+  func memory(arguments: String, count: Int) throws {
+    var options = WatchOptions()
+    try Clients.watch.grammar.parse(
+      arguments.split(separator: " ").map(String.init), into: &options)
+    var watcher = Watcher(options, daemon(.json, []).client)
+    var chat = Self.chat
+    for uid in 0..<UInt32(16_400) {
+      chat.event.uid = NotificationUID(rawValue: uid)
+      let event = Event(.notification(chat))
+      let isWanted = watcher.isWanted(NumberedEvent(seq: 1, time: WallTime(seconds: 0), event))
+      #expect(isWanted)
+    }
+    #expect(watcher.shown.count == count)
+  }
+
+  @Test("Incoming events are filtered by their known values")
+  func incoming() async {
+    let daemon = daemon(
+      .json,
+      [
+        .incoming(NotificationEvent(.added, 1, category: .email, flags: .preExisting)),
+        .incoming(NotificationEvent(.added, 2, category: .email)),
+        .incoming(NotificationEvent(.added, 3, category: .social)), .battery(level: 5),
+      ])
+    _ = try? await daemon.run(
+      Clients.watch, "--event incoming --event battery --category email --no-preexisting")
+    #expect(names(daemon.output) == ["incoming", "battery"])
+    #expect(daemon.output.contains(#""uid":2,"#))
+  }
+
+  @Test("A phone is found by its name, and an unknown one is reported")
+  func phone() async {
+    let failure = await #expect(throws: Failure.self) {
+      try await daemon(.json, []).run(Clients.watch, "--phone Anna")
+    }
+    #expect(failure?.line == "ancsd: watch: no phone “Anna”; “ancsd phones” lists them")
+    let other = daemon(.json, [.battery(level: 3)])
+    _ = try? await other.run(Clients.watch, "--phone C0:11:22:33:44:55")
+    #expect(other.output.isEmpty)
+  }
+
+  @Test("Events that this program does not know are passed on as JSON, and left out as text")
+  func unknown() async {
+    func daemon(_ format: OutputFormat) -> FakeDaemon {
+      FakeDaemon(format) { request in
+        guard request.calls(ControlMethods.subscribe) else { return [.result(StatusReport())] }
+        return [
+          .result(true),
+          .line(#"{"jsonrpc":"2.0","method":"event","params":{"event":"dance","seq":1}}"#),
+          .input(.closed("")),
+        ]
+      }
+    }
+    let json = daemon(.json)
+    _ = try? await json.run(Clients.watch)
+    #expect(json.output == "{\"event\":\"dance\",\"seq\":1}\n")
+    let text = daemon(.text)
+    _ = try? await text.run(Clients.watch)
+    #expect(text.output.isEmpty)
+  }
+}

@@ -1,0 +1,564 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import Control
+import TerminalScreen
+import Testing
+import Wire
+
+@testable import LiveScreen
+
+/// The screen of `tui`, without a screen: what is drawn, and what keys do.
+@Suite("The screen of tui") struct DashboardTests {
+  private static let phone = Address(0xC0_11_22_33_44_55)
+  private static let start = Instant(nanoseconds: 1_000_000_000_000)
+
+  private static func notification(
+    _ uid: UInt32, _ title: String, message: String = "", category: ANCS.Category = .social,
+    flags: EventFlags = [.negativeAction], change: NotificationChange = .added
+  ) -> NotificationReport {
+    var report = NotificationReport(
+      NotificationEvent(change, NotificationUID(rawValue: uid), category: category, flags: flags))
+    guard change != .removed else { return report }
+    report.app = "Messages"
+    report.attributes[.title] = title
+    report.attributes[.message] = message
+    report.attributes.fetchedDate = .some(CivilTime("2026-11-22T07:0\(uid % 10):00"))
+    if flags.contains(.positiveAction) { report.attributes[.positiveActionLabel] = "Reply" }
+    if flags.contains(.negativeAction) { report.attributes[.negativeActionLabel] = "Clear" }
+    return report
+  }
+
+  private static func status(wait: Wait? = nil, battery: Int? = 80, backlog: Int = 0)
+    -> StatusReport
+  {
+    var link = LinkReport()
+    link.adapter = "hci0"
+    link.phone = phone
+    link.name = "iPhone"
+    link.isEncrypted = true
+    link.isBonded = true
+    link.services = [.ancs]
+    link.battery = battery
+    link.backlog = backlog
+    link.waiting = WaitReport(wait, name: "board")
+    var status = StatusReport()
+    status.links = [link]
+    return status
+  }
+
+  /// A dashboard with three notifications, of which the last is the newest.
+  private static func dashboard(rows: Int = 16, columns: Int = 60) -> Dashboard {
+    var dashboard = Dashboard(size: Screen.Size(rows: rows, columns: columns))
+    dashboard.update(status(wait: .service(.news)), at: start)
+    dashboard.add(notification(1, "Anna", message: "Dinner tonight?"))
+    dashboard.add(notification(2, "Ben", flags: [.positiveAction, .negativeAction]))
+    dashboard.add(notification(3, "Mum", message: "Are you coming on Sunday?"))
+    return dashboard
+  }
+
+  private static func playing(_ state: PlaybackState) -> MediaState {
+    var media = MediaState()
+    media.player.name = "Music"
+    media.player.state = state
+    media.player.rate = state == .playing ? 1 : 0
+    media.player.position = MediaState.Position(seconds: 67, instant: .zero)
+    media.track = MediaState.Track(artist: "Anna Ternheim", title: "Lovers Dream", duration: 252)
+    return media
+  }
+
+  // MARK: The picture
+
+  @Test("Phone, notifications with their actions, what plays, and keys") func picture() {
+    var dashboard = Self.dashboard(rows: 14)
+    dashboard.receive(.media(Self.playing(.playing), changed: []), at: Self.start)
+    #expect(
+      dashboard.text() == """
+        iPhone battery 80 % on hci0 encrypted bonded
+        ── 1/3 notifications ───────────────────────────────────────
+        > 07:03 Messages Mum #3 social [-Clear]
+                Are you coming on Sunday?
+          07:02 Messages Ben #2 social [+Reply -Clear]
+          07:01 Messages Anna #1 social [-Clear]
+                Dinner tonight?
+
+
+
+        ────────────────────────────────────────────────────────────
+        playing Lovers Dream · Anna Ternheim (Music)
+        1:07 █████████████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 4:12
+        ↑↓ select Enter open + - act Space mark ? keys q quit
+        """)
+  }
+
+  @Test("The bar moves by itself while something plays") func movingBar() {
+    var dashboard = Self.dashboard()
+    dashboard.receive(.media(Self.playing(.playing), changed: []), at: Self.start)
+    #expect(dashboard.isMoving)
+    #expect(dashboard.text(at: Self.start + .seconds(60)).contains("2:07 "))
+    dashboard.receive(.media(Self.playing(.paused), changed: []), at: Self.start)
+    #expect(!dashboard.isMoving)
+    #expect(dashboard.text(at: Self.start + .seconds(60)).contains("1:07 "))
+  }
+
+  @Test("The reason for missing notifications is shown; “all is well” only if there is none")
+  func reason() {
+    var dashboard = Dashboard(size: Screen.Size(rows: 16, columns: 60))
+    dashboard.update(Self.status(wait: .service(.forbidden)), at: Self.start)
+    #expect(dashboard.text().contains("the phone does not allow access to its"))
+    #expect(dashboard.text().contains("System Notifications"))
+    dashboard.update(Self.status(wait: .service(.news)), at: Self.start)
+    let rest = "waiting for"
+    #expect(dashboard.text().contains(rest))
+    dashboard.add(Self.notification(1, "Anna"))
+    #expect(!dashboard.text().contains(rest))
+    dashboard.lose("the daemon has exited")
+    #expect(dashboard.text().contains("no daemon"))
+    #expect(dashboard.text().contains("the daemon has exited"))
+    #expect(!dashboard.text().contains("Anna"))
+  }
+
+  @Test("No size of the window breaks the picture, whatever a notification contains")
+  func everySize() {
+    let hostile = "\u{1B}[2J日本語テキスト🏳️‍🌈 \u{202E}gnirts\u{7} " + String(repeating: "x", count: 130)
+    for columns in [1, 19, 20, 33, 59, 60, 121] {
+      for rows in [1, 4, 5, 9, 10, 16, 40] {
+        var dashboard = Self.dashboard(rows: rows, columns: columns)
+        dashboard.receive(.media(Self.playing(.playing), changed: []), at: Self.start)
+        dashboard.add(Self.notification(4, hostile, message: hostile, flags: [.positiveAction]))
+        for page in [
+          Dashboard.Page.list, .help(scroll: 3), .player(scroll: 1),
+          .opened(Dashboard.Opened(notification: dashboard.notifications[3], scroll: 2)),
+        ] {
+          dashboard.page = page
+          let lines = dashboard.text().split(separator: "\n", omittingEmptySubsequences: false)
+          #expect(lines.count <= rows)
+          #expect(lines.allSatisfy { $0.count <= columns || String($0).displayWidth <= columns })
+          #expect(
+            !dashboard.text().unicodeScalars.contains { $0.value == 0x1B || $0.value == 0x202E })
+        }
+      }
+    }
+  }
+
+  @Test(
+    "All columns remain, whatever the phone's labels, app names and titles are",
+    arguments: [
+      String(repeating: "R", count: 60), String(repeating: "日本", count: 30),
+      String(repeating: "👨‍👩‍👧‍👦", count: 20), "\u{1B}[2J\u{202E}] #99 [+x", "\u{200B}\u{202E}", "\n\n",
+      "e",
+    ]) func columns(text: String)
+  {
+    for columns in 30...120 {
+      var dashboard = Dashboard(size: Screen.Size(rows: 16, columns: columns))
+      var report = Self.notification(
+        7, text, flags: [.positiveAction, .negativeAction, .important])
+      report.app = text
+      report.attributes[.positiveActionLabel] = text
+      report.attributes[.negativeActionLabel] = text
+      dashboard.add(report)
+      let row = dashboard.text().split(separator: "\n").first { $0.hasPrefix("> ") } ?? ""
+      #expect(String(row).displayWidth <= columns)
+      #expect(row.hasPrefix("> 07:07 "))
+      #expect(row.hasSuffix("]") && row.contains("[+") && row.contains(" -"), "\(columns): \(row)")
+      #expect(columns < 40 || row.contains(" #7 "), "\(columns): \(row)")
+      dashboard.press(.character("-"), at: Self.start + .seconds(10))
+      #expect(columns < 80 || dashboard.text().hasSuffix("; u undoes it"))
+      #expect(!dashboard.text().contains("\n:"))
+    }
+  }
+
+  @Test("Neither a long app name nor an invisible title hides what the notification is")
+  func subjects() {
+    var dashboard = Dashboard(size: Screen.Size(rows: 16, columns: 60))
+    var long = Self.notification(1, "Mum")
+    long.app = String(repeating: "x", count: 200)
+    dashboard.add(long)
+    dashboard.add(Self.notification(2, "\u{200B}\u{2060}"))
+    #expect(dashboard.text().contains("x… Mum"))
+    dashboard.size.columns = 34
+    #expect(dashboard.text().contains("07:02 Messages [-Clear]"))
+  }
+
+  @Test("A track with a long title is cut to one line, not left out") func longTrack() {
+    var dashboard = Self.dashboard()
+    var media = Self.playing(.playing)
+    media.track.title = String(repeating: "x", count: 200)
+    dashboard.receive(.media(media, changed: []), at: Self.start)
+    #expect(dashboard.text().contains("playing xxxxxxxx"))
+  }
+
+  @Test("The selected notification is always visible") func scrolling() {
+    var dashboard = Dashboard(size: Screen.Size(rows: 12, columns: 60))
+    dashboard.update(Self.status(), at: Self.start)
+    for uid in 1...100 { dashboard.add(Self.notification(UInt32(uid), "T\(uid)", message: "m")) }
+    for _ in 0..<100 {
+      let lines = dashboard.text().split(separator: "\n")
+      #expect(lines.count { $0.hasPrefix(">") } == 1)
+      dashboard.press(.down, at: Self.start)
+    }
+    #expect(dashboard.text().contains("> 07:01 Messages T1 #1"))
+    dashboard.press(.home, at: Self.start)
+    #expect(dashboard.text().contains("> 07:00 Messages T100 #100"))
+    dashboard.press(.end, at: Self.start)
+    #expect(dashboard.text().contains("> 07:01 Messages T1 #1"))
+  }
+
+  // MARK: Keys
+
+  private static func act(_ action: NotificationAction, _ uid: UInt32) -> Dashboard.Effect {
+    .request(.act(action, Dashboard.ID(phone: phone, uid: NotificationUID(rawValue: uid))))
+  }
+
+  @Test("+ acts on the selected one at once, if it has the action, and shows the result")
+  func actions() {
+    var dashboard = Self.dashboard()
+    let later = Self.start + .seconds(10)
+    #expect(dashboard.press(.character("+"), at: later).isEmpty)
+    #expect(dashboard.note?.text == "#3 has no positive action")
+    dashboard.press(.down, at: later)
+    #expect(dashboard.press(.character("+"), at: later) == [Self.act(.positive, 2)])
+    #expect(dashboard.note?.text == "Reply: #2 “Ben”…")
+    let request = Dashboard.Request.act(.positive, Dashboard.ID(phone: Self.phone, uid: 2))
+    dashboard.answered(request, at: later)
+    #expect(dashboard.note?.text == "Reply: #2 “Ben”, done")
+    dashboard.failed(
+      request, Failure(.refused, "act #2 positive", "the phone refused"), at: later)
+    #expect(dashboard.text().contains("act #2 positive: the phone refused"))
+    #expect(dashboard.pass(to: later + .seconds(60)).isEmpty)
+    #expect(dashboard.note == nil)
+  }
+
+  @Test("- is done after two seconds, in which it can be undone; the next is selected meanwhile")
+  func undoing() {
+    var dashboard = Self.dashboard()
+    let later = Self.start + .seconds(10)
+    #expect(dashboard.press(.character("-"), at: later).isEmpty)
+    #expect(dashboard.note?.text == "Clear: #3 “Mum”; u undoes it")
+    #expect(dashboard.text().contains("> 07:02 Messages Ben"))
+    #expect(dashboard.text().contains(" -07:03 Messages Mum"))
+    #expect(dashboard.nextDeadline == later + .seconds(2))
+    #expect(dashboard.pass(to: later + .milliseconds(1_900)).isEmpty)
+    dashboard.press(.character("u"), at: later + .milliseconds(1_900))
+    #expect(dashboard.note?.text == "undone: Clear: #3 “Mum”")
+    #expect(dashboard.text().contains("> 07:03 Messages Mum"))
+    #expect(dashboard.pass(to: later + .seconds(5)).isEmpty)
+
+    #expect(dashboard.press(.character("-"), at: later + .seconds(6)).isEmpty)
+    #expect(dashboard.press(.character("-"), at: later + .seconds(7)).isEmpty)
+    #expect(dashboard.pass(to: later + .seconds(8)) == [Self.act(.negative, 3)])
+    // Quitting meanwhile does not undo it.
+    #expect(
+      dashboard.press(.character("q"), at: later + .seconds(8))
+        == [Self.act(.negative, 2), .quit])
+  }
+
+  @Test("Several are marked, and acted on together") func marking() {
+    var dashboard = Self.dashboard()
+    let later = Self.start + .seconds(10)
+    dashboard.press(.character(" "), at: later)
+    dashboard.press(.down, at: later)
+    dashboard.press(.character(" "), at: later)
+    #expect(dashboard.text().contains(" *07:03 Messages Mum"))
+    #expect(dashboard.text().contains("3/3 notifications, 2 marked"))
+    #expect(dashboard.press(.character("+"), at: later).isEmpty)
+    #expect(dashboard.note?.text == "none of these has a positive action")
+    #expect(dashboard.press(.character("-"), at: later).isEmpty)
+    #expect(dashboard.note?.text == "Clear: 2 notifications; u undoes it")
+    #expect(
+      dashboard.pass(to: later + .seconds(2)) == [Self.act(.negative, 3), Self.act(.negative, 1)])
+    #expect(dashboard.marked.isEmpty)
+    dashboard.press(.character(" "), at: later)
+    dashboard.press(.escape, at: later)
+    #expect(dashboard.marked.isEmpty)
+  }
+
+  @Test("u restores the marks with which - was pressed, of the notifications that are still there")
+  func undoingOfMarked() {
+    var dashboard = Self.dashboard()
+    let later = Self.start + .seconds(10)
+    for key in [" ", " ", "-"] as [Character] { dashboard.press(.character(key), at: later) }
+    #expect(dashboard.marked.isEmpty)
+    dashboard.press(.character("u"), at: later + .seconds(1))
+    #expect(dashboard.text().contains("1/3 notifications, 2 marked"))
+    #expect(dashboard.pass(to: later + .seconds(4)).isEmpty)
+
+    #expect(dashboard.press(.character("-"), at: later + .seconds(4)).isEmpty)
+    dashboard.add(Self.notification(3, "", change: .removed), at: later + .seconds(4))
+    dashboard.press(.character("u"), at: later + .seconds(5))
+    #expect(dashboard.text().contains("1/2 notifications, 1 marked"))
+    #expect(dashboard.press(.character("-"), at: later + .seconds(6)).isEmpty)
+    #expect(dashboard.pass(to: later + .seconds(8)) == [Self.act(.negative, 2)])
+  }
+
+  @Test("A key has no effect just after the list has moved by itself") func caution() {
+    var dashboard = Self.dashboard()
+    let later = Self.start + .seconds(10)
+    dashboard.add(Self.notification(4, "Somebody", category: .incomingCall), at: later)
+    #expect(dashboard.press(.character("-"), at: later + .milliseconds(300)).isEmpty)
+    #expect(dashboard.note?.text == "the list has just moved: press it again")
+    #expect(dashboard.press(.character("-"), at: later + .seconds(1)).isEmpty)
+    #expect(dashboard.pass(to: later + .seconds(3)) == [Self.act(.negative, 4)])
+    // Its removal was expected, so the next one can be cleared at once.
+    dashboard.add(Self.notification(4, "", change: .removed), at: later + .seconds(3))
+    #expect(dashboard.press(.character("-"), at: later + .seconds(3)).isEmpty)
+    #expect(dashboard.pass(to: later + .seconds(5)) == [Self.act(.negative, 3)])
+  }
+
+  @Test("A call stays at the top, and rings the bell") func calls() {
+    var dashboard = Self.dashboard()
+    #expect(dashboard.takeBell() == false)
+    dashboard.add(Self.notification(4, "Somebody", category: .incomingCall))
+    #expect(dashboard.takeBell() == true)
+    #expect(dashboard.takeBell() == false)
+    dashboard.add(Self.notification(5, "Eve"))
+    #expect(dashboard.takeBell() == false)
+    #expect(dashboard.text().contains("> 07:04 Messages Somebody"))
+    dashboard.add(Self.notification(6, "Late", category: .incomingCall, flags: .preExisting))
+    #expect(dashboard.takeBell() == false)
+    var silent = Dashboard(size: Screen.Size(rows: 9, columns: 60), bell: .never)
+    silent.add(Self.notification(4, "Somebody", category: .incomingCall))
+    #expect(silent.takeBell() == false)
+  }
+
+  @Test("A daemon that returns with other UIDs does not change the selection")
+  func otherNumbers() {
+    var dashboard = Self.dashboard()
+    let later = Self.start + .seconds(10)
+    dashboard.press(.down, at: later)
+    dashboard.receive(.disconnected(reason: "the daemon is exiting"), at: later)
+    dashboard.lose("the daemon has exited")
+    #expect(!dashboard.text().contains("the daemon is exiting"))
+    dashboard.update(Self.status(backlog: 2), at: later)
+    #expect(dashboard.isFetching)
+    dashboard.replace([], at: later)
+    dashboard.add(Self.notification(1, "Anna", message: "Dinner tonight?"), at: later)
+    // The selected number now belongs to another one, and the selected one is not back yet.
+    dashboard.add(Self.renumbered(Self.notification(3, "Mum"), 2), at: later)
+    #expect(!dashboard.text().contains("> "))
+    #expect(dashboard.press(.character("-"), at: later + .seconds(5)).isEmpty)
+    #expect(
+      dashboard.note?.text == "the list is not complete yet: wait until everything is fetched again"
+    )
+    #expect(dashboard.text().contains("the list is not complete yet"))
+    dashboard.update(Self.status(backlog: 0), at: later + .seconds(5))
+    #expect(dashboard.text().contains("the list is not complete yet"))
+    dashboard.update(Self.status(backlog: 0), at: later + .seconds(6))
+    #expect(!dashboard.isFetching)
+    #expect(!dashboard.text().contains("the list is not complete yet"))
+    #expect(dashboard.press(.character("-"), at: later + .seconds(6)).isEmpty)
+    #expect(dashboard.text().contains("the selected notification is gone: select another"))
+    dashboard.add(
+      Self.renumbered(Self.notification(2, "Ben", flags: [.positiveAction, .negativeAction]), 9),
+      at: later + .seconds(7))
+    #expect(dashboard.text().contains("> 07:02 Messages Ben #9"))
+    #expect(!dashboard.text().contains("the selected notification is gone"))
+    #expect(dashboard.press(.character("+"), at: later + .seconds(8)) == [Self.act(.positive, 9)])
+  }
+
+  /// The same under another number.
+  private static func renumbered(_ report: NotificationReport, _ uid: UInt32)
+    -> NotificationReport
+  {
+    var other = report
+    other.event = NotificationEvent(
+      report.event.change, NotificationUID(rawValue: uid), category: report.event.category,
+      flags: report.event.flags)
+    return other
+  }
+
+  @Test("An opened notification is acted on only under its current number") func openedElsewhere() {
+    var dashboard = Self.dashboard()
+    let later = Self.start + .seconds(10)
+    dashboard.press(.enter, at: later)
+    dashboard.lose("the daemon has exited")
+    #expect(dashboard.text().contains("its phone is away"))
+    dashboard.update(Self.status(), at: later)
+    dashboard.update(Self.status(), at: later + .seconds(2))
+    dashboard.add(Self.renumbered(Self.notification(1, "Anna"), 3), at: later)
+    #expect(dashboard.press(.character("-"), at: later + .seconds(3)).isEmpty)
+    #expect(dashboard.pending.isEmpty)
+    dashboard.add(Self.renumbered(Self.notification(3, "Mum"), 8), at: later)
+    #expect(dashboard.press(.character("-"), at: later + .seconds(3)).isEmpty)
+    #expect(dashboard.pass(to: later + .seconds(5)) == [Self.act(.negative, 8)])
+  }
+
+  @Test("Before the first connection to the daemon nothing is reported as wrong") func first() {
+    var dashboard = Dashboard(size: Screen.Size(rows: 9, columns: 60))
+    #expect(dashboard.text().hasPrefix("ancsd connecting…"))
+    #expect(!dashboard.text().contains("no daemon"))
+  }
+
+  @Test("The selection stays with its notification; if that is removed, the next is selected")
+  func selection() {
+    var dashboard = Self.dashboard()
+    dashboard.press(.down, at: Self.start)
+    dashboard.add(Self.notification(4, "New"))
+    #expect(dashboard.text().contains("> 07:02 Messages Ben"))
+    dashboard.add(Self.notification(2, "", change: .removed))
+    #expect(dashboard.text().contains("> 07:01 Messages Anna"))
+    dashboard.add(Self.notification(1, "", change: .removed))
+    #expect(dashboard.text().contains("> 07:03 Messages Mum"))
+    dashboard.replace([], at: Self.start)
+    #expect(dashboard.text().contains("── 0 notifications"))
+  }
+
+  @Test("A notification is opened in full, scrolled, and marked when it is removed") func opening()
+  {
+    var dashboard = Self.dashboard(rows: 12)
+    let id = Dashboard.ID(phone: Self.phone, uid: 3)
+    #expect(dashboard.press(.enter, at: Self.start) == [.request(.show(id))])
+    let message = (1...30).map { "line \($0)" }.joined(separator: "\n")
+    let whole = Self.notification(3, "Mum", message: message)
+    dashboard.answered(
+      .show(id), with: ActiveNotification(whole, adapter: "hci0", phone: Self.phone),
+      at: Self.start)
+    #expect(!dashboard.text().contains("line 30"))
+    for _ in 0..<50 { dashboard.press(.pageDown, at: Self.start) }
+    #expect(dashboard.text().contains("line 30"))
+    dashboard.press(.pageUp, at: Self.start)
+    #expect(!dashboard.text().contains("line 30"))
+    dashboard.press(.home, at: Self.start)
+    dashboard.add(Self.notification(3, "", change: .removed))
+    #expect(dashboard.text().contains("the phone has removed it"))
+    #expect(dashboard.press(.character("-"), at: Self.start + .seconds(5)).isEmpty)
+    #expect(dashboard.pending.isEmpty)
+    dashboard.press(.escape, at: Self.start)
+    #expect(dashboard.text().contains("/2 notifications"))
+  }
+
+  @Test("A search shows what contains the text, and Escape ends it") func search() {
+    var dashboard = Self.dashboard()
+    dashboard.type("/SUNDAY")
+    #expect(dashboard.text().contains("── 1/1 of 3 notifications with “SUNDAY”"))
+    #expect(dashboard.view().hasCursor)
+    dashboard.press(.backspace, at: Self.start)
+    dashboard.press(.enter, at: Self.start)
+    #expect(dashboard.search == .set("SUNDA"))
+    dashboard.type("/zzz")
+    #expect(dashboard.text().contains("no match; Esc ends"))
+    dashboard.press(.escape, at: Self.start)
+    #expect(dashboard.search == .set("SUNDA"))
+    dashboard.press(.escape, at: Self.start)
+    #expect(dashboard.text().contains("── 1/3 notifications"))
+  }
+
+  @Test("n and N go to the next and previous match, and wrap around") func matches() {
+    var dashboard = Self.dashboard()
+    dashboard.press(.character("n"), at: Self.start)
+    #expect(dashboard.note?.text == "no search is active: press /")
+    dashboard.type("/messages")
+    dashboard.press(.enter, at: Self.start)
+    for title in ["Ben", "Anna", "Mum"] {
+      dashboard.press(.character("n"), at: Self.start)
+      #expect(dashboard.target?.report.attributes.title == title)
+    }
+    dashboard.press(.character("N"), at: Self.start)
+    #expect(dashboard.target?.report.attributes.title == "Anna")
+  }
+
+  @Test("Pages, half pages and the place in the list") func pages() {
+    var dashboard = Dashboard(size: Screen.Size(rows: 12, columns: 60))
+    dashboard.update(Self.status(), at: Self.start)
+    for uid in 1...100 { dashboard.add(Self.notification(UInt32(uid), "T\(uid)")) }
+    #expect(dashboard.text().contains("── 1/100 notifications"))
+    dashboard.press(.control("f"), at: Self.start)
+    #expect(dashboard.text().contains("── 9/100 notifications"))
+    dashboard.press(.control("d"), at: Self.start)
+    #expect(dashboard.text().contains("── 13/100 notifications"))
+    dashboard.press(.control("u"), at: Self.start)
+    dashboard.press(.control("b"), at: Self.start)
+    #expect(dashboard.text().contains("── 1/100 notifications"))
+  }
+
+  @Test("A narrow window keeps the keys for help and for quitting; the number is omitted first")
+  func narrow() {
+    var dashboard = Self.dashboard(columns: 34)
+    let text = dashboard.text()
+    #expect(!text.contains("#3"))
+    #expect(text.contains("[-Clear]"))
+    for columns in 20...100 {
+      dashboard.size.columns = columns
+      #expect(dashboard.text().contains("? keys q quit"), "\(columns) columns")
+    }
+  }
+
+  @Test("Each key of the player sends its command on its page only, and no two keys are the same")
+  func player() {
+    var dashboard = Self.dashboard(rows: 30)
+    dashboard.receive(.media(Self.playing(.playing), changed: []), at: Self.start)
+    for key in ["d", "s", "r", "l", "b", "p", ".", "]"] as [Character] {
+      #expect(dashboard.press(.character(key), at: Self.start).isEmpty)
+    }
+    dashboard.press(.character("m"), at: Self.start)
+    #expect(dashboard.text().contains("dislike the track"))
+    for binding in KeyBinding.player {
+      guard case .media(let command) = binding.command else { continue }
+      let request = Dashboard.Request.media(command, phone: Self.phone)
+      for key in binding.keys {
+        #expect(dashboard.press(key, at: Self.start) == [.request(request)])
+        dashboard.answered(request, at: Self.start)
+        #expect(dashboard.note?.text.hasPrefix(binding.title) == true)
+      }
+    }
+    var media = Self.playing(.playing)
+    media.commands = [.play]
+    dashboard.receive(.media(media, changed: []), at: Self.start)
+    dashboard.answered(.media(.dislikeTrack, phone: Self.phone), at: Self.start)
+    #expect(
+      dashboard.note?.text
+        == "dislike the track (“Lovers Dream”): done, but the phone does not offer it now")
+    dashboard.press(.character("m"), at: Self.start)
+    #expect(dashboard.press(.character("d"), at: Self.start).isEmpty)
+    for table in [KeyBinding.all, KeyBinding.player] {
+      let keys = table.flatMap(\.keys)
+      #expect(Set(keys).count == keys.count)
+    }
+    #expect(dashboard.press(.character("q"), at: Self.start) == [.quit])
+  }
+
+  @Test("Events determine what has to be requested again, and what is shown") func events() {
+    var dashboard = Self.dashboard()
+    #expect(dashboard.receive(.battery(level: 7), at: Self.start) == .status)
+    #expect(
+      dashboard.receive(.disconnected(reason: "out of range"), at: Self.start)
+        == [.status, .notifications])
+    #expect(dashboard.text().contains("disconnected: out of range"))
+    dashboard.press(.down, at: Self.start)
+    #expect(!dashboard.text().contains("out of range"))
+    let report = Self.notification(9, "x")
+    #expect(dashboard.receive(.notification(report), at: Self.start).isEmpty)
+  }
+}
+
+extension Dashboard {
+  @discardableResult fileprivate mutating func receive(
+    _ content: Event.Content, at now: Instant
+  ) -> Outdated {
+    receive(Event(content, adapter: "hci0", phone: Address(0xC0_11_22_33_44_55)), at: now)
+  }
+
+  fileprivate mutating func add(
+    _ report: NotificationReport, at now: Instant = Instant(nanoseconds: 0)
+  ) { _ = receive(.notification(report), at: now) }
+
+  fileprivate mutating func type(_ text: String) {
+    for character in text { _ = press(.character(character), at: .zero) }
+  }
+
+  /// The picture, without colours, at 07:30 of the notifications' day.
+  fileprivate mutating func view(at now: Instant = Instant(nanoseconds: 1_000_000_000_000))
+    -> DashboardView
+  {
+    let time = CivilTime("2026-11-22T07:30:00").map { WallTime(seconds: $0.secondsSince1970) }
+    let view = DashboardView(self, TextStyle(), now: now, time: time ?? WallTime(seconds: 0))
+    extent = view.picture.extent
+    return view
+  }
+
+  fileprivate mutating func text(at now: Instant = Instant(nanoseconds: 1_000_000_000_000))
+    -> String
+  {
+    view(at: now).picture.rows.map { $0.text(TextStyle()) }.joined(separator: "\n")
+  }
+}

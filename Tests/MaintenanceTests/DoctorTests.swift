@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Control
+import ControlClients
+import Glibc
+import JSON
+import System
+import Testing
+import Wire
+
+@testable import Bluetooth
+@testable import Mgmt
+@testable import Maintenance
+
+@Suite("The doctor")
+struct DoctorTests {
+  private static let able: ControllerSettings = [.powered, .lowEnergy, .secureConnections]
+
+  private static func adapter(
+    _ index: UInt16 = 0, supported: ControllerSettings = able, current: ControllerSettings = able
+  ) -> BoardFacts.AdapterFacts {
+    .init(
+      index: ControllerIndex(index), address: Address(0x001A_7DDA_7113), supported: supported,
+      current: current)
+  }
+
+  private static func configuration(missing: ConfigurationOptions) -> ControllerConfiguration {
+    var reply = ByteWriter()
+    reply.u16(0x000F)  // the manufacturer
+    reply.u32(ConfigurationOptions([.external, .publicAddress]).rawValue)
+    reply.u32(missing.rawValue)
+    var reader = ByteReader(reply.bytes)
+    guard let configuration = try? ControllerConfiguration(from: &reader) else { fatalError() }
+    return configuration
+  }
+
+  /// A board on which all is well.
+  private static var healthy: BoardFacts {
+    var facts = BoardFacts()
+    facts.kernelRelease = "6.1.0-47-amd64"
+    facts.adapters = [adapter()]
+    facts.radios = [0: .unblocked]
+    facts.crypto = KernelCrypto(hasP256: true, missing: [])
+    facts.stateDirectory = "/var/lib/ancsd"
+    facts.clock = 1_795_244_400
+    facts.host = ServiceHost(
+      .systemd, daemon: .init("ancsd", user: "ancsd"),
+      bluetooth: .init("bluetooth", isEnabled: false))
+    facts.daemon = .status(StatusReport())
+    return facts
+  }
+
+  private static func error(_ errno: Errno) -> BluetoothError {
+    BluetoothError(SystemError("socket", errno))
+  }
+
+  /// A fault: what is changed, the check that finds it, the words and the command that must be there.
+  struct Fault: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var check: String
+    var verdict = Finding.Verdict.problem
+    var words: String
+    var command: String?
+    var status = Control.ExitStatus.unavailable
+    var change: @Sendable (inout BoardFacts) -> Void
+  }
+
+  static let faults = [
+    Fault(
+      testDescription: "no Bluetooth in the kernel", check: "kernel", words: "no Bluetooth",
+      command: "modprobe bluetooth"
+    ) { $0.bluetooth = error(.addressFamilyNotSupported) },
+    Fault(
+      testDescription: "no leave to open it", check: "kernel", words: "CAP_NET_ADMIN",
+      status: .noPermission
+    ) { $0.bluetooth = error(.permissionDenied) },
+    Fault(
+      testDescription: "no capabilities", check: "permission", words: "CAP_NET_RAW",
+      command: "sudo", status: .noPermission
+    ) {
+      $0.missingCapabilities = ["CAP_NET_RAW"]
+      $0.daemon = .none
+    },
+    Fault(
+      testDescription: "no adapter", check: "adapter", words: "there is none", command: "dmesg"
+    ) { $0.adapters = [] },
+    Fault(
+      testDescription: "an adapter without LE", check: "adapter", words: "no Bluetooth LE"
+    ) { $0.adapters = [adapter(supported: [.powered, .classic])] },
+    Fault(
+      testDescription: "an adapter without Secure Connections", check: "adapter",
+      words: "without Secure Connections", command: "--hci0 --allow-legacy"
+    ) { $0.adapters = [adapter(supported: [.powered, .lowEnergy])] },
+    Fault(
+      testDescription: "an adapter that only its vendor's tool configures", check: "adapter",
+      words: "hci0 is unconfigured, and needs a tool", command: "dmesg"
+    ) {
+      $0.adapters = []
+      $0.unconfigured = [ControllerIndex(0): configuration(missing: [.external])]
+    },
+    Fault(
+      testDescription: "a controller that refuses link parameters", check: "parameters",
+      verdict: .warning, words: "hci0: ", status: .done
+    ) {
+      var status = StatusReport()
+      var adapter = AdapterReport()
+      adapter.adapter = "hci0"
+      adapter.parametersRefusal = 0x0C
+      status.adapters = [adapter]
+      $0.daemon = .status(status)
+    },
+    Fault(
+      testDescription: "one of two adapters", check: "adapter", verdict: .warning,
+      words: "no Bluetooth LE", status: .done
+    ) { $0.adapters.append(adapter(1, supported: [.powered, .classic])) },
+    Fault(
+      testDescription: "a radio that software blocks", check: "radio", words: "blocked by software",
+      command: "rfkill unblock bluetooth"
+    ) { $0.radios = [0: .soft] },
+    Fault(
+      testDescription: "a radio that a switch blocks", check: "radio", words: "a hardware switch"
+    ) { $0.radios = [0: .hard] },
+    Fault(
+      testDescription: "bluetoothd", check: "bluetoothd", words: "takes every phone",
+      command: "systemctl disable --now bluetooth && systemctl enable --now ancsd"
+    ) { $0.bluetoothd = 812 },
+    Fault(
+      testDescription: "bluetoothd under OpenRC, without ancsd's service", check: "bluetoothd",
+      words: "takes every phone",
+      command: "rc-service bluetooth stop && rc-update --all del bluetooth"
+    ) {
+      $0.bluetoothd = 812
+      $0.host = ServiceHost(.openRC, bluetooth: .init("bluetooth"))
+    },
+    Fault(
+      testDescription: "bluetoothd that was started by hand", check: "bluetoothd",
+      words: "no service has started it", command: "kill 812 && systemctl enable --now ancsd"
+    ) {
+      $0.bluetoothd = 812
+      $0.host.bluetooth?.isStarted = false
+    },
+    Fault(
+      testDescription: "bluetoothd at the next boot", check: "bluetoothd", verdict: .warning,
+      words: "the next boot may start it", command: "systemctl disable --now bluetooth",
+      status: .done
+    ) { $0.host.bluetooth?.isEnabled = true },
+    Fault(
+      testDescription: "a kernel without drbg", check: "crypto", words: "lacks drbg, without"
+    ) { $0.crypto = KernelCrypto(hasP256: nil, missing: ["drbg"]) },
+    Fault(
+      testDescription: "P-256 that failed its test", check: "crypto", words: "failed its self-test",
+      command: "modprobe -a"
+    ) { $0.crypto = KernelCrypto(hasP256: nil, missing: []) },
+    Fault(
+      testDescription: "a kernel of which nothing is known", check: "crypto", verdict: .warning,
+      words: "only once an adapter", status: .done
+    ) {
+      $0.crypto = KernelCrypto()
+      $0.adapters = [adapter(current: [])]
+    },
+    Fault(
+      testDescription: "the kernel's bug", check: "kernel-bug", verdict: .warning,
+      words: "never sent a byte", command: "apt install", status: .done
+    ) { $0.kernelRelease = "6.1.0-56-amd64" },
+    Fault(
+      testDescription: "a state directory of somebody else's", check: "state",
+      words: "not this user's", command: "sudo", status: .noPermission
+    ) {
+      $0.state = .unusable(SystemError("access", .permissionDenied))
+      $0.daemon = .none
+    },
+    Fault(
+      testDescription: "a damaged bond", check: "state", words: "bond.json.bad",
+      command: "ancsd pair"
+    ) { $0.state = .fine(bonds: 0, unusable: ["/x/random-c0.bond.json.bad"]) },
+    Fault(
+      testDescription: "a state directory that can't be", check: "state", words: "can't be saved"
+    ) { $0.state = .unusable(SystemError("access", .notDirectory)) },
+    Fault(
+      testDescription: "a state directory that others can write to", check: "state",
+      words: "chmod 700 /var/lib/ancsd"
+    ) {
+      $0.state = .refused(.isOpen(mode: 0o777))
+      $0.daemon = .none
+    },
+    Fault(
+      testDescription: "no daemon, and no service", check: "daemon", verdict: .warning,
+      words: "none is running", command: "ancsd --hci0", status: .done
+    ) { ($0.daemon, $0.host.daemon) = (.none, nil) },
+    Fault(
+      testDescription: "a stopped service", check: "daemon", verdict: .warning,
+      words: "the service is stopped", command: "systemctl enable --now ancsd", status: .done
+    ) {
+      $0.daemon = .none
+      $0.host.daemon?.isStarted = false
+    },
+    Fault(
+      testDescription: "a service that does not come up", check: "daemon", verdict: .warning,
+      words: "although the service is started", command: "journalctl -u ancsd", status: .done
+    ) { $0.daemon = .none },
+    Fault(
+      testDescription: "a daemon that lets nobody in", check: "daemon", words: "refuses this user",
+      command: "sudo usermod -aG ancsd $USER", status: .noPermission
+    ) { $0.daemon = .closed(path: "/run/ancsd/control.sock") },
+    Fault(
+      testDescription: "a daemon that lets nobody in, on Alpine", check: "daemon",
+      words: "refuses this user", command: "addgroup $USER ancsd", status: .noPermission
+    ) {
+      $0.daemon = .closed(path: "/run/ancsd/control.sock")
+      $0.host.hasShadow = false
+    },
+    Fault(
+      testDescription: "a daemon that does not answer", check: "daemon", words: "does not respond",
+      command: "systemctl restart ancsd"
+    ) { $0.daemon = .mute(path: "/run/ancsd/control.sock") },
+    Fault(
+      testDescription: "a daemon that waits", check: "daemon", verdict: .warning,
+      words: "hci0: on the air, no phone is bonded", status: .done
+    ) {
+      var status = StatusReport()
+      var adapter = AdapterReport()
+      adapter.adapter = "hci0"
+      adapter.waiting = WaitReport(.phone(.first), name: "kitchen")
+      status.adapters = [adapter]
+      $0.daemon = .status(status)
+    },
+    Fault(
+      testDescription: "a clock that begins in 1970", check: "clock", verdict: .warning,
+      words: "the year 1970", command: "timedatectl", status: .done
+    ) { $0.clock = 100 },
+  ]
+
+  @Test("A board on which all is well has nothing but ok")
+  func healthy() {
+    #expect(Self.healthy.findings.allSatisfy { $0.verdict == .ok })
+    #expect(Self.healthy.findings.status == .done)
+    // Permission to look is not needed if a daemon is running.
+    var other = Self.healthy
+    other.missingCapabilities = ["CAP_NET_ADMIN", "CAP_NET_RAW"]
+    other.state = .unusable(SystemError("access", .permissionDenied))
+    #expect(other.findings.allSatisfy { $0.verdict == .ok })
+  }
+
+  @Test("An adapter for which the daemon finds an address is not a fault")
+  func addresses() {
+    var facts = Self.healthy
+    facts.adapters = [
+      .init(
+        index: ControllerIndex(0), address: Address(0xAAAA_AAAA_AAAA), supported: Self.able,
+        current: Self.able)
+    ]
+    facts.unconfigured = [ControllerIndex(1): Self.configuration(missing: .publicAddress)]
+    let sentences = facts.findings.filter { $0.check == "adapter" }.map(\.sentence)
+    #expect(facts.findings.allSatisfy { $0.verdict == .ok })
+    #expect(sentences.count == 2)
+    #expect(sentences.allSatisfy { $0.contains("the daemon gives it one and keeps it") })
+  }
+
+  @Test("Each fault is found, with what fixes it", arguments: faults)
+  func found(fault: Fault) throws {
+    var facts = Self.healthy
+    fault.change(&facts)
+    let finding = try #require(facts.findings.first { $0.verdict != .ok })
+    #expect(finding.check == fault.check && finding.verdict == fault.verdict)
+    #expect(finding.sentence.contains(fault.words), "\(finding.sentence)")
+    if let command = fault.command { #expect(finding.command?.contains(command) == true) }
+    #expect(facts.findings.status == fault.status)
+  }
+
+  @Test("A finding as text and as JSON")
+  func shown() {
+    let finding = Finding("radio", .problem, "blocked", command: "rfkill unblock bluetooth")
+    #expect(
+      finding.text(TextStyle()) == """
+        PROBLEM radio: blocked
+                → rfkill unblock bluetooth
+        """)
+    #expect(
+      String(decoding: finding.json, as: UTF8.self)
+        == #"{"check":"radio","verdict":"problem","message":"blocked","#
+        + #""command":"rfkill unblock bluetooth"}"#)
+    #expect(Finding("clock", .ok, "set").text(TextStyle()) == "ok      clock: set")
+  }
+
+  @Test("Whether the kernel's tables list P-256")
+  func crypto() {
+    let passed = "name         : ecdh-nist-p256\nselftest     : passed\n\nname  : aes\n"
+    #expect(KernelCrypto(algorithms: passed, modules: nil) == KernelCrypto(hasP256: true))
+    let before512 = "name         : ecdh\nselftest     : passed\n"
+    #expect(KernelCrypto(algorithms: before512, modules: nil) == KernelCrypto(hasP256: true))
+    let failed = "name         : ecdh-nist-p256\nselftest     : unknown\n"
+    #expect(KernelCrypto(algorithms: failed, modules: nil).hasP256 == false)
+    let modules = """
+      kernel/crypto/ecdh_generic.ko.xz: kernel/crypto/ecc.ko
+      kernel/crypto/hmac.ko:
+      kernel/crypto/sha512_generic.ko
+      kernel/crypto/cmac.ko
+      """
+    #expect(
+      KernelCrypto(algorithms: "", modules: modules)
+        == KernelCrypto(hasP256: nil, missing: ["drbg"]))
+    #expect(KernelCrypto(algorithms: "\n\n:::\n:", modules: "\n/\n:").missing?.count == 5)
+  }
+
+  @Test("Which capabilities are missing")
+  func capabilities() {
+    #expect(Capabilities.missing(in: "Name:\tx\nCapEff:\t000001ffffffffff\n") == [])
+    #expect(
+      Capabilities.missing(in: "CapEff:\t0000000000000000") == ["CAP_NET_ADMIN", "CAP_NET_RAW"])
+    #expect(Capabilities.missing(in: "CapEff:\t0000000000001000") == ["CAP_NET_RAW"])
+    #expect(Capabilities.missing(in: "CapEff:") == [])
+  }
+
+  @Test("Radio switches and a state directory are read from the disk")
+  func files() throws {
+    let root = "/tmp/ancsd-doctor-\(UInt32.random(in: 0...UInt32.max))"
+    try Files.makeDirectory("\(root)/rfkill3")
+    for (file, text) in [("type", "bluetooth"), ("name", "hci1"), ("soft", "1"), ("hard", "0")] {
+      try Files.create("\(root)/rfkill3/\(file)").writeAll((text + "\n").utf8)
+    }
+    #expect(BoardFacts.radios(in: root) == [1: .soft])
+    #expect(BoardFacts.radios(in: "\(root)/nowhere") == [:])
+    #expect(BoardFacts.state(root) == .fine(bonds: 0))
+    let folder = "\(root)/f0f1f2f3f4f5"
+    let bond = "\(folder)/random-c01122334455.bond.json"
+    let address = "\(root)/static-address.json.bad"
+    defer {
+      let radio = ["type", "name", "soft", "hard"].map { "\(root)/rfkill3/\($0)" }
+      for file in radio + [bond, address] { try? Files.remove(file) }
+      for directory in [folder, "\(root)/rfkill3", root] { rmdir(directory) }
+    }
+    try Files.makeDirectory(folder)
+    for file in [bond, address] { try Files.create(file).writeAll("{".utf8) }
+    #expect(BoardFacts.state(root) == .fine(bonds: 0, unusable: [bond, address]))
+    #expect(BoardFacts.state("\(root)/not/yet") == .missing)
+    #expect(BoardFacts.state("/dev/null/state") != .missing)
+    try #require(chmod(root, 0o777) == 0)
+    #expect(BoardFacts.state(root) == .refused(.isOpen(mode: 0o777)))
+  }
+
+  @Test(
+    "The service's own directory is no fault, whoever looks; a third user's is one",
+    .enabled(if: geteuid() == 0, "giving a directory away takes root"))
+  func servicesDirectory() throws {
+    let root = "/tmp/ancsd-doctor-\(UInt32.random(in: 0...UInt32.max))"
+    try Files.makeDirectory(root)
+    defer { rmdir(root) }
+    let systemd = ServiceHost(.systemd, daemon: .init("ancsd", isStarted: false, user: "65534"))
+    let openRC = ServiceHost(.openRC, daemon: systemd.daemon)
+    func state(_ host: ServiceHost) -> BoardFacts.StateFacts {
+      BoardFacts.state(root, of: host, isSystem: true)
+    }
+    // systemd gives the service what root's daemon has left there, OpenRC does not.
+    #expect(state(systemd) == .fine(bonds: 0))
+    #expect(state(openRC) == .refused(.isAnothers(0)))
+    try #require(chown(root, 65_534, 65_534) == 0)
+    for host in [systemd, openRC] { #expect(state(host) == .fine(bonds: 0)) }
+    #expect(state(ServiceHost(.systemd)) == .refused(.isAnothers(65_534)))
+    #expect(BoardFacts.state(root, of: systemd) == .refused(.isAnothers(65_534)))
+    try #require(chown(root, 1_000, 1_000) == 0)
+    #expect(state(systemd) == .refused(.isAnothers(1_000)))
+  }
+
+  @Test(
+    "A state directory behind another user's link, which the daemon would not create, is not reported as usable",
+    .enabled(if: geteuid() == 0, "giving a link away takes root"))
+  func foreignLink() throws {
+    let root = "/tmp/ancsd-doctor-\(UInt32.random(in: 0...UInt32.max))"
+    let link = "\(root)/link"
+    try Files.makeDirectory(root)
+    defer {
+      try? Files.remove(link)
+      rmdir(root)
+    }
+    try #require(symlink(".", link) == 0)
+    #expect(BoardFacts.state("\(link)/state") == .missing)
+    try #require(lchown(link, 65_534, 65_534) == 0)
+    #expect(BoardFacts.state("\(link)/state") == .refused(.isBehindLink(of: 65_534)))
+  }
+}
