@@ -67,17 +67,20 @@ extension Command {
         onGone: { done.resume(returning: end) })
       running = bridge
       // If signals can't be caught, they end the process, and the broker publishes the will.
-      try? Loop.shared.onSignal([.interrupt, .terminate, .hangUp]) { signal in
-        guard signal == .hangUp else {
+      try? Loop.shared.onSignal([.interrupt, .terminate, .hangUp, .continued]) { signal in
+        switch signal {
+        case .continued: bridge.wasStopped()
+        case .hangUp:
+          do throws(Failure) {
+            let next = try BridgePlan(file: options.config)
+            end = .reload(next)
+            bridge.leave(for: next)
+          } catch {
+            say("\(error.sentence); keeping the old settings", .error)
+          }
+        default:
           end = .signal(signal)
-          return bridge.leave()
-        }
-        do throws(Failure) {
-          let next = try BridgePlan(file: options.config)
-          end = .reload(next)
-          bridge.leave(for: next)
-        } catch {
-          say("\(error.sentence); keeping the old settings", .error)
+          bridge.leave()
         }
       }
       bridge.start()

@@ -13,13 +13,14 @@ import Wire
 @LoopActor final class BridgeMemory {
   /// Called once when a file can't be written; the bridge continues without it.
   var onFailure: (String) -> Void = { _ in }
+  /// The last event that the broker has acknowledged, with all before it. Read only when it is to be written.
+  var position: () -> Position? = { nil }
 
   private let board: String
   private let retained: String
-  private let position: String
+  private let delivered: String
   private var savedRetained: (broker: BrokerAddress, topics: Set<String>)?
   private var saved: Position?
-  private var wanted: Position?
   private var timer: TimerID?
   private var hasFailed = false
 
@@ -29,7 +30,7 @@ import Wire
   init(folder: String, runtimeFolder: String) {
     board = folder + "/board.json"
     retained = folder + "/retained.json"
-    position = runtimeFolder + "/delivered.json"
+    delivered = runtimeFolder + "/delivered.json"
   }
 
   /// What earlier runs have learnt of the board and its phones; a new board if there were none.
@@ -66,14 +67,12 @@ import Wire
 
   /// The last event that the broker has acknowledged.
   func readPosition() -> Position? {
-    saved = read(position).flatMap { Position(json: $0) }
+    saved = read(delivered).flatMap { Position(json: $0) }
     return saved
   }
 
-  /// Records the position, and writes it soon.
-  func note(_ position: Position?) {
-    guard let position, position != saved else { return }
-    wanted = position
+  /// The position has moved, and is to be written soon.
+  func moved() {
     guard timer == nil else { return }
     timer = Loop.shared.schedule(after: Self.pause) { [weak self] in self?.flush() }
   }
@@ -82,8 +81,8 @@ import Wire
   func flush() {
     if let timer { Loop.shared.cancel(timer) }
     timer = nil
-    guard let wanted, wanted != saved else { return }
-    if write(wanted.json, to: position) { saved = wanted }
+    guard let position = position(), position != saved else { return }
+    if write(position.json, to: delivered) { saved = position }
   }
 
   private func read(_ path: String) -> JSONValue? {

@@ -41,11 +41,17 @@ import Wire
 
   var isUp: Bool { if case .up = state { true } else { false } }
 
+  /// Since when it does not read; nil: it reads.
+  private(set) var pausedSince: Instant?
+
   /// Whether reading is paused.
-  var isPaused = false {
-    didSet {
-      guard isPaused != oldValue, case .up(let socket, _) = state else { return }
-      socket.onLine = isPaused ? nil : { [weak self] in self?.receive($0) }
+  var isPaused: Bool {
+    get { pausedSince != nil }
+    set {
+      guard newValue != isPaused else { return }
+      pausedSince = newValue ? Loop.shared.now : nil
+      guard case .up(let socket, _) = state else { return }
+      socket.onLine = newValue ? nil : { [weak self] in self?.receive($0) }
     }
   }
 

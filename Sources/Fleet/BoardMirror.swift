@@ -31,6 +31,9 @@ public struct BoardMirror: Sendable {
   private var knowsBonds = false
   /// The topics on which the broker may have retained something for this board, including those of earlier settings.
   public private(set) var retained: Set<String>
+  /// Whether Home Assistant may be told of devices. It ignores entities that it knows by another topic, so it first has to
+  /// forget what has one from earlier settings.
+  private var announces = true
 
   /// - Parameter retained: the topics that an earlier run left with the same broker.
   public init(
@@ -88,16 +91,21 @@ public struct BoardMirror: Sendable {
 
   /// Home Assistant first learns that devices are gone: of their states it could make nothing then. So the states follow
   /// when the broker has removed the devices.
-  private func removals(of topics: Set<String>) -> [Publication] {
+  private mutating func removals(of topics: Set<String>) -> [Publication] {
     let devices = topics.filter { $0.hasSuffix("/config") }
+    if !devices.isEmpty { announces = false }
     return (devices.isEmpty ? topics : devices).sorted().map { .removal($0) }
   }
 
   /// The broker has not kept a state, which is to be published again.
   public mutating func notKept(_ topic: String) { told[topic] = nil }
 
-  /// What is left of removed devices.
-  public mutating func leftovers() -> [Publication] { changed(removals) }
+  /// Home Assistant has forgotten the removed devices: what is left of them goes, and the present ones come.
+  public mutating func forgotten() -> [Publication] {
+    announces = true
+    let outdated = outdated()
+    return changed(discovery + outdated)
+  }
 
   /// The broker has processed a removal, or refused it.
   public mutating func removed(_ topic: String) {
@@ -135,8 +143,8 @@ public struct BoardMirror: Sendable {
   /// - Parameter why: one of this program's own sentences.
   public mutating func daemonLeft(_ why: String, at now: WallTime) -> [Publication] {
     leaveAll(at: now)
-    return changed(
-      [boardState(isOnline: false, why: why)] + phoneStates + removals)
+    let outdated = outdated()
+    return changed([boardState(isOnline: false, why: why)] + phoneStates + outdated)
   }
 
   private mutating func leaveAll(at now: WallTime) {
@@ -170,9 +178,9 @@ public struct BoardMirror: Sendable {
     }
     let linked = Set(served.compactMap { names.name(of: $0.phone) })
     for name in phones.keys where !linked.contains(name) { leave(name, at: now) }
-    return changed(
-      [boardState(isOnline: true, why: nil)] + discovery + [boardReport(report)]
-        + counted(at: now) + removals)
+    let outdated = outdated()
+    let states = [boardReport(report)] + counted(at: now)
+    return changed([boardState(isOnline: true, why: nil)] + discovery + states + outdated)
   }
 
   /// Forgets the phones that have no bond anymore. An adapter that is absent or not ready does not say which phones are
@@ -319,13 +327,14 @@ extension BoardMirror {
         if topic == .call, phone.link != nil, !isListed { return nil }
         let level = policy.content.ofMedia(name)
         let state = phone.state(topic, level, seen: names.record(of: name)?.seen)
-        return state.map { .state(topics.of(name, topic), $0) }
+        let expiry = topic == .call ? phone.callExpiry : nil
+        return state.map { .state(topics.of(name, topic), $0, expiry: expiry) }
       }
     }
   }
 
   /// Removes what earlier settings have left, and, if the bonds are known, what forgotten phones have.
-  private var removals: [Publication] {
+  private mutating func outdated() -> [Publication] {
     let obsolete = retained.subtracting(states(of: phones.keys))
     return removals(
       of: obsolete.filter { knowsBonds || !topics.own($0, discovery: policy.discovery) })
@@ -333,7 +342,7 @@ extension BoardMirror {
 
   /// The discovery payloads for Home Assistant.
   private var discovery: [Publication] {
-    guard let prefix = policy.discovery, let status else { return [] }
+    guard let prefix = policy.discovery, let status, announces else { return [] }
     let discovery = Discovery(
       topics: topics, policy: policy, board: board, version: status.version,
       knowsLatest: latestVersion != nil)

@@ -6,49 +6,58 @@ import Wire
 
 /// A request, as calls to the daemon.
 struct BoardRequest {
-  private(set) var calls: [DaemonCall]
+  let calls: [DaemonCall]
   /// Whether its response is the number of successful calls.
-  var counts = false
+  let counts: Bool
 
-  /// The requests, and the permission that each needs.
-  private static let methods: [String: Permission] = [
-    "media.command": .media, "media.get": .read, "notifications.list": .read,
-    "notifications.get": .read, "notifications.act": .act, "call": .act, "clear": .act,
-    "status": .read, "pairing.open": .pairing, "pairing.close": .pairing, "phones.forget": .forget,
+  /// What may be requested.
+  private struct Method: Sendable {
+    /// What `allow` in the settings has to have.
+    let permission: Permission
+    var counts = false
+    let calls: @Sendable (JSONObject, TopicName?, BoardMirror) throws(RequestError) -> [DaemonCall]
+
+    /// The daemon's own method, with its parameters.
+    static func same<Parameters, Response>(
+      _ permission: Permission, _ method: ControlMethod<Parameters, Response>
+    ) -> Method {
+      Method(permission: permission) { parameters, _, _ throws(RequestError) in
+        [DaemonCall(method, try BoardRequest.read(parameters))]
+      }
+    }
+  }
+
+  private static let methods: [String: Method] = [
+    "media.command": .same(.media, ControlMethods.sendMediaCommand),
+    "media.get": .same(.read, ControlMethods.getMedia),
+    "notifications.list": .same(.read, ControlMethods.listNotifications),
+    "notifications.get": .same(.read, ControlMethods.getNotification),
+    "notifications.act": .same(.act, ControlMethods.act),
+    "call": Method(permission: .act, calls: call),
+    "clear": Method(permission: .act, counts: true, calls: clear),
+    "status": .same(.read, ControlMethods.status),
+    "pairing.open": .same(.pairing, ControlMethods.openPairing),
+    "pairing.close": .same(.pairing, ControlMethods.closePairing),
+    "phones.forget": .same(.forget, ControlMethods.forgetPhone),
   ]
 
   /// Parses a request, and checks whether it is allowed.
   init(
     _ target: BoardTopics.RequestTarget, _ parameters: JSONObject, _ mirror: BoardMirror
   ) throws(RequestError) {
-    guard let permission = Self.methods[target.method] else { throw .unknown(target.method) }
-    guard mirror.policy.allowed.contains(permission) else {
+    guard let method = Self.methods[target.method] else { throw .unknown(target.method) }
+    guard mirror.policy.allowed.contains(method.permission) else {
       throw .notAllowed(
-        "“\(target.method)” is not allowed here: add \"\(permission.rawValue)\" to allow in [mqtt] on the board"
+        "“\(target.method)” is not allowed here: add \"\(method.permission.rawValue)\" to allow in [mqtt] on the board"
       )
     }
     guard mirror.life != nil else { throw .missing("the daemon is not running") }
     let phone = try Self.phone(target, mirror)
     var named = parameters
-    named["transaction"] = nil
-    named["time"] = nil
+    for name in ["transaction", "time", "opening"] { named[name] = nil }
     named["phone"] = phone.map { .string($0.description) }
-    switch target.method {
-    case "media.command": calls = [.command(try Self.read(named))]
-    case "media.get": calls = [.getMedia(try Self.read(named))]
-    case "notifications.list": calls = [.list(try Self.read(named))]
-    case "notifications.get": calls = [.get(try Self.read(named))]
-    case "notifications.act": calls = [.act(try Self.read(named))]
-    case "call": calls = [try Self.call(named, target.phone, mirror)]
-    case "clear":
-      calls = Self.clear(try Self.read(named), target.phone, mirror)
-      counts = true
-    case "status": calls = [.status]
-    case "pairing.open": calls = [.openPairing(try Self.read(named))]
-    case "pairing.close": calls = [.closePairing]
-    case "phones.forget": calls = [.forget(try Self.read(named))]
-    default: throw .unknown(target.method)
-    }
+    calls = try method.calls(named, target.phone, mirror)
+    counts = method.counts
   }
 
   /// The parameters of a method of the daemon.
@@ -82,9 +91,9 @@ struct BoardRequest {
   }
 
   /// Answers or declines the only ringing call.
-  private static func call(
+  @Sendable private static func call(
     _ parameters: JSONObject, _ name: TopicName?, _ mirror: BoardMirror
-  ) throws(RequestError) -> DaemonCall {
+  ) throws(RequestError) -> [DaemonCall] {
     let action: NotificationAction
     switch parameters["action"]?.string {
     case "answer"?: action = .positive
@@ -98,28 +107,32 @@ struct BoardRequest {
     guard calls.count == 1 else {
       throw .wrong("\(calls.count) calls are ringing: use notifications.act")
     }
-    return .act(ActionParameters(call.uid, action, phone: selector(of: call.name, mirror)))
+    return [act(on: call.uid, action, of: call.name, mirror)]
   }
 
   /// Clears notifications that can be cleared. The negative action of a call would end it, so calls are skipped.
-  private static func clear(
-    _ filter: NotificationQuery, _ name: TopicName?, _ mirror: BoardMirror
-  ) -> [DaemonCall] {
-    phones(name, mirror).flatMap { name, phone in
+  @Sendable private static func clear(
+    _ parameters: JSONObject, _ name: TopicName?, _ mirror: BoardMirror
+  ) throws(RequestError) -> [DaemonCall] {
+    let filter: NotificationQuery = try read(parameters)
+    return phones(name, mirror).flatMap { name, phone in
       phone.active.filter { _, active in
         active.flags.contains(.negativeAction) && active.category != .incomingCall
           && filter.category.map { $0 == active.category } ?? true
           && filter.app.map { app in
             [active.appID, active.app].contains { $0.map(app.matches) ?? false }
           } ?? true
-      }.keys.sorted { $0.rawValue < $1.rawValue }.map {
-        .act(ActionParameters($0, .negative, phone: selector(of: name, mirror)))
-      }
+      }.keys.sorted { $0.rawValue < $1.rawValue }.map { act(on: $0, .negative, of: name, mirror) }
     }
   }
 
-  private static func selector(of name: TopicName, _ mirror: BoardMirror) -> PhoneSelector? {
-    (mirror.names.phone(named: name) ?? nil).map { PhoneSelector($0.description) }
+  private static func act(
+    on uid: NotificationUID, _ action: NotificationAction, of name: TopicName, _ mirror: BoardMirror
+  ) -> DaemonCall {
+    let phone = mirror.names.phone(named: name) ?? nil
+    return DaemonCall(
+      ControlMethods.act,
+      ActionParameters(uid, action, phone: phone.map { PhoneSelector($0.description) }))
   }
 }
 

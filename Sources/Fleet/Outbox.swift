@@ -28,8 +28,14 @@ public struct Outbox: Sendable {
     case postponed(Publication)
   }
 
-  private var waiting: [Publication] = []
-  private var inFlight: [(number: UInt16, publication: Publication)] = []
+  private struct Entry: Sendable {
+    var publication: Publication
+    /// When an event is too old; nil: the broker has taken it so far.
+    var end: Instant?
+  }
+
+  private var waiting: [Entry] = []
+  private var inFlight: [(number: UInt16, entry: Entry)] = []
   private var window = Outbox.widestWindow
   /// Set while the broker has no space: how often in a row, and when to try again.
   private var pause: (count: Int, until: Instant)?
@@ -41,11 +47,17 @@ public struct Outbox: Sendable {
 
   /// The last event that the broker has acknowledged, with all before it; nil if none is known.
   public var position: Position? {
-    let open = inFlight.map(\.publication) + waiting
-    // An event of an earlier run precedes all of this one.
-    guard let first = open.compactMap(\.position).min(by: { $0.life == $1.life && $0.seq < $1.seq })
-    else { return seen }
-    return Position(life: first.life, seq: first.seq &- 1)
+    var first: Position?
+    func note(_ entry: Entry) {
+      guard let position = entry.publication.position else { return }
+      // An event of an earlier run precedes all of this one.
+      if first.map({ $0.life == position.life && position.seq < $0.seq }) ?? true {
+        first = position
+      }
+    }
+    for (_, entry) in inFlight { note(entry) }
+    for entry in waiting { note(entry) }
+    return first.map { Position(life: $0.life, seq: $0.seq &- 1) } ?? seen
   }
 
   /// Whether no more events should be read.
@@ -54,7 +66,8 @@ public struct Outbox: Sendable {
   /// Whether a request can be answered soon. Whoever asks faster than the broker takes the responses is not heard.
   public var hasSpaceForResponse: Bool {
     waiting.count < Self.mostResponses
-      || waiting.count { if case .response = $0.kind { true } else { false } } < Self.mostResponses
+      || waiting.count { if case .response = $0.publication.kind { true } else { false } }
+        < Self.mostResponses
   }
 
   /// The number of unacknowledged publications.
@@ -80,16 +93,24 @@ public struct Outbox: Sendable {
   /// Adds publications. A state replaces an older one that is still waiting.
   public mutating func add(_ publications: [Publication]) {
     for publication in publications {
-      if publication.kind == .state,
-        let place = waiting.firstIndex(where: {
-          $0.kind == .state && $0.topic == publication.topic
-        })
-      {
-        waiting[place] = publication
+      let place = waiting.firstIndex {
+        $0.publication.isState && publication.isState && $0.publication.topic == publication.topic
+      }
+      if let place {
+        waiting[place].publication = publication
       } else {
-        waiting.append(publication)
+        waiting.append(Entry(publication: publication))
       }
     }
+  }
+
+  /// Gives up the postponed events that are too old by now.
+  ///
+  /// - Returns: how many.
+  public mutating func dropExpired(at now: Instant) -> UInt64 {
+    let before = waiting.count
+    waiting.removeAll { $0.end.map { $0 <= now } ?? false }
+    return UInt64(before - waiting.count)
   }
 
   /// An event was read; its publications were added before.
@@ -102,7 +123,10 @@ public struct Outbox: Sendable {
   /// The next publication to send, if the window has room. It waits until it is `sent` or `dropped`.
   public func next(at now: Instant) -> Publication? {
     if let pause, pause.until > now { return nil }
-    return inFlight.count < window ? waiting.first : nil
+    guard inFlight.count < window, let entry = waiting.first else { return nil }
+    guard let end = entry.end else { return entry.publication }
+    return entry.publication.expiring(
+      after: UInt32(clamping: max(1, (end - now).components.seconds)))
   }
 
   /// The next publication was sent, and the broker will acknowledge it by this number.
@@ -115,7 +139,7 @@ public struct Outbox: Sendable {
   /// - Parameter shorter: what to send instead.
   public mutating func dropped(for shorter: Publication? = nil) {
     waiting.removeFirst()
-    if let shorter { waiting.insert(shorter, at: 0) }
+    if let shorter { waiting.insert(Entry(publication: shorter), at: 0) }
   }
 
   /// The broker has acknowledged a publication; nil if none of this number was sent.
@@ -123,11 +147,15 @@ public struct Outbox: Sendable {
     _ number: UInt16, _ reason: ReasonCode, at now: Instant
   ) -> Result? {
     guard let place = inFlight.firstIndex(where: { $0.number == number }) else { return nil }
-    let publication = inFlight.remove(at: place).publication
-    if reason.isLackOfSpace, let position = publication.position {
+    var entry = inFlight.remove(at: place).entry
+    let publication = entry.publication
+    if reason.isLackOfSpace, case .event(let position, let expiry) = publication.kind {
+      entry.end = entry.end ?? now + .seconds(Int64(expiry))
       // In the order of the events, and before everything else.
-      let place = waiting.firstIndex { $0.position.map { $0.seq > position.seq } ?? true }
-      waiting.insert(publication, at: place ?? waiting.endIndex)
+      let place = waiting.firstIndex {
+        $0.publication.position.map { $0.seq > position.seq } ?? true
+      }
+      waiting.insert(entry, at: place ?? waiting.endIndex)
       if pause.map({ $0.until <= now }) ?? true {
         let count = (pause?.count ?? 0) + 1
         pause = (count, now + min(.seconds(1 << min(count - 1, 6)), Self.longestPause))

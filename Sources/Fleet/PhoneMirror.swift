@@ -72,6 +72,9 @@ struct PhoneMirror: Hashable, Sendable {
     tally = new
   }
 
+  /// For how many seconds a call rings at most: a bridge that was killed meanwhile can't take it back. Nil: none rings.
+  var callExpiry: UInt32? { calls.isEmpty ? nil : 120 }
+
   /// The ringing calls.
   var calls: [(uid: NotificationUID, call: Active)] {
     guard link != nil else { return [] }

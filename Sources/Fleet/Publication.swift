@@ -9,8 +9,9 @@ public struct Publication: Hashable, Sendable {
   public let kind: Kind
 
   public enum Kind: Hashable, Sendable {
-    /// A state: retained, and obsolete once the next one arrives.
-    case state
+    /// A state: retained, and obsolete once the next one arrives. The broker forgets it after `expiry` seconds, if it would be
+    /// wrong without the board.
+    case state(expiry: UInt32? = nil)
     /// An event: never retained. `position` is its place among the daemon's events; it expires at the broker after
     /// `expiry` seconds.
     case event(Position, expiry: UInt32)
@@ -27,8 +28,16 @@ public struct Publication: Hashable, Sendable {
   }
 
   /// A state, as an object.
-  static func state(_ topic: String, _ object: JSONObject) -> Publication {
-    Publication(topic, JSONValue.object(object).json, .state)
+  static func state(
+    _ topic: String, _ object: JSONObject, expiry: UInt32? = nil
+  ) -> Publication {
+    Publication(topic, JSONValue.object(object).json, .state(expiry: expiry))
+  }
+
+  /// The same, for a broker that keeps it for so many seconds only.
+  func expiring(after seconds: UInt32) -> Publication {
+    guard case .event(let position, _) = kind else { return self }
+    return Publication(topic, payload, .event(position, expiry: seconds))
   }
 
   /// What is sent instead, for a broker that takes no more: an event without the text that is cut first, a response that
@@ -51,9 +60,13 @@ public struct Publication: Hashable, Sendable {
   }
 
   /// Removes the retained payload of a topic.
-  static func removal(_ topic: String) -> Publication { Publication(topic, [], .state) }
+  static func removal(_ topic: String) -> Publication { Publication(topic, [], .state()) }
 
-  public var isRemoval: Bool { kind == .state && payload.isEmpty }
+  public var isState: Bool { if case .state = kind { true } else { false } }
+  public var isEvent: Bool { position != nil }
+  public var isRemoval: Bool { isState && payload.isEmpty }
+  /// Whether it tells Home Assistant of a device, or that it is gone.
+  public var isOfDevice: Bool { isState && topic.hasSuffix("/config") }
 
   /// Its place among the daemon's events; nil if it is none.
   var position: Position? { if case .event(let position, _) = kind { position } else { nil } }

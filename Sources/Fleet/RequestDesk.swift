@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-public import Control
+import Control
 public import JSON
 public import Wire
 
@@ -26,31 +26,14 @@ public struct IncomingMessage: Hashable, Sendable {
 }
 
 /// A call to the daemon for a request.
-public enum DaemonCall: Hashable, Sendable {
-  case status
-  case list(NotificationQuery)
-  case get(NotificationParameters)
-  case act(ActionParameters)
-  case getMedia(PhoneParameters)
-  case command(MediaParameters)
-  case openPairing(PairingParameters)
-  case closePairing
-  case forget(ForgetParameters)
-
+public struct DaemonCall: Sendable {
   /// The line for the control socket.
-  public func line(id: Int64) -> [UInt8] {
-    let id = RequestID.number(.int(id))
-    return switch self {
-    case .status: RPC.request(ControlMethods.status.name, NoParameters(), id: id)
-    case .list(let query): RPC.request(ControlMethods.listNotifications.name, query, id: id)
-    case .get(let wanted): RPC.request(ControlMethods.getNotification.name, wanted, id: id)
-    case .act(let action): RPC.request(ControlMethods.act.name, action, id: id)
-    case .getMedia(let phone): RPC.request(ControlMethods.getMedia.name, phone, id: id)
-    case .command(let command): RPC.request(ControlMethods.sendMediaCommand.name, command, id: id)
-    case .openPairing(let time): RPC.request(ControlMethods.openPairing.name, time, id: id)
-    case .closePairing: RPC.request(ControlMethods.closePairing.name, ClosingParameters(), id: id)
-    case .forget(let phone): RPC.request(ControlMethods.forgetPhone.name, phone, id: id)
-    }
+  public let line: @Sendable (_ id: Int64) -> [UInt8]
+
+  init<Parameters, Response>(
+    _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters
+  ) {
+    line = { RPC.request(method.name, parameters, id: .number(.int($0))) }
   }
 }
 

@@ -2,6 +2,7 @@
 import CMosquitto
 import EventLoop
 public import Fleet
+import Glibc
 import System
 import Wire
 
@@ -220,15 +221,16 @@ public final class BrokerConnection {
     if case .connecting(_, let others, let late) = stage {
       if let late { loop.cancel(late) }
       stage = .connecting(socket, others: others, late: nil)
-      if let number = socket.client.socket, let failure = SocketError.pending(on: number) {
-        return failed(.errno(failure), others)
-      }
+      if let failure = socket.client.connectionError { return failed(.errno(failure), others) }
       stage = .connected(socket)
     }
     var failure: BrokerError?
-    // Reading drives the TLS handshake, in both directions.
+    // Reading drives the TLS handshake, in both directions. For the library, it goes on even if the connection is lost.
     var reads = ready != .writable
-    if case .connected = stage { reads = true }
+    if case .connected = stage {
+      if let failure = socket.client.connectionError { return failed(.errno(failure), []) }
+      reads = true
+    }
     if reads { failure = socket.client.read() }
     if failure == nil, ready.contains(.writable), socket.client.socket != nil {
       failure = socket.client.write()
@@ -242,8 +244,12 @@ public final class BrokerConnection {
     for input in client.takeInputs() {
       // A handler may close the connection.
       guard let socket else { return }
-      if case .accepted(let limits) = input {
+      switch input {
+      case .accepted(let limits):
         stage = .open(socket, limits, keepAlive: scheduleKeepAlive(limits.keepAlive))
+      // The process was stopped, and its owner does not know yet: nobody can tell when this was sent.
+      case .message where Signal.continued.isPending: continue
+      default: break
       }
       onInput(input)
     }
@@ -294,5 +300,13 @@ public final class BrokerConnection {
     }
     stage = .open(socket, limits, keepAlive: scheduleKeepAlive(seconds))
     afterTurn(failure)
+  }
+}
+
+extension Signal {
+  /// Whether it was sent to a process that blocks it, and has not read it yet.
+  fileprivate var isPending: Bool {
+    var set = sigset_t()
+    return sigpending(&set) == 0 && sigismember(&set, rawValue) == 1
   }
 }

@@ -57,15 +57,3 @@ public enum BrokerError: Error, Hashable, Sendable {
     }
   }
 }
-
-/// The error of a socket that failed to connect.
-enum SocketError {
-  /// Takes the pending error of a socket; nil if there is none.
-  static func pending(on number: Int32) -> Int32? {
-    var (error, size) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
-    guard getsockopt(number, SOL_SOCKET, SO_ERROR, &error, &size) == 0, error != 0 else {
-      return nil
-    }
-    return error
-  }
-}

@@ -15,6 +15,8 @@ final class Mosquitto {
   private var subscriptions: [Int32: String] = [:]
   /// The last TLS error.
   private var tlsFailure: String?
+  /// The error of the socket that TLS has taken, since it starts while the socket still connects.
+  private var takenError: Int32 = 0
 
   /// In seconds: how long the broker keeps the session and delays the will after the link is lost, so a short
   /// interruption goes unnoticed.
@@ -79,6 +81,16 @@ final class Mosquitto {
     return number >= 0 ? number : nil
   }
 
+  /// Why the socket is not connected; nil if it is.
+  var connectionError: Int32? {
+    guard let socket else { return nil }
+    var (error, size) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+    if getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0, error != 0 { return error }
+    var (address, length) = (sockaddr(), socklen_t(MemoryLayout<sockaddr>.size))
+    guard getpeername(socket, &address, &length) != 0, errno == ENOTCONN else { return nil }
+    return takenError == 0 ? ECONNRESET : takenError
+  }
+
   var wantsWrite: Bool { mosquitto_want_write(handle) }
 
   /// Starts to connect, and queues CONNECT.
@@ -103,6 +115,7 @@ final class Mosquitto {
       case .unix: 0
       }
     let result = mosquitto_connect_bind_async(handle, address, Int32(port), Self.keepAlive, nil)
+    if ![EINPROGRESS, EAGAIN].contains(errno) { takenError = errno }
     if let failure = failure(result) { throw failure }
   }
 
@@ -158,10 +171,11 @@ final class Mosquitto {
     defer { mosquitto_property_free_all(&properties) }
     var isRetained = false
     switch publication.kind {
-    case .state: isRetained = true
+    case .state(let expiry):
+      isRetained = true
+      if let expiry { Self.expire(after: expiry, &properties) }
     case .event(let position, let expiry):
-      mosquitto_property_add_int32(
-        &properties, Int32(MQTT_PROP_MESSAGE_EXPIRY_INTERVAL.rawValue), expiry)
+      Self.expire(after: expiry, &properties)
       mosquitto_property_add_string_pair(
         &properties, Int32(MQTT_PROP_USER_PROPERTY.rawValue), "life", position.life)
     case .response(let correlation?):
@@ -183,6 +197,11 @@ final class Mosquitto {
     case MOSQ_ERR_OVERSIZE_PACKET, MOSQ_ERR_PAYLOAD_SIZE: return .tooLong
     default: return .failed
     }
+  }
+
+  private static func expire(after seconds: UInt32, _ properties: inout OpaquePointer?) {
+    mosquitto_property_add_int32(
+      &properties, Int32(MQTT_PROP_MESSAGE_EXPIRY_INTERVAL.rawValue), seconds)
   }
 
   func subscribe(_ filter: String, noLocal: Bool) {

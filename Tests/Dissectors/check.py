@@ -1,9 +1,16 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compares `ancsd decode` with tshark, and what ancsd writes with what tshark reads."""
+"""Compares `ancsd decode` with tshark.
+
+For every ATT PDU, both agree on opcode, handle, UUID and value: in the reference's transcripts in every kind of file, in random
+and malformed PDUs of every opcode on many links at once, in a capture of `ancsd run --btsnoop`, and in each FILE. Exit status:
+0 all agree, 1 one does not.
+"""
 
 import argparse
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -117,11 +124,18 @@ def write(folder, name, content):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="scripts/check-capture")
-    parser.add_argument("--binary", required=True)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    build = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../.build")
+    built = [os.path.join(build, kind, "ancsd") for kind in ("release", "debug")]
+    parser.add_argument("--binary", default=next((path for path in built if os.access(path, os.X_OK)), None),
+                        help="the ancsd to check (default: .build/release/ancsd, else .build/debug/ancsd)")
     parser.add_argument("files", nargs="*", metavar="FILE",
                         help="more captures to check: of adapters, of the lab")
     arguments = parser.parse_args()
+    if arguments.binary is None:
+        parser.error("there is no ancsd: build it, or name one with --binary")
+    if not shutil.which("tshark"):
+        parser.error("tshark is missing: scripts/setup --tests installs it")
     check = Check(arguments.binary)
     with tempfile.TemporaryDirectory() as folder:
         check.transcripts(folder)

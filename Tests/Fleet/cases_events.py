@@ -71,7 +71,9 @@ async def call_ends(bed: Testbed) -> None:
         # Another text: the same would be the same call.
         phone.ancs.post(replace(call(uid), message=f"Incoming Call {uid}"))
         await watcher.message(f"{PHONE}/event/call", change="incoming", uid=uid)
-        await watcher.message(f"{PHONE}/call", state="ringing", since=since)
+        rung = await watcher.message(f"{PHONE}/call", state="ringing", since=since)
+        expiry = rung.properties.get("MessageExpiryInterval")
+        check(expiry is not None and expiry <= 120, f"after kill -9 it would ring for ever: it expires after {expiry} s")
         kept = b"".join(message.payload for message in (await watcher.retained("#")).values())
         check(b"555-0142" not in kept, "the caller is retained")
         return watcher.now

@@ -229,6 +229,25 @@ async def quota(bed: Testbed) -> None:
     check(len(broker.connects) == 1 and bridge.log.count("quota") == 1, f"the log is {bridge.log}")
 
 
+@case("mqtt-quota-age")
+async def quota_age(bed: Testbed) -> None:
+    """If the broker has no space for longer than `max-age`, the events from before are left out and counted; later ones arrive."""
+    broker = await bed.scripted()
+    daemon, phone, _ = await bed.board(broker, max_age=3)
+    await broker.seen(f"{PHONE}/counts")
+    broker.verdict = lambda published: 0x97 if published.topic == EVENTS else 0
+    phone.ancs.post(*(Notification(uid) for uid in range(1, 41)))
+    await asyncio.sleep(9)
+    since = len(broker.published)
+    broker.verdict = lambda _: 0
+    phone.ancs.post(Notification(41))
+    await eventually(lambda: 41 in numbers(broker, since), "the later event is missing", 20)
+    check(numbers(broker, since) == [41], f"published: {numbers(broker, since)}")
+    await asyncio.sleep(6)  # counters are reported now and then
+    report = (await daemon.call("status"))["bridges"][0]
+    check(report["skipped"] == 40, f"the daemon knows {report}")
+
+
 @case("mqtt-both-away", seconds=120)
 async def both_away(bed: Testbed) -> None:
     """Daemon and broker stop and restart in either order: the last state is right, and nothing is duplicated."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import json
 
 from Harness.ancs import Notification, call
@@ -188,10 +189,11 @@ async def at_most_once(bed: Testbed) -> None:
 
 @case("mqtt-request-late")
 async def late(bed: Testbed) -> None:
-    """What was requested while the board was away is not performed when it is back, even if the broker queues QoS 0."""
+    """What was requested while the board was away, or its process was stopped, is not performed when it is back, even if the
+    broker queues QoS 0."""
     broker = await bed.mosquitto("queue_qos0_messages true")
     relay = await bed.relay(broker)
-    _, phone, _ = await bed.board(relay)
+    _, phone, bridge = await bed.board(relay)
     watcher = await bed.online(broker)
     await phone.subscribed("ams")
     phone.ancs.post(call(1), Notification(2))
@@ -212,6 +214,14 @@ async def late(bed: Testbed) -> None:
     check(done == ([], []), f"the phone was asked for {done}")
     expect(await watcher.ask(f"{PHONE_REQUEST}/media.command", {"command": "toggle"}), status="ok")
     check(len(phone.ams.remote_commands) == before + 1, f"the phone was asked for {phone.ams.remote_commands[before:]}")
+    bridge.send_signal(signal.SIGSTOP)
+    for _ in range(3):
+        watcher.publish(f"{PHONE_REQUEST}/media.command", b'{"command":"toggle"}')
+    await asyncio.sleep(1)
+    bridge.send_signal(signal.SIGCONT)
+    await asyncio.sleep(0.5)
+    expect(await watcher.ask(f"{PHONE_REQUEST}/media.command", {"command": "toggle"}), status="ok")
+    check(len(phone.ams.remote_commands) == before + 2, f"the phone was asked for {phone.ams.remote_commands[before:]}")
 
 
 @case("mqtt-allow")

@@ -54,7 +54,8 @@ async def tls(bed: Testbed) -> None:
 
 @case("mqtt-tls-refused", seconds=90)
 async def tls_refused(bed: Testbed) -> None:
-    """An unknown authority, a wrong host name, an expired certificate and a port without TLS are each reported by name."""
+    """An unknown authority, a wrong host name, an expired certificate, a port without TLS and one without a broker are
+    each reported by name."""
     authority = Authority(bed.work / "good")
     other = Authority(bed.work / "other", "another authority")
     authority.certify("broker", "localhost", "127.0.0.1")
@@ -72,15 +73,16 @@ async def tls_refused(bed: Testbed) -> None:
             mine.certify("broker", *(["other.example"] if kind == "name" else ["localhost", "127.0.0.1"]),
                          days=1 if kind == "name" else -1)
         broker = await inner.mosquitto(tls=folder)
-        port = broker.port if kind == "plain" else broker.tls_port
+        port = {"plain": broker.port, "nothing": 1}.get(kind, broker.tls_port)
         bridge = await inner.bridge(daemon, f"mqtts://localhost:{port}", ca_file=str(ca))
-        word = {"unknown": "certificate", "name": "name", "expired": "expired", "plain": "tls"}[kind]
+        word = {"unknown": "certificate", "name": "name", "expired": "expired", "plain": "tls",
+                "nothing": "connection refused"}[kind]
         await bed.says(bridge, word, within=10)
         check(bridge.running, f"the bridge has ended: {bridge.ending}")
         watcher = await inner.watcher(broker, "ancsd/#")
         check(not watcher.messages, "something was published anyway")
 
-    await bed.every(["unknown", "name", "expired", "plain"], part)
+    await bed.every(["unknown", "name", "expired", "plain", "nothing"], part)
 
 
 @case("mqtt-tls-client")

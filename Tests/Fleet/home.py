@@ -4,7 +4,7 @@
 
 CONFIGURATION is a file of YAML documents.
 
-It runs in the environment of scripts/home-assistant. Commands are JSON Lines on standard input, answers and news on
+It runs in the environment of `scripts/tools home-assistant`. Commands are JSON Lines on standard input, answers and news on
 standard output:
 
     {"do": "states"}                        {"answer": "states", "states": {ENTITY: {"state": …, "attributes": {…}}}}
@@ -42,13 +42,14 @@ def say(**fields: Any) -> None:
 
 
 class Complaints(logging.Handler):
-    """Home Assistant's log from warnings on, without those caused by the missing web server."""
+    """Home Assistant's log from warnings on, without those caused by the missing web server, or by itself."""
 
     CAUSED_HERE = ("async_forward_entry_setups", "custom integration")
+    OWN = ("was used from universal",)
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
-        if not any(cause in text for cause in self.CAUSED_HERE):
+        if not any(cause in text for cause in self.CAUSED_HERE + self.OWN):
             say(news="warning", text=f"{record.name}: {text}")
 
 

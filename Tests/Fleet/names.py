@@ -116,8 +116,8 @@ class Names:
 
 
 def mdns() -> dict[str, str]:
-    """The environment in which the C library finds libnss-mdns, which scripts/brokers has unpacked."""
+    """The environment in which the C library finds libnss-mdns, which `scripts/tools brokers` has unpacked."""
     folders = [Path(folder).parent / "libnss-mdns/lib" for folder in os.environ["PATH"].split(":")]
     if not (found := [library for folder in folders for library in folder.glob("*-linux-gnu")]):
-        raise Skipped("libnss-mdns is not there: scripts/brokers")
+        raise Skipped("libnss-mdns is not there: scripts/tools brokers")
     return {"LD_LIBRARY_PATH": str(found[0])}

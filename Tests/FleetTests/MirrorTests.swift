@@ -22,7 +22,7 @@ import Wire
     #expect(try told.object("phone/anna/battery")?["level"] == 80)
     let everything = told.map { String(decoding: $0.payload, as: UTF8.self) }.joined()
     #expect(!everything.contains("C0:11") && !everything.contains("Anna"))
-    #expect(told.allSatisfy { $0.kind == .state })
+    #expect(told.allSatisfy { $0.isState })
   }
 
   @Test("Only changes are published again, and everything on a new connection")
@@ -308,6 +308,23 @@ import Wire
     #expect(board.mirror.retained.contains("ancsd/kitchen/phone/anna/state"))
   }
 
+  @Test("Home Assistant learns of the devices once it has forgotten those that had other topics")
+  func forgetting() throws {
+    let earlier = "homeassistant/device/attic/board/config"
+    var board = try MirroredBoard()
+    board.mirror = BoardMirror(
+      board.mirror.topics, MirrorPolicy(), names: board.mirror.names, retained: [earlier],
+      newID: MirroredBoard.newID)
+    #expect(board.update().filter(\.isOfDevice).topics == [earlier])
+    board.mirror.removed(earlier)
+    #expect(board.update().filter(\.isOfDevice).isEmpty)
+    #expect(
+      board.mirror.forgotten().topics == [
+        "homeassistant/device/kitchen/board/config", "homeassistant/device/kitchen/p1/config",
+      ])
+    #expect(board.update().filter(\.isOfDevice).isEmpty)
+  }
+
   @Test("A name that the settings give to one phone is no other's, which had it before")
   func givenName() throws {
     let (anna, other) = (MirroredBoard.anna, Address(0xAA00_0000_0001))
@@ -348,7 +365,7 @@ import Wire
         mirror.removed(removal.topic)
       }
       removals += mirror.removals(for: heir)
-      #expect(removals.allSatisfy { $0.payload.isEmpty && $0.kind == .state })
+      #expect(removals.allSatisfy { $0.payload.isEmpty && $0.isState })
       return removals.topics
     }
     #expect(try next("kitchen") == [])

@@ -24,6 +24,8 @@ import Wire
     return board
   }
 
+  private func line(_ call: DaemonCall) -> String { String(decoding: call.line(1), as: UTF8.self) }
+
   private func text(_ publications: [Publication]) -> String {
     publications.map { String(decoding: $0.payload, as: UTF8.self) }.joined(separator: "\n")
   }
@@ -37,8 +39,8 @@ import Wire
     #expect(outcome.publications == [])
     let call = try #require(outcome.calls.first)
     #expect(
-      String(decoding: call.call.line(id: 3), as: UTF8.self)
-        == #"{"jsonrpc":"2.0","id":3,"method":"media.command","params":{"command":"toggle","phone":"C0:11:22:33:44:55"}}"#
+      line(call.call)
+        == #"{"jsonrpc":"2.0","id":1,"method":"media.command","params":{"command":"toggle","phone":"C0:11:22:33:44:55"}}"#
     )
     let told = desk.answered(call.number, ["id": 3, "result": true], board.mirror)
     #expect(told.map(\.topic) == ["ancsd/kitchen/phone/anna/response/media.command"])
@@ -194,7 +196,10 @@ import Wire
     let open = try served([.pairing, .forget])
     #expect(ask(&desk, open, "pairing.open", #"{"seconds":60}"#, phone: nil).calls.count == 1)
     let forget = try #require(ask(&desk, open, "phones.forget").calls.first)
-    #expect(forget.call == .forget(ForgetParameters(phone: PhoneSelector("C0:11:22:33:44:55"))))
+    #expect(
+      line(forget.call)
+        == #"{"jsonrpc":"2.0","id":1,"method":"phones.forget","params":{"phone":"C0:11:22:33:44:55"}}"#
+    )
   }
 
   @Test("A ringing call is answered or declined; with two, the request must say which")
@@ -204,9 +209,9 @@ import Wire
     _ = try board.tell(notification(uid: 3, category: "incoming-call"))
     let outcome = ask(&desk, board, "call", #"{"action":"decline"}"#, phone: nil)
     #expect(
-      outcome.calls.first?.call
-        == .act(
-          ActionParameters(3, .negative, phone: PhoneSelector("C0:11:22:33:44:55"))))
+      line(try #require(outcome.calls.first).call)
+        == #"{"jsonrpc":"2.0","id":1,"method":"notifications.act","params":{"uid":3,"action":"negative","phone":"C0:11:22:33:44:55"}}"#
+    )
     _ = try board.tell(notification(uid: 4, category: "incoming-call"))
     #expect(ask(&desk, board, "call", #"{"action":"answer"}"#).calls.isEmpty)
   }

@@ -127,7 +127,7 @@ extension FuzzTarget {
       _ = try JSONValue(parsing: publication.payload)
     }
     for (number, call) in outcome.calls {
-      _ = try JSONValue(parsing: call.line(id: number))
+      _ = try JSONValue(parsing: call.line(number))
       try ensure(
         desk.answered(number, ["result": true], mirror).count <= 1, "\(call) is answered twice")
     }

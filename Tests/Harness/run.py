@@ -3,7 +3,7 @@
 """Runs the cases of a suite in one process: Bumble is slow to import, and most cases wait for time-outs.
 
 Prints a line for each case, then `N passed, N skipped, N failed`. Exit status: 0 all passed, 1 one failed, 64 usage.
-scripts/lab, interop, fleet-test and picture call it.
+scripts/suite and scripts/lab call it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What scripts/lab, interop, fleet-test and picture share. They set `suite` to a package beside this folder, define
-# `usage`, and source this file. If they define `chosen`, it may choose another suite by their options.
+# What scripts/suite and scripts/lab share. They set `suite` to a package beside this folder, define `usage`, and source this
+# file. If they define `chosen`, it may choose another suite by their options.
 # shellcheck shell=bash disable=SC2034,SC2154
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 name=${suite,,} runner=$root/Tests/Harness/run.py
@@ -36,6 +36,7 @@ parse() {
     done
     ! declare -F chosen >/dev/null || chosen
     out=$root/.build/${suite,,}
+    [ -n "$runner" ] || return 0
     # The names need no Bumble, no ancsd and no virtual machine.
     command -v python3 >/dev/null || fail "Python 3 is missing; as root: apt-get install python3"
     [ "${#cases[@]}" = 0 ] || cases=(--case "${cases[@]}")

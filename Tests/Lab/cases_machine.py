@@ -12,7 +12,7 @@ from pathlib import Path
 from Harness import procfs
 from Harness.ancs import Notification
 from Harness.case import Failure, case, check, eventually
-from Harness.process import Process, run
+from Harness.process import Process
 
 from .testbed import Testbed
 from .vhci import block
@@ -142,17 +142,6 @@ async def no_bluetoothd(bed: Testbed) -> None:
     check("dbus" not in maps and "dbus" not in " ".join(files), "ancsd has a D-Bus library loaded")
     unset = b"DBUS" not in (process / "environ").read_bytes()
     check(unset or bed.adapter.index > 0, "a message bus is in ancsd's environment")
-
-
-@case("alone")
-async def alone(bed: Testbed) -> None:
-    """In a root with nothing but /dev, and then with /proc, it serves the virtual phone (scripts/check-alone)."""
-    script = Path(__file__).resolve().parents[2] / "scripts/check-alone"
-    outcome = await run(script, bed.binary, within=60)
-    check(outcome.status == 0 and "skipped" not in outcome.err, outcome.err or outcome.out)
-    daemon = await bed.daemon("--io", "none")
-    memory = procfs.status(daemon.pid)
-    bed.remark(f"{memory['VmRSS']:,} KiB are resident when it is ready, {memory['RssAnon']:,} of them anonymous")
 
 
 @case("bluetoothd-runs")

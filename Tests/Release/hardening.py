@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Checks, in its ELF file, what makes it hard to turn a fault of a released program into somebody else's code:
-python3 Tests/Release/hardening.py BINARY…   (scripts/check-alone; docs/security.md, “The program itself”)
+python3 Tests/Release/hardening.py BINARY…   (Tests/Release/alone; docs/security.md, “The program itself”)
 
 Exit status: 0 all of it holds, 1 something does not.
 """

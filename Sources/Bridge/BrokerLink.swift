@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import EventLoop
+import Fleet
+import MQTT
+import System
+import Wire
+
+/// A board's end at its broker: connects again and again, and sends what waits in the outbox as fast as the broker
+/// acknowledges it.
+@LoopActor final class BrokerLink {
+  /// Called when the broker has accepted a connection.
+  var onUp: () -> Void = {}
+  /// Called when a connection is over.
+  var onDown: () -> Void = {}
+  /// Called when publications were sent or acknowledged.
+  var onMoved: () -> Void = {}
+  /// Called with a publication that the broker has processed, and whether it may have kept it.
+  var onProcessed: (Publication, _ isKept: Bool) -> Void = { _, _ in }
+  /// Called with each message that does not come late.
+  var onMessage: (IncomingMessage) -> Void = { _ in }
+  /// Called once, when it has left the broker.
+  var onGone: () -> Void = {}
+
+  /// Tells the daemon about the connection.
+  let reporter: BridgeReporter
+  private let plan: BridgePlan
+  private let say: (String) -> Void
+  /// From the settings, except the will, which the broker may limit.
+  private var identity: BrokerIdentity
+  private var machine: BrokerMachine
+  private var connection: BrokerConnection?
+  private var outbox: Outbox
+  /// The unanswered subscriptions are over: what was sent before them is late.
+  private var isSubscribed = false
+  private var timer: TimerID?
+  private var hasConnected = false
+  /// What the log says already about publications that are too long.
+  private var toldLengths: Set<String> = []
+
+  /// The maximum number of topics to log as too long.
+  private static let mostRefusals = 16
+
+  init(
+    _ plan: BridgePlan, _ reporter: BridgeReporter, position: Position?,
+    say: @escaping (String) -> Void
+  ) {
+    self.plan = plan
+    self.reporter = reporter
+    self.say = say
+    identity = plan.identity
+    outbox = Outbox(position: position)
+    machine = BrokerMachine(now: Loop.shared.now, clientID: plan.identity.clientID) {
+      Double.random(in: 0...1)
+    }
+  }
+
+  func start() { perform([]) }
+
+  /// Sends DISCONNECT, and calls `onGone`.
+  func leave() { perform(machine.leave(now: Loop.shared.now)) }
+
+  /// Does not wait any longer for the end.
+  func abandon() { perform(machine.timeUp(now: .init(nanoseconds: .max))) }
+
+  // MARK: Publications
+
+  /// Whether the broker has accepted the connection.
+  var isUp: Bool { machine.limits != nil }
+
+  /// Whether everything was acknowledged, or can't be.
+  var isDone: Bool { outbox.unacknowledged == 0 || !isUp }
+
+  /// Whether no more events should be read.
+  var isFull: Bool { outbox.isFull }
+
+  /// Whether a request can be answered soon.
+  var hasSpaceForResponse: Bool { outbox.hasSpaceForResponse }
+
+  /// The last handled event.
+  var seen: Position? { outbox.seen }
+
+  /// The last event that the broker has acknowledged, with all before it.
+  var position: Position? { outbox.position }
+
+  /// Publishes, if there is a connection; a new one begins with all states anyway.
+  func publish(_ publications: [Publication]) {
+    guard isUp else { return }
+    outbox.add(publications)
+    pump()
+  }
+
+  /// Publishes the consequences of an event.
+  func publish(_ publications: [Publication], of position: Position?) {
+    outbox.add(publications)
+    if let position { outbox.passed(position) }
+    pump()
+  }
+
+  // MARK: The connection
+
+  private func perform(_ actions: [BrokerMachine.Action]) {
+    for action in actions {
+      switch action {
+      case .connect: connect()
+      case .drop: drop()
+      case .disconnect: connection?.disconnect()
+      case .say(let why): say(why)
+      case .finish: onGone()
+      }
+    }
+    setTimer()
+    tellState()
+  }
+
+  private func connect() {
+    do throws(BrokerError) {
+      let connection = try BrokerConnection(identity) { [weak self] in self?.heard($0) }
+      self.connection = connection
+      connection.open()
+    } catch {
+      perform(machine.refused(error.described(plan.identity.address), now: Loop.shared.now))
+    }
+  }
+
+  private func drop() {
+    connection?.close()
+    connection = nil
+    isSubscribed = false
+    onDown()
+  }
+
+  private func lost(_ why: String) {
+    drop()
+    perform(machine.lost(why, now: Loop.shared.now))
+  }
+
+  private func heard(_ input: BrokerConnection.Input) {
+    let now = Loop.shared.now
+    switch input {
+    case .accepted(let limits):
+      perform(machine.accepted(limits, now: now))
+      accepted(limits)
+    case .refused(let why): perform(machine.refused(why, now: now))
+    case .takenOver: perform(machine.takenOver(now: now))
+    case .closed:
+      drop()
+      perform(machine.closed(now: now))
+    case .willRefused(let retains):
+      if retains { identity.willQuality = 0 } else { identity.willIsRetained = false }
+      lost("the broker refuses this will: trying another")
+    case .lost(let why): lost(why)
+    case .acknowledged(let number, let reason): acknowledged(number, reason)
+    case .message(let message):
+      if isSubscribed { onMessage(message) }
+    case .subscribed: isSubscribed = true
+    case .subscriptionRefused(let filter, let reason): refused(.subscribing(filter), filter, reason)
+    }
+  }
+
+  private func accepted(_ limits: BrokerLimits) {
+    identity.willIsRetained = limits.retains
+    identity.willQuality = limits.quality
+    outbox.begin(receiveMaximum: limits.receiveMaximum)
+    reporter.report.refused = []
+    if hasConnected { reporter.report.reconnections += 1 }
+    hasConnected = true
+    say("connected to \(plan.identity.address)")
+    if !limits.retains {
+      say("the broker does not retain messages: each state is published only once")
+    }
+    subscribe()
+    onUp()
+  }
+
+  private func subscribe() {
+    isSubscribed = false
+    connection?.subscribe(plan.topics.requestFilters)
+    if let discovery = plan.policy.discovery {
+      connection?.subscribe(["\(discovery)/status"], noLocal: false)
+    }
+  }
+
+  /// The process was stopped (SIGSTOP). What was sent to it meanwhile comes before the answer to another subscription.
+  func wasStopped() { if isUp { subscribe() } }
+
+  /// The broker refuses something to this board.
+  private func refused(_ attempt: ReasonCode.Attempt, _ topic: String, _ reason: ReasonCode) {
+    guard reporter.report.refuse(topic) else { return }
+    say(reason.sentence(attempt, as: plan.identity.name))
+    tellState()
+  }
+
+  // MARK: The outbox
+
+  private func acknowledged(_ number: UInt16, _ reason: ReasonCode) {
+    let now = Loop.shared.now
+    switch outbox.acknowledged(number, reason, at: now) {
+    case nil: return
+    case .delivered(let publication)?:
+      reporter.report.sent += 1
+      onProcessed(publication, true)
+    case .refused(let publication)?:
+      let topic = publication.topic
+      refused(publication.isRemoval ? .removing(topic) : .publishing(topic), topic, reason)
+      if publication.isEvent { reporter.report.skipped += 1 }
+      onProcessed(publication, !reason.isLackOfSpace)
+    case .postponed(let publication)?:
+      refused(.publishing(publication.topic), publication.topic, reason)
+    }
+    machine.awaits(outbox.isAwaiting, hasMoved: true, now: now)
+    pump()
+    tellState()
+  }
+
+  /// Sends queued messages up to the window.
+  private func pump() {
+    guard let connection, isUp else { return }
+    let now = Loop.shared.now
+    reporter.report.skipped += outbox.dropExpired(at: now)
+    while let publication = outbox.next(at: now), send(publication, on: connection) {
+      guard isUp else { return }
+    }
+    machine.awaits(outbox.isAwaiting, now: now)
+    setTimer()
+    onMoved()
+  }
+
+  /// Sends the outbox's next publication.
+  ///
+  /// - Returns: whether the next one can be sent. If not, the connection is about to end.
+  private func send(_ publication: Publication, on connection: BrokerConnection) -> Bool {
+    switch connection.publish(publication) {
+    case .awaited(let number): outbox.sent(as: number)
+    case .done:
+      outbox.dropped()
+      reporter.report.sent += 1
+      onProcessed(publication, true)
+    case .failed:
+      Loop.shared.later { [weak self, weak connection] in
+        guard let self, let connection, connection === self.connection else { return }
+        lost("a message could not be sent")
+      }
+      return false
+    case .tooLong:
+      let shorter = publication.shortened()
+      outbox.dropped(for: shorter)
+      tooLong(publication, isShortened: shorter != nil)
+    }
+    return true
+  }
+
+  /// A publication exceeds the broker's limit.
+  private func tooLong(_ publication: Publication, isShortened: Bool) {
+    if !isShortened {
+      if publication.isEvent { reporter.report.skipped += 1 }
+      reporter.report.refuse(publication.topic)
+      tellState()
+    }
+    guard toldLengths.count < Self.mostRefusals,
+      toldLengths.insert("\(publication.topic) \(isShortened)").inserted
+    else { return }
+    let instead =
+      switch publication.kind {
+      case _ where !isShortened: "not sent"
+      case .response: "the response says so"
+      default: "sent without a text"
+      }
+    say(
+      "\(publication.topic): \(publication.payload.count) bytes exceed the broker's limit: \(instead); \(ReasonCode.tooLargeRemedy)"
+    )
+  }
+
+  // MARK: Time
+
+  private func setTimer() {
+    if let timer { Loop.shared.cancel(timer) }
+    timer = nil
+    guard let deadline = [machine.deadline, outbox.deadline].compactMap({ $0 }).min() else {
+      return
+    }
+    timer = Loop.shared.schedule(at: deadline) { [weak self] in
+      guard let self else { return }
+      timer = nil
+      perform(machine.timeUp(now: Loop.shared.now))
+      pump()
+    }
+  }
+
+  /// Tells the daemon of the connection.
+  func tellState() { reporter.tell(machine, waiting: outbox.unacknowledged) }
+}
