@@ -35,9 +35,9 @@ final class ControlPoint {
   private let handle: Handle
   private let timing: ConsumerSettings.Timing
   private var stage = Stage.idle
-  /// Assembles its response; nil if the phone sends none, or has sent all of it. (Not part of the stage, which each
-  /// fragment would then copy.)
-  private var assembler: DataSourceAssembler?
+  /// Assembles its response; it has ended if the phone sends none, or has sent all of it. (Not part of the stage, which
+  /// each fragment would then copy.)
+  private var assembler = DataSourceAssembler()
   private var timer: TimerID?
   private var lastFragment = Instant.zero
   private var lateBytesPossible = false
@@ -58,9 +58,9 @@ final class ControlPoint {
   /// Sends a command, in as many requests as needed.
   func send(_ command: ControlPointCommand) {
     let value = command.encoded
-    assembler =
-      command.isProbe
-      ? nil : DataSourceAssembler(for: command, sent: value, lateBytesPossible: lateBytesPossible)
+    if !command.isProbe {
+      assembler.begin(command, sent: value, lateBytesPossible: lateBytesPossible)
+    }
     stage = .sent
     client.writeInFull(handle, value, onWritten)
   }
@@ -76,7 +76,7 @@ final class ControlPoint {
       return finish(.failure(FetchFailure(failure)))
     }
     switch stage {
-    case .sent where assembler == nil: finish(.success(nil))
+    case .sent where assembler.hasEnded: finish(.success(nil))
     case .sent:
       let now = now
       stage = .accepted(now)
@@ -89,7 +89,7 @@ final class ControlPoint {
   /// Whether the phone has begun to respond before it accepted the command.
   private var hasBegunEarly: Bool {
     switch stage {
-    case .sent: assembler?.hasBegun == true
+    case .sent: assembler.hasBegun
     case .completed: true
     case .idle, .accepted: false
     }
@@ -99,7 +99,8 @@ final class ControlPoint {
     guard isBusy else { return }
     if let timer { client.bearer.scheduler.cancel(timer) }
     timer = nil
-    (stage, assembler) = (.idle, nil)
+    stage = .idle
+    assembler.end()
     onOutcome(outcome)
   }
 
@@ -107,10 +108,10 @@ final class ControlPoint {
 
   /// Processes a value of the Data Source.
   func receive(_ fragment: ArraySlice<UInt8>) {
-    guard let progress = assembler?.receive(fragment) else {
+    guard !assembler.hasEnded else {
       return onDropped(fragment, DataSourceError.unexpectedData.description)
     }
-    switch progress {
+    switch assembler.receive(fragment) {
     // `checkDeadline` reads this.
     case .more: lastFragment = now
     case .dropped(let error):
@@ -130,7 +131,7 @@ final class ControlPoint {
   private func completed(_ outcome: Outcome) {
     if case .accepted = stage { return finish(outcome) }
     stage = .completed(outcome)
-    assembler = nil
+    assembler.end()
   }
 
   /// The next part of a response and the whole response have separate deadlines.

@@ -137,35 +137,47 @@ public struct DataSourceAssembler: Sendable {
     case ended
   }
 
-  private let command: ControlPointCommand
+  private var command = ControlPointCommand.probe
   /// The command as sent, and the length of its part before the list of attributes.
-  private let sent: [UInt8]
-  private let headLength: Int
-  private let lateBytesPossible: Bool
+  private var sent: [UInt8] = []
+  private var headLength = 0
+  private var lateBytesPossible = false
   /// The response received so far.
   private var bytes: [UInt8] = []
-  private var state = State.head
+  private var state = State.ended
+
+  /// An assembler that expects nothing.
+  init() {}
 
   /// An assembler for the response to `command`; nil if it has none (an action).
   public init?(for command: ControlPointCommand, lateBytesPossible: Bool = false) {
-    self.init(for: command, sent: command.encoded, lateBytesPossible: lateBytesPossible)
+    begin(command, sent: command.encoded, lateBytesPossible: lateBytesPossible)
+    if hasEnded { return nil }
   }
 
-  /// The same for an already encoded command.
-  init?(for command: ControlPointCommand, sent: [UInt8], lateBytesPossible: Bool) {
-    guard let headLength = command.headLength(of: sent) else { return nil }
-    self.command = command
-    self.sent = sent
+  /// Expects the response to a command, unless it has none (an action).
+  ///
+  /// - Parameter sent: the encoded command.
+  mutating func begin(_ command: ControlPointCommand, sent: [UInt8], lateBytesPossible: Bool) {
+    end()
+    guard let length = command.headLength(of: sent) else { return }
+    (self.command, self.sent, headLength) = (command, sent, length)
     self.lateBytesPossible = lateBytesPossible
-    self.headLength = headLength
     bytes.reserveCapacity(Self.usualSize)
+    state = .head
   }
+
+  /// Expects nothing more.
+  mutating func end() { (bytes, state) = ([], .ended) }
 
   /// The expected header: the command up to the list of attributes.
   public var head: ArraySlice<UInt8> { sent.prefix(headLength) }
 
   /// Whether part of the response has arrived.
-  var hasBegun: Bool { !bytes.isEmpty }
+  @inline(__always) var hasBegun: Bool { !bytes.isEmpty }
+
+  /// Whether nothing more is expected.
+  @inline(__always) var hasEnded: Bool { if case .ended = state { true } else { false } }
 
   /// A buffer size that fits most responses, in bytes.
   private static let usualSize = 448

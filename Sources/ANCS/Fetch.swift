@@ -2,7 +2,8 @@
 import Wire
 
 /// A notification whose turn it is to be fetched, until it is settled.
-struct Fetch: Hashable, Sendable {
+// Not Equatable: comparing an optional one with nil would then copy it.
+struct Fetch: Sendable {
   /// The report for clients, as far as known.
   var report: NotificationReport
   /// The index of the rule that acts on it.

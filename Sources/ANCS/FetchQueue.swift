@@ -81,11 +81,15 @@ struct FetchQueue {
     plans = Plans(selection)
   }
 
-  /// Whether the command in progress is a probe.
-  var isProbing: Bool { if case .probe = progress { true } else { false } }
+  // These are read for each notification; a call would copy the whole queue.
+
+  /// The probe in progress.
+  @inline(__always) var sentProbe: ControlPointCommand? {
+    if case .probe(let command) = progress { command } else { nil }
+  }
 
   /// Whether a notification's turn has come that is not settled yet.
-  var isFetching: Bool { current != nil }
+  @inline(__always) var isFetching: Bool { current != nil }
 
   // MARK: Input
 
@@ -186,7 +190,7 @@ struct FetchQueue {
   mutating func finished(
     _ outcome: ControlPoint.Outcome, _ ledger: inout NotificationLedger, at now: Instant
   ) {
-    switch verdict(on: outcome) {
+    switch outcome.verdict(onProbe: sentProbe) {
     case .granted: isHeld = false
     case .refused: isHeld = true
     case .gone, .unclear, nil: break
@@ -279,15 +283,17 @@ struct FetchQueue {
   ) {
     if wait.lane >= .again { ledger.lanes.ended(uid, wait.lane, at: now) }
   }
+}
 
-  /// What an outcome of the command in progress shows about the session; nil if nothing. An accepted action is no proof
-  /// of access, and a phone refuses `ControlPointCommand.probe` only for its parameter.
-  func verdict(on outcome: ControlPoint.Outcome) -> SessionWatch.Verdict? {
-    if case .success(_?) = outcome { return .granted }
-    var probe: ControlPointCommand?
-    if case .probe(let command) = progress { probe = command }
-    switch outcome {
-    case .success: return probe == .probe ? .unclear : nil
+extension ControlPoint.Outcome {
+  /// What it shows about the session; nil if nothing. An accepted action is no proof of access, and a phone refuses
+  /// `ControlPointCommand.probe` only for its parameter.
+  ///
+  /// - Parameter probe: the probe whose outcome it is, if it is one's.
+  func verdict(onProbe probe: ControlPointCommand?) -> SessionWatch.Verdict? {
+    switch self {
+    case .success(_?): return .granted
+    case .success(nil): return probe == .probe ? .unclear : nil
     case .failure(.ended), .failure(.unsupported), .failure(.cancelled): return nil
     case .failure(let failure):
       switch failure.code {
@@ -300,9 +306,7 @@ struct FetchQueue {
       }
     }
   }
-}
 
-extension ControlPoint.Outcome {
   /// Why a response about an app has no name; nil also if the phone does not have the app.
   var nameFailure: FetchFailure? {
     guard case .failure(let failure) = self,

@@ -231,7 +231,7 @@ public final class NotificationConsumer {
       let command = queue.next(&notifications.ledger, at: now)
       notifications.publish()
       guard let command else { break }
-      if queue.isProbing, command.isProbe, watch.isGranted { beginCheck() }
+      if queue.sentProbe != nil, command.isProbe, watch.isGranted { beginCheck() }
       guard let controlPoint else {
         process(.failure(.unsupported))
         continue
@@ -250,7 +250,7 @@ public final class NotificationConsumer {
 
   /// Updates the session and the notifications from the outcome of the command in progress.
   private func process(_ outcome: ControlPoint.Outcome) {
-    let verdict = isEnded ? nil : queue.verdict(on: outcome)
+    let verdict = isEnded ? nil : outcome.verdict(onProbe: queue.sentProbe)
     if let verdict { judge(verdict, outcome) }
     queue.finished(outcome, &notifications.ledger, at: now)
     if let check = check.take() { end(check, verdict) }
@@ -259,7 +259,7 @@ public final class NotificationConsumer {
 
   private func judge(_ verdict: SessionWatch.Verdict, _ outcome: ControlPoint.Outcome) {
     if verdict == .granted, suspicion != nil { suspicion = nil }
-    switch watch.judge(verdict, ofProbe: queue.isProbing, at: now) {
+    switch watch.judge(verdict, ofProbe: queue.sentProbe != nil, at: now) {
     case .authorization(let authorization): onAuthorization(authorization)
     case .dead:
       if verdict == .gone, case .failure(let failure) = outcome {

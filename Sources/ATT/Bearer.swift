@@ -56,7 +56,12 @@ public final class Bearer {
   /// Called once with the response to a request, or the reason why there is none.
   public typealias Completion = (Result<PDU, ATTFailure>) -> Void
 
-  private var requests = TransactionQueue<Completion>()
+  /// In a struct, because a generic type would wrap the closure in another one, at an allocation each.
+  private struct Waiter {
+    let complete: Completion
+  }
+
+  private var requests = TransactionQueue<Waiter>()
   private var indications = TransactionQueue<(Result<Void, ATTFailure>) -> Void>()
   private var requestTimer: TimerID?
   private var indicationTimer: TimerID?
@@ -103,18 +108,21 @@ public final class Bearer {
       return completion(.failure(error))
     }
     guard let cancellation = purpose.cancellation else {
-      if let now = requests.begin(pdu.opcode, bytes, completion).now { transmitRequest(now) }
+      if let now = requests.begin(pdu.opcode, bytes, Waiter(complete: completion)).now {
+        transmitRequest(now)
+      }
       return
     }
     if cancellation.isCancelled { return completion(.failure(.cancelled)) }
     var action: Int?
-    let begun = requests.begin(pdu.opcode, bytes, rank: purpose.rank) { outcome in
+    let waiter = Waiter { outcome in
       if let action { cancellation.forget(action) }
       completion(outcome)
     }
+    let begun = requests.begin(pdu.opcode, bytes, rank: purpose.rank, waiter)
     if let now = begun.now { return transmitRequest(now) }
     action = cancellation.onCancel { [self] in
-      requests.cancel(begun.number)?(.failure(.cancelled))
+      requests.cancel(begun.number)?.complete(.failure(.cancelled))
     }
   }
 
@@ -291,9 +299,9 @@ public final class Bearer {
 
   private func finishRequest(_ outcome: Result<PDU, ATTFailure>) {
     stop(&requestTimer)
-    let completion = requests.finish()
+    let waiter = requests.finish()
     if let next = requests.next() { transmitRequest(next) }
-    completion?(outcome)
+    waiter?.complete(outcome)
   }
 
   private func receiveConfirmation(_ bytes: ArraySlice<UInt8>) {
@@ -341,7 +349,7 @@ public final class Bearer {
     end = reason
     stop(&requestTimer)
     stop(&indicationTimer)
-    for completion in requests.drain() { completion(.failure(reason)) }
+    for waiter in requests.drain() { waiter.complete(.failure(reason)) }
     for waiter in indications.drain() { waiter(.failure(reason)) }
     for alarm in alarms.values { alarm.release() }
     send = { _ in }

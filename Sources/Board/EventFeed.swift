@@ -31,7 +31,7 @@ import Wire
   package func reads(_ name: EventName) -> Bool {
     guard name.isQuiet else { return true }
     // (A closure passed to `contains` would check on each call that it is on the loop.)
-    for handler in handlers where handler.readsQuiet(name) { return true }
+    for index in handlers.indices where handlers[index].readsQuiet(name) { return true }
     return false
   }
 
