@@ -28,7 +28,10 @@ public final class PhoneNotifications {
   var onWaiting: () -> Void = {}
 
   private let scheduler: any Scheduler
-  private var timer: (id: TimerID, due: Instant)?
+  private lazy var timer = Deadline(scheduler) { [weak self] in
+    guard let self else { return }
+    update { $0.pass(to: now) }
+  }
   private var hasReportedForgotten = false
   private var isPublishing = false
 
@@ -75,16 +78,9 @@ public final class PhoneNotifications {
   /// Waits for the deadline. When the timer fires, it checks whether the deadline has moved.
   private func wait() {
     guard let deadline = ledger.deadline else {
-      if let timer { scheduler.cancel(timer.id) }
-      return timer = nil
+      if timer.due != nil { timer.due = nil }
+      return
     }
-    if let timer, timer.due <= deadline { return }
-    if let timer { scheduler.cancel(timer.id) }
-    let id = scheduler.schedule(at: deadline) { [weak self] in
-      guard let self else { return }
-      timer = nil
-      update { $0.pass(to: now) }
-    }
-    timer = (id, deadline)
+    timer.limit(to: deadline)
   }
 }

@@ -9,7 +9,7 @@ import Wire
 public final class Alarm {
   private let bearer: Bearer
   private var waiter: CheckedContinuation<Void, Never>?
-  private var timer: (id: TimerID, due: Instant)?
+  private lazy var timer = Deadline(bearer.scheduler) { [weak self] in self?.release() }
   private var isRung = false
 
   /// An alarm that has not been rung.
@@ -33,7 +33,7 @@ public final class Alarm {
       // Other tasks may have run before this is reached.
       guard !isRung, bearer.end == nil else { return waiter.resume() }
       self.waiter = waiter
-      if let deadline { schedule(at: deadline) }
+      timer.due = deadline
       bearer.hold(self)
     }
     if let end = bearer.end { throw end }
@@ -43,20 +43,12 @@ public final class Alarm {
 
   /// Has the wait end at `deadline`, if it would take longer.
   public func limit(to deadline: Instant) {
-    guard waiter != nil, timer.map({ deadline < $0.due }) ?? true else { return }
-    if let timer { bearer.scheduler.cancel(timer.id) }
-    schedule(at: deadline)
-  }
-
-  private func schedule(at deadline: Instant) {
-    let id = bearer.scheduler.schedule(at: deadline) { [weak self] in self?.release() }
-    timer = (id, deadline)
+    if waiter != nil { timer.limit(to: deadline) }
   }
 
   /// Ends the wait.
   func release() {
-    if let timer { bearer.scheduler.cancel(timer.id) }
-    timer = nil
+    timer.due = nil
     guard let waiter else { return }
     self.waiter = nil
     bearer.drop(self)

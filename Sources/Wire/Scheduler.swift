@@ -61,3 +61,42 @@ extension Scheduler {
     schedule(at: now + delay, action)
   }
 }
+
+/// The moment at which its owner is to act, which may move; one timer, which ends with it.
+public final class Deadline {
+  private let scheduler: any Scheduler
+  private let action: () -> Void
+  private var timer: (id: TimerID, due: Instant)?
+
+  /// - Parameter action: what to do when the moment has come. It should hold the owner weakly.
+  public init(_ scheduler: any Scheduler, _ action: @escaping () -> Void) {
+    self.scheduler = scheduler
+    self.action = action
+  }
+
+  deinit { if let timer { scheduler.cancel(timer.id) } }
+
+  /// The moment; nil if there is none.
+  public var due: Instant? {
+    get { timer?.due }
+    set {
+      if timer?.due == newValue { return }
+      if let timer { scheduler.cancel(timer.id) }
+      timer = newValue.map { due in
+        let id = scheduler.schedule(at: due) { [weak self] in self?.pass() }
+        return (id, due)
+      }
+    }
+  }
+
+  /// Moves it forward, if it would come later. An owner whose deadline may also move back calls only this, and looks
+  /// again when the moment has come.
+  public func limit(to due: Instant) {
+    if timer.map({ due < $0.due }) ?? true { self.due = due }
+  }
+
+  private func pass() {
+    timer = nil
+    action()
+  }
+}

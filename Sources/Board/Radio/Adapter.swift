@@ -28,8 +28,8 @@ import Wire
     self, AdvertisingPlan(name: boardName, choice: context.settings.advertise))
 
   private var state = State.settingUp { didSet { updateWait() } }
-  private var watchTimer: TimerID?
-  private var sharingTimer: TimerID?
+  private lazy var watchTimer = Deadline(scheduler) { [weak self] in self?.watchAgain() }
+  private lazy var sharingTimer = Deadline(scheduler) { [weak self] in self?.advertiser.update() }
   private static let sharingPause: Duration = .seconds(3)
   private let information: ControllerInformation
   /// The address on the air, under which bonds are kept.
@@ -147,8 +147,7 @@ import Wire
   }
 
   private func stopServing() {
-    for timer in [watchTimer, sharingTimer] { if let timer { scheduler.cancel(timer) } }
-    (watchTimer, sharingTimer) = (nil, nil)
+    for timer in [watchTimer, sharingTimer] { timer.due = nil }
     advertiser.stop()
     host.closeController()
   }
@@ -171,22 +170,16 @@ import Wire
     guard case .serving(var watch) = state else { return }
     watch.receive(event, at: scheduler.now)
     state = .serving(watch)
-    setWatchTimer(watch.deadline)
-  }
-
-  private func setWatchTimer(_ deadline: Instant?) {
-    guard let deadline, watchTimer == nil else { return }
-    watchTimer = scheduler.schedule(at: deadline) { [weak self] in self?.watchAgain() }
+    if let deadline = watch.deadline { watchTimer.limit(to: deadline) }
   }
 
   /// Runs at the watch's deadline, which later events may have moved.
   private func watchAgain() {
-    watchTimer = nil
     guard case .serving(var watch) = state else { return }
     let trouble = watch.timePassed(to: scheduler.now)
     state = .serving(watch)
     if let trouble { return lost(trouble) }
-    setWatchTimer(watch.deadline)
+    watchTimer.due = watch.deadline
     if !isSuspectingTrouble { advertiser.update() }
   }
 
@@ -371,11 +364,7 @@ import Wire
   /// Called when a phone may have begun or stopped sharing its notifications. A session learns this within moments, so
   /// nothing needs to be advertised meanwhile.
   package func sharingMayHaveChanged() {
-    if let sharingTimer { scheduler.cancel(sharingTimer) }
-    sharingTimer = scheduler.schedule(after: Self.sharingPause) { [weak self] in
-      self?.sharingTimer = nil
-      self?.advertiser.update()
-    }
+    sharingTimer.due = scheduler.now + Self.sharingPause
   }
 
   /// Lets phones without a bond pair until `end`, and asks connected ones to pair.

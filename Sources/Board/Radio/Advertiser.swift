@@ -25,7 +25,7 @@ import Wire
   private var plan: AdvertisingPlan { didSet { owner?.updateWait() } }
   private var method = Advertisement.Method.extended
   private var work = Work.idle
-  private var timer: TimerID?
+  private lazy var timer = Deadline(scheduler) { [weak self] in self?.update() }
   /// The number of phones that have connected.
   private var connections = 0
   /// The last published `pairable`.
@@ -89,7 +89,7 @@ import Wire
 
   /// Called when the adapter no longer serves, so that nothing is on the air.
   func stop() {
-    setTimer(nil)
+    timer.due = nil
     plan.reset()
     published = nil
   }
@@ -121,7 +121,7 @@ import Wire
       publish(pairable: audience == .anybody, on: owner)
     }
     let ends = [plan.deadline(for: audience, at: now), owner.window.deadline(after: now)]
-    setTimer(ends.compactMap { $0 }.min())
+    timer.due = ends.compactMap { $0 }.min()
   }
 
   private func perform(
@@ -199,16 +199,6 @@ import Wire
       owner.host.publish(.error(what: "advertising", code: nil, message: "\(error)"))
     } else {
       owner.log.info("\(owner.name): \(error)")
-    }
-  }
-
-  private func setTimer(_ due: Instant?) {
-    if let timer { scheduler.cancel(timer) }
-    timer = due.map { due in
-      scheduler.schedule(at: due) { [weak self] in
-        self?.timer = nil
-        self?.update()
-      }
     }
   }
 }

@@ -60,7 +60,7 @@ import Wire
   /// The ATT channel, from its arrival to the end of the link, and the controller's handle of the link.
   private var channel: (any ATTChannel)?
   private(set) var connectionHandle: UInt16?
-  private var timer: (id: TimerID, due: Instant)?
+  private lazy var timer = Deadline(host.scheduler) { [weak self] in self?.handle(.time) }
   /// Callers whose requests the phone has refused for lack of security.
   private var waiters: [CheckedContinuation<Bool, Never>] = []
 
@@ -270,18 +270,7 @@ import Wire
     channel = nil
   }
 
-  private func setTimer() {
-    let due = machine.deadline
-    if timer?.due == due { return }
-    if let timer { host.scheduler.cancel(timer.id) }
-    timer = due.map { due in
-      let id = host.scheduler.schedule(at: due) { [weak self] in
-        self?.timer = nil
-        self?.handle(.time)
-      }
-      return (id, due)
-    }
-  }
+  private func setTimer() { timer.due = machine.deadline }
 }
 
 extension Pairing.Turn {

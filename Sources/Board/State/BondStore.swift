@@ -32,7 +32,7 @@ import Wire
   /// Data about phones that is not on the disk yet.
   private var unwritten: [Place: PhoneMemory] = [:]
   /// Runs while there is something to save.
-  private var timer: TimerID?
+  private lazy var timer = Deadline(scheduler) { [weak self] in self?.saveAll() }
   private static let pause: Duration = .seconds(60)
   /// The boards' own addresses, by their files.
   private var addresses: [String: (address: Address, isReplacement: Bool)] = [:]
@@ -54,17 +54,10 @@ import Wire
   /// Saves unsaved data for the last time.
   package func close() {
     saveAll()
-    if let timer { scheduler.cancel(timer) }
+    timer.due = nil
   }
 
-  private func saveLater() {
-    timer =
-      timer
-      ?? scheduler.schedule(after: Self.pause) { [weak self] in
-        self?.timer = nil
-        self?.saveAll()
-      }
-  }
+  private func saveLater() { timer.limit(to: scheduler.now + Self.pause) }
 
   private func saveAll() {
     writeDown()
