@@ -155,7 +155,8 @@ let package = Package(
     module(
       "Maintenance",
       [
-        "ControlClients", "Arguments", "Control", "Picture", "TOML", "Bluetooth", "EventLoop",
+        "ControlClients", "Arguments", "Control", "History", "Picture", "TOML", "Bluetooth",
+        "EventLoop",
         "System", "JSON", "Mgmt", "ANCS", "GATT", "ATT", "GAP", "Wire",
       ], small),
     module(

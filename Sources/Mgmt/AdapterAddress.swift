@@ -15,8 +15,17 @@ public enum AddressKind: String, Hashable, Sendable, CaseIterable {
 
 extension Address {
   /// Whether this is not an address but a placeholder of controllers that were never given one: 00:00:00:00:00:00,
-  /// AA:AA:AA:AA:AA:AA, FF:FF:FF:FF:FF:FF.
-  public var isPlaceholder: Bool { Set(littleEndian).count == 1 }
+  /// AA:AA:AA:AA:AA:AA, FF:FF:FF:FF:FF:FF, or a constant of the vendor's, with which two boards would be one accessory
+  /// to a phone.
+  public var isPlaceholder: Bool {
+    Set(littleEndian).count == 1 || Self.vendorConstants.contains(value)
+  }
+
+  /// The addresses of Broadcom's and Cypress's controllers without one of their own (Linux, drivers/bluetooth/btbcm.c).
+  private static let vendorConstants: Set<UInt64> = [
+    0x0020_7002_A000, 0x2070_02A0_0000, 0x2076_A000_5679, 0x4343_A012_1FAC, 0x4343_A112_1FAC,
+    0x4324_B300_0000, 0x4330_B100_0000, 0x4334_B000_0000, 0x4345_C500_1FAC, 0x4334_1B00_1FAC,
+  ]
 
   /// A static random address: 46 random bits below two set ones (Vol 6 Part B, 1.3.2.1).
   public static func `static`(from random: UInt64) -> Address {

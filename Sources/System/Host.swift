@@ -20,6 +20,17 @@ public enum Host {
     return names
   }
 
+  /// The kernel's log (syslog(2)); nil if this user may not read it.
+  public static var kernelLog: String? {
+    let (readAll, sizeOfBuffer): (Int32, Int32) = (3, 10)
+    let size = klogctl(sizeOfBuffer, nil, 0)
+    guard size > 0 else { return nil }
+    var bytes = [CChar](repeating: 0, count: Int(size))
+    let count = klogctl(readAll, &bytes, size)
+    guard count >= 0 else { return nil }
+    return String(decoding: bytes.prefix(Int(count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
   /// The file descriptors of this process have numbers below this one (RLIMIT_NOFILE).
   public static var descriptorLimit: Int {
     var limit = rlimit()

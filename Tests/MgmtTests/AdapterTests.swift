@@ -72,6 +72,8 @@ struct AdapterTests {
     #expect(address.ofAdapter(Sample.hci0) == address)
     #expect(address.ofAdapter(ControllerIndex(1)) != address)
     #expect(Address(0).isPlaceholder && Address(0xAAAA_AAAA_AAAA).isPlaceholder)
+    // A Raspberry Pi's controller without an address of its own.
+    #expect(Address(0x4343_A112_1FAC).isPlaceholder)
     #expect(!Address(0x001A_7DDA_7113).isPlaceholder)
     let setup = AdapterSetup(name: "board", capability: .noInputNoOutput, staticAddress: address)
     let bare = try Sample.adapter(supported: Self.lowEnergyOnly, current: [], address: 0)

@@ -4,6 +4,8 @@ import Bluetooth
 import Control
 import ControlClients
 import EventLoop
+import History
+import JSON
 import Mgmt
 import System
 import Wire
@@ -37,6 +39,26 @@ struct BoardFacts: Hashable, Sendable {
     /// The version of HCI, and the manufacturer's company identifier (Assigned Numbers).
     var hciVersion: UInt8 = 0
     var manufacturer: UInt16 = 0
+    /// The kernel's name for the hardware, as in `usb:v0A12p0001…`, and its driver.
+    var hardware: String?
+    var driver: String?
+  }
+
+  /// What the kernel's log says about radios; empty if it can't be read.
+  var kernelLog = KernelLog()
+  /// Those of the firmware files missing there that are installed now.
+  var installedFirmware: Set<String> = []
+  /// The controllers on serial lines, with their drivers, whether they work or not.
+  var serialControllers: [SerialController] = []
+  /// The drivers of the board's network interfaces.
+  var wifiDrivers: Set<String> = []
+  /// How many links were lost (Connection Timeout) in the last 24 hours, by the daemon's history.
+  var lossesOfTheDay = 0
+
+  struct SerialController: Hashable, Sendable {
+    /// As in `serial0-0` and `hci_uart_bcm`.
+    var device: String
+    var driver: String
   }
 
   /// Unconfigured controllers, with what they need.
@@ -73,6 +95,7 @@ extension BoardFacts {
       isSystem: facts.stateDirectory == DefaultPaths.systemState)
     facts.clock = WallTime.now.seconds
     facts.daemon = await DaemonProbe.status(DefaultPaths.sockets(socket))
+    facts.gatherRadioFacts()
     do throws(BluetoothError) {
       (facts.adapters, facts.unconfigured) = try await adapters()
     } catch {
@@ -95,7 +118,8 @@ extension BoardFacts {
         AdapterFacts(
           index: index, address: adapter.address, supported: adapter.supported,
           current: adapter.current, hciVersion: adapter.hciVersion,
-          manufacturer: adapter.manufacturer))
+          manufacturer: adapter.manufacturer, hardware: sysfs(index, "modalias"),
+          driver: sysfs(index, "uevent", after: "DRIVER=")))
     }
     var unconfigured: [ControllerIndex: ControllerConfiguration] = [:]
     for index in (try? await client.readUnconfiguredIndexList()) ?? [] {
@@ -104,6 +128,52 @@ extension BoardFacts {
     client.close(.closed("seen enough"))
     socket.close()
     return (found, unconfigured)
+  }
+
+  /// The line of a controller's file in sysfs that begins with these characters, without them.
+  private static func sysfs(
+    _ index: ControllerIndex, _ file: String, after prefix: String = ""
+  ) -> String? {
+    text("/sys/class/bluetooth/\(index)/device/\(file)")?.split(separator: "\n")
+      .first { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+  }
+
+  private mutating func gatherRadioFacts() {
+    kernelLog = KernelLog(Host.kernelLog ?? "")
+    installedFirmware = Set(
+      kernelLog.missingFirmware.filter { file in
+        ["", ".xz", ".zst"].contains { (try? Files.kind(of: "/lib/firmware/\(file)\($0)")) != nil }
+      })
+    for driver in ["hci_uart_bcm", "hci_uart_h5", "hci_uart_qca"] {
+      let names = (try? Files.names(in: "/sys/bus/serial/drivers/\(driver)")) ?? []
+      serialControllers += names.filter { $0.hasPrefix("serial") }
+        .map { SerialController(device: $0, driver: driver) }
+    }
+    let interfaces = (try? Files.names(in: "/sys/class/net")) ?? []
+    wifiDrivers = Set(
+      interfaces.compactMap { name in
+        (try? Files.target(of: "/sys/class/net/\(name)/device/driver"))?
+          .split(separator: "/").last.map(String.init)
+      })
+    lossesOfTheDay = losses(since: WallTime(seconds: clock - 86_400))
+  }
+
+  /// How many links were lost since then, by the daemon's history; 0 if there is none that this user may read.
+  private func losses(since time: WallTime) -> Int {
+    var path = DefaultPaths.history(in: stateDirectory)
+    if case .status(let report) = daemon, let history = report.history { path = history.file }
+    guard let history = try? HistoryFile(reading: path) else { return 0 }
+    var place = HistoryFile.Place()
+    var losses = 0
+    while let entries = try? history.next(since: time, from: &place), !entries.isEmpty {
+      losses += entries.count { entry in
+        guard let json = try? JSONValue(parsing: entry.line),
+          case .disconnected(let reason)? = (try? NumberedEvent(reading: json))?.event.content
+        else { return false }
+        return reason.contains("Connection Timeout")
+      }
+    }
+    return losses
   }
 
   /// The rfkill state of each adapter, which every user may read in sysfs.

@@ -48,6 +48,8 @@ extension BoardFacts {
 
   private var adapterFindings: [Finding] {
     if adapters.isEmpty, unconfigured.isEmpty {
+      let known = knownFaults(.problem)
+      guard known.isEmpty else { return known }
       return [
         Finding(
           "adapter", .problem,
@@ -60,11 +62,12 @@ extension BoardFacts {
       + unconfigured.sorted { $0.key < $1.key }.map { [finding(about: $0.key, $0.value)] }
     // One usable adapter is enough.
     let isAnyUsable = each.contains { $0.allSatisfy { $0.verdict == .ok } }
-    return each.joined().map { finding in
+    let findings = each.joined().map { finding in
       var finding = finding
       if isAnyUsable, finding.verdict == .problem { finding.verdict = .warning }
       return finding
     }
+    return findings + knownFaults(.warning)
   }
 
   private func finding(about adapter: AdapterFacts) -> Finding {
@@ -164,7 +167,12 @@ extension BoardFacts {
 
   private var silentLinks: Finding {
     guard SilentLink.isDangerous(kernelRelease: kernelRelease) else {
-      return Finding("kernel-bug", .ok, "no known bug in this kernel")
+      let isKnown = KnownRadioFaults.bluetoothdRegressions.contains { kernelRelease.hasPrefix($0) }
+      return Finding(
+        "kernel-bug", .ok,
+        isKnown
+          ? "this kernel's fault with Bluetooth (\(kernelRelease)) concerns bluetoothd, not ancsd"
+          : "no known bug in this kernel")
     }
     return Finding(
       "kernel-bug", .warning,

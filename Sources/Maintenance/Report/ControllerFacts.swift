@@ -11,20 +11,12 @@ struct ControllerFacts: Hashable, Sendable {
   var adapter: BoardFacts.AdapterFacts
   /// Nil if it is switched off, or did not respond.
   var version: ControllerVersion?
-  /// The kernel's name for it, as in `usb:v0A12p0001…`, and its driver.
-  var hardware: String?
-  var driver: String?
 
   @LoopActor static func gather(_ adapter: BoardFacts.AdapterFacts) async -> ControllerFacts {
     var facts = ControllerFacts(adapter: adapter)
     if adapter.current.contains(.powered) {
       facts.version = await ControllerVersion.read(adapter: adapter.index.value)
     }
-    let device = "/sys/class/bluetooth/\(adapter.index)/device"
-    facts.hardware = BoardFacts.text("\(device)/modalias")?.split(separator: "\n").first
-      .map { String($0) }
-    facts.driver = BoardFacts.text("\(device)/uevent")?.split(separator: "\n")
-      .first { $0.hasPrefix("DRIVER=") }.map { String($0.dropFirst(7)) }
     return facts
   }
 
@@ -40,8 +32,8 @@ struct ControllerFacts: Hashable, Sendable {
     } else {
       lines.append("  firmware: not read (the adapter is off, or did not respond)")
     }
-    if let driver { lines.append("  driver: \(driver)") }
-    if let hardware { lines.append("  hardware: \(hardware)") }
+    if let driver = adapter.driver { lines.append("  driver: \(driver)") }
+    if let hardware = adapter.hardware { lines.append("  hardware: \(hardware)") }
     lines.append("  supports: \(adapter.supported)")
     lines.append("  switched on: \(adapter.current)")
     if let features = version?.features {
