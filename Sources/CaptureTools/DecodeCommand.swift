@@ -82,6 +82,20 @@ extension DecodeOptions {
   }
 }
 
+extension [UInt8: Int] {
+  /// A sentence about the control PDUs that are not decoded; nil if there are none.
+  fileprivate var remark: String? {
+    if isEmpty { return nil }
+    let total = values.reduce(0, +)
+    let counts = sorted { $0.key < $1.key }.map {
+      "0x\(String($0.key, digits: 2, radix: 16)): \($0.value)"
+    }
+    return
+      "\(total) control \(total == 1 ? "PDU" : "PDUs") of the link layer can't be decoded, and "
+      + "\(total == 1 ? "is" : "are") shown as bytes (\(counts.joined(separator: ", ")))"
+  }
+}
+
 /// A file to decode.
 struct CapturePart: ~Copyable {
   let file: FileDescriptor
@@ -152,7 +166,13 @@ struct CapturePart: ~Copyable {
         return .done
       }
       if count == Self.batch { continue }
-      if isAtEnd { return .done }
+      if isAtEnd {
+        if let remark = printer.decoder.unknownControlPDUs.remark {
+          warn(name, remark)
+          page?.warn(remark)
+        }
+        return .done
+      }
       let part = try reading(path, read)
       isAtEnd = part.isEmpty
       if isAtEnd {

@@ -14,6 +14,8 @@ public import Wire
 public struct CaptureDecoder: Sendable {
   var links = LinkTable()
   var airLinks = AirLinks()
+  /// The control PDUs of a phone's link layer that are not decoded, by opcode: Apple's own, or newer ones.
+  public internal(set) var unknownControlPDUs: [UInt8: Int] = [:]
   private var count = 0
 
   /// The assumed kind of the peer on a link that was up before the capture began, until its traffic shows it; from the
@@ -79,6 +81,7 @@ public struct CaptureDecoder: Sendable {
       unit.link = links.name(record.adapter, handle)
       frame.units = [unit]
     case .air: decodeAir(record, &frame)
+    case .linkControlTransmitted, .linkControlReceived: decodeLinkControl(record, &frame)
     case .closeIndex, .deleteIndex:
       links.endAll(of: record.adapter)
       fallthrough

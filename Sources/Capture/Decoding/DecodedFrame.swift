@@ -29,7 +29,7 @@ public struct DecodedUnit: Hashable, Sendable {
     case adapter
     case hciCommand = "hci-command"
     case hciEvent = "hci-event"
-    /// Advertising and control PDUs that a sniffer heard.
+    /// Advertising and control PDUs that a sniffer heard, or a phone's controller logged.
     case linkLayer = "link-layer"
     /// Synchronous and isochronous data, which are not decoded.
     case data

@@ -83,7 +83,13 @@ extension CapturePayload {
       envelope.direction = direction & 1 == 0 ? .sent : .received
       return uart(reader.rest(), envelope)
     case .packetLogger:
-      guard let type = bytes.first, let opcode = Self.packetLoggerTypes[type] else { return nil }
+      guard let type = bytes.first else { return nil }
+      if type == LoggedControlPDU.recordType, let pdu = LoggedControlPDU(bytes.dropFirst()) {
+        let opcode: MonitorOpcode =
+          pdu.isReceived ? .linkControlReceived : .linkControlTransmitted
+        return envelope.record(opcode, bytes.dropFirst())
+      }
+      guard let opcode = Self.packetLoggerTypes[type] else { return nil }
       return envelope.record(opcode, bytes.dropFirst())
     case .air: return air([0, 0], bytes, envelope)
     case .airWithHeader:
@@ -93,8 +99,8 @@ extension CapturePayload {
     }
   }
 
-  /// The types of PacketLogger's records that are HCI packets. The others are the link manager's PDUs
-  /// (10, 11), and notes of the system from 0xF7 on.
+  /// The types of PacketLogger's records that are HCI packets. The others are the link layer's PDUs (10), BR/EDR's link
+  /// manager's (10, 11), and notes of the system from 0xF7 on.
   private static let packetLoggerTypes: [UInt8: MonitorOpcode] = [
     0: .command, 1: .event, 2: .aclTransmitted, 3: .aclReceived, 8: .scoTransmitted,
     9: .scoReceived,

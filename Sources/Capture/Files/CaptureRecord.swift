@@ -86,6 +86,10 @@ public struct MonitorOpcode: RawRepresentable, Hashable, Sendable {
   /// Not a number of the kernel: a packet that a sniffer heard on the air, after two bytes of flags
   /// (`AirPacket`).
   public static let air = MonitorOpcode(0xFFFF)
+  /// Not numbers of the kernel: a control PDU of the link layer, as the captured controller sent or received it
+  /// (`LoggedControlPDU`).
+  public static let linkControlTransmitted = MonitorOpcode(0xFFFE)
+  public static let linkControlReceived = MonitorOpcode(0xFFFD)
 
   /// The adapter number of packets that belong to no adapter (`HCI_DEV_NONE`).
   public static let noAdapter: UInt16 = 0xFFFF
@@ -93,8 +97,8 @@ public struct MonitorOpcode: RawRepresentable, Hashable, Sendable {
   /// The direction of packets of this kind; nil for those that are not sent anywhere.
   public var direction: CaptureDirection? {
     switch self {
-    case .command, .aclTransmitted, .scoTransmitted, .isoTransmitted: .sent
-    case .event, .aclReceived, .scoReceived, .isoReceived: .received
+    case .command, .aclTransmitted, .scoTransmitted, .isoTransmitted, .linkControlTransmitted: .sent
+    case .event, .aclReceived, .scoReceived, .isoReceived, .linkControlReceived: .received
     default: nil
     }
   }
@@ -110,7 +114,12 @@ public struct MonitorOpcode: RawRepresentable, Hashable, Sendable {
 extension MonitorOpcode: CustomStringConvertible {
   /// The name that btmon uses, or the number.
   public var description: String {
-    self == .air ? "LE Packet" : Self.names.name(of: rawValue) ?? "Monitor packet \(rawValue)"
+    switch self {
+    case .air: "LE Packet"
+    case .linkControlTransmitted: "LE Control TX"
+    case .linkControlReceived: "LE Control RX"
+    default: Self.names.name(of: rawValue) ?? "Monitor packet \(rawValue)"
+    }
   }
 }
 

@@ -43,6 +43,7 @@ enum PacketField: Hashable, Sendable {
   case hex16(String)
   case hex24(String)
   case hex32(String)
+  case hex40(String)
   case hex64(String)
   /// One byte: zero is no, everything else yes.
   case flag(String)
@@ -164,6 +165,9 @@ extension PacketField {
     case .hex16(let label): return .named(label, nil, try reader.u16())
     case .hex24(let label): return .named(label, nil, try reader.u24())
     case .hex32(let label): return .named(label, nil, try reader.u32())
+    case .hex40(let label):
+      let (low, high) = (try reader.u32(), try reader.u8())
+      return Detail(label, .named(nil, UInt64(high) << 32 | UInt64(low), digits: 10))
     case .hex64(let label): return .named(label, nil, try reader.u64())
     case .flag(let label): return .flag(label, try reader.u8() != 0)
     case .dBm(let label): return .measure(label, Double(try reader.i8()), "dBm")

@@ -67,7 +67,7 @@ extension CaptureDecoder {
   private mutating func decodeControl(
     _ packet: AirPacket, _ handle: UInt16, _ frame: inout DecodedFrame
   ) {
-    guard var unit = LinkLayer.control(packet) else {
+    guard var unit = LinkLayer.control(packet.payload, length: packet.length) else {
       return frame.notes.append("its content was not captured")
     }
     unit.link = links.name(frame.record.adapter, handle)

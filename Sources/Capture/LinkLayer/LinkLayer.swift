@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Decodes the advertising and control PDUs of the LE link layer (Core Specification Vol 6 Part B).
+/// Decodes the advertising and control PDUs of the LE link layer (Core Specification Vol 6 Part B), from the air or from
+/// a controller's log.
 enum LinkLayer {
   /// A connection that a CONNECT_IND or AUX_CONNECT_REQ requests (2.3.3).
   typealias Connection = (central: Address, accessAddress: UInt32)
@@ -38,14 +39,19 @@ enum LinkLayer {
     return (unit, nil)
   }
 
-  /// Nil if the capture has not even the opcode.
-  static func control(_ packet: AirPacket) -> DecodedUnit? {
-    guard let opcode = packet.payload.first else { return nil }
+  /// A control PDU; nil if the capture has not even the opcode. What is not known, such as a vendor's, is shown as bytes.
+  ///
+  /// - Parameters:
+  ///   - payload: the captured part, opcode first.
+  ///   - length: its length on the air.
+  static func control(_ payload: ArraySlice<UInt8>, length: Int) -> DecodedUnit? {
+    guard let opcode = payload.first else { return nil }
     let layout = controlPDUs[opcode]
-    let name = layout?.name ?? "LL Control PDU \(hexadecimal(opcode, 2))"
+    let kind = opcode == 0xFF ? "a vendor's LL Control PDU" : "LL Control PDU"
     var unit = DecodedUnit(
-      layer: .linkLayer, name: name, code: UInt16(opcode), length: packet.length)
-    unit.read(layout?.fields ?? [], from: packet.payload.dropFirst())
+      layer: .linkLayer, name: layout?.name ?? "\(kind) \(hexadecimal(opcode, 2))",
+      code: UInt16(opcode), length: length)
+    unit.read(layout, from: payload.dropFirst())
     return unit
   }
 
@@ -86,7 +92,8 @@ enum LinkLayer {
     0x00: .init(
       "LL_CONNECTION_UPDATE_IND",
       [.u8("WinSize"), .u16("WinOffset"), .milliseconds("Interval", 1.25), .u16("Latency")],
-      [.milliseconds("Timeout", 10), .u16("Instant")]), 0x01: "LL_CHANNEL_MAP_IND",
+      [.milliseconds("Timeout", 10), .u16("Instant")]),
+    0x01: .init("LL_CHANNEL_MAP_IND", [.hex40("ChM"), .u16("Instant")]),
     0x02: .init("LL_TERMINATE_IND", [.reason]),
     0x03: .init("LL_ENC_REQ", [.hex64("Rand"), .hex16("EDIV")]),
     0x04: "LL_ENC_RSP", 0x05: "LL_START_ENC_REQ", 0x06: "LL_START_ENC_RSP",
@@ -109,7 +116,15 @@ enum LinkLayer {
     0x1D: "LL_CLOCK_ACCURACY_REQ", 0x1E: "LL_CLOCK_ACCURACY_RSP", 0x1F: "LL_CIS_REQ",
     0x20: "LL_CIS_RSP", 0x21: "LL_CIS_IND", 0x22: "LL_CIS_TERMINATE_IND",
     0x23: "LL_POWER_CONTROL_REQ", 0x24: "LL_POWER_CONTROL_RSP", 0x25: "LL_POWER_CHANGE_IND",
-    0x26: "LL_SUBRATE_REQ", 0x27: "LL_SUBRATE_IND", 0x28: "LL_CHANNEL_REPORTING_IND",
+    0x26: .init(
+      "LL_SUBRATE_REQ",
+      [.u16("SubrateFactorMin"), .u16("SubrateFactorMax"), .u16("Max Latency")],
+      [.u16("ContinuationNumber"), .milliseconds("Timeout", 10)]),
+    0x27: .init(
+      "LL_SUBRATE_IND", [.u16("SubrateFactor"), .u16("SubrateBaseEvent"), .u16("Latency")],
+      [.u16("ContinuationNumber"), .milliseconds("Timeout", 10)]),
+    0x28: .init(
+      "LL_CHANNEL_REPORTING_IND", [.u8("Enable"), .u8("Min Spacing"), .u8("Max Delay")]),
     0x29: "LL_CHANNEL_STATUS_IND",
   ]
 }

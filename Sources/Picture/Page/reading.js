@@ -141,7 +141,8 @@ class Reading {
     const name = session.nameOf(row);
     if (facts.command !== undefined) this.complete(null, row, String(facts.command));
     if (facts.rssi !== undefined && link) link.signal.push({ time: session.time[row], value: facts.rssi });
-    if (!link) return;
+    // Beside HCI, the controller's events say what became of it.
+    if (!link || link.adapter !== 0xFFFF) return;
     if (facts.interval !== undefined) link.intervals.push({ time: session.time[row], value: facts.interval });
     if (name.startsWith("Disconnection Complete") && facts.status === undefined) this.over(link, row, facts.reason || "");
     if (name.startsWith("Encryption Change") && facts.status === undefined && facts.encryption !== "Off") {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Capture
+import Testing
+import Wire
+
+@Suite("Control PDUs of the link layer in PacketLogger files")
+struct LoggedControlTests {
+  /// The peer, and the same as the file has it.
+  private static let address: [UInt8] = [0xDA, 0x62, 0x1F, 0xC9, 0xB8, 0xDD]
+
+  /// A record's packet; the last byte is what the buffer had before.
+  private static func record(_ pdu: [UInt8], isReceived: Bool = false, clock: UInt8 = 0xDB)
+    -> [UInt8]
+  {
+    [isReceived ? 0x81 : 0x80, clock, 0x44, 0xBE, 0x00] + address + [0x03, 0x04] + pdu + [0xEC]
+  }
+
+  private static func decode(_ packets: [(type: UInt8, data: [UInt8])]) throws -> (
+    frames: [DecodedFrame], decoder: CaptureDecoder
+  ) {
+    let reading = Sample.read(packets.flatMap { Sample.packetLogger($0.type, $0.data) })
+    if let error = reading.error { throw error }
+    var decoder = CaptureDecoder()
+    return (reading.records.map { decoder.decode($0) }, decoder)
+  }
+
+  /// A PDU that was sent or received, its name, and its fields as text.
+  struct Sent: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var pdu: [UInt8]
+    var fields: [String]
+  }
+
+  // As in the capture of an iPhone18,2 with iOS 26.5.1.
+  static let sent = [
+    Sent(
+      testDescription: "LL_VERSION_IND", pdu: [0x0C, 0x0E, 0x4C, 0x00, 0x1E, 0x00],
+      fields: ["Version: 0x0e", "Company: 76", "Subversion: 0x001e"]),
+    Sent(
+      testDescription: "LL_CONNECTION_UPDATE_IND",
+      pdu: [0x00, 0x08, 0x16, 0x00, 0x18, 0x00, 0x00, 0x00, 0xC8, 0x00, 0x2C, 0x00],
+      fields: [
+        "WinSize: 8", "WinOffset: 22", "Interval: 30 ms", "Latency: 0", "Timeout: 2000 ms",
+        "Instant: 44",
+      ]),
+    Sent(
+      testDescription: "LL_CHANNEL_MAP_IND", pdu: [0x01, 0xFF, 0xFF, 0x00, 0xFF, 0x1F, 0x10, 0x02],
+      fields: ["ChM: 0x1fff00ffff", "Instant: 528"]),
+    Sent(
+      testDescription: "LL_LENGTH_REQ",
+      pdu: [0x14, 0xFB, 0x00, 0x48, 0x08, 0xFB, 0x00, 0x48, 0x08],
+      fields: ["MaxRxOctets: 251", "MaxRxTime: 2120", "MaxTxOctets: 251", "MaxTxTime: 2120"]),
+    Sent(
+      testDescription: "LL_PHY_UPDATE_IND", pdu: [0x18, 0x02, 0x02, 0x10, 0x00],
+      fields: ["C to P: LE 2M (0x02)", "P to C: LE 2M (0x02)", "Instant: 16"]),
+    Sent(
+      testDescription: "LL_TERMINATE_IND", pdu: [0x02, 0x13],
+      fields: ["Reason: Remote User Terminated Connection (0x13)"]),
+    Sent(testDescription: "LL_PING_REQ", pdu: [0x12], fields: []),
+    Sent(
+      testDescription: "a vendor's LL Control PDU 0xff", pdu: [0xFF, 0xF0, 0x3B, 0, 0, 0],
+      fields: ["Data: f03b000000"]),
+  ]
+
+  @Test("Each has its name, its fields, its link and the clock", arguments: sent, [false, true])
+  func fields(sent: Sent, isReceived: Bool) throws {
+    let record = Self.record(sent.pdu, isReceived: isReceived)
+    let frame = try #require(try Self.decode([(0x0A, record)]).frames.first)
+    let unit = try #require(frame.units.first)
+    #expect(unit.layer == .linkLayer && unit.name == sent.testDescription)
+    #expect(unit.length == sent.pdu.count)
+    #expect(
+      unit.details.flatMap { $0.lines(indent: 0) } == sent.fields + ["Clock: 12469467"])
+    #expect(unit.link?.handle == 1027)
+    #expect(unit.link?.peer == Address(0xDA62_1FC9_B8DD))
+    #expect(frame.record.opcode.direction == (isReceived ? .received : .sent))
+    #expect(
+      frame.title == "LE Control \(isReceived ? "RX" : "TX"): Handle 1027 \(sent.testDescription)")
+  }
+
+  @Test("It belongs to the link that HCI's event began")
+  func link() throws {
+    let peer = Array(Self.address.reversed())
+    let complete: [UInt8] =
+      [0x3E, 19, 0x01, 0, 3, 4, 0, 1] + peer + [24, 0, 0, 0, 0xC8, 0, 0]
+    let frames = try Self.decode([
+      (1, complete), (0x0A, Self.record([0x12])), (1, [0x05, 4, 0, 3, 4, 0x16]),
+    ]).frames
+    #expect(frames.map { $0.units.first?.link?.handle } == [1027, 1027, 1027])
+    #expect(
+      frames.map { $0.units.first?.link?.peer }
+        == .init(repeating: Address(0xDA62_1FC9_B8DD), count: 3))
+  }
+
+  @Test("What is not understood is counted")
+  func unknown() throws {
+    let decoder = try Self.decode([
+      (0x0A, Self.record([0xFF, 1])), (0x0A, Self.record([0x7A])), (0x0A, Self.record([0x12])),
+      (0x0A, Self.record([0xFF, 2])),
+    ]).decoder
+    #expect(decoder.unknownControlPDUs == [0xFF: 2, 0x7A: 1])
+  }
+
+  @Test("A PDU that ends early says so; BR/EDR's and broken records are skipped")
+  func damaged() throws {
+    let cut = try Self.decode([(0x0A, Self.record([0x0C, 0x0E]))]).frames.first?.units.first
+    #expect(cut?.problem?.isEmpty == false)
+    var noHandle = Self.record([0x12])
+    noHandle[12] = 0x0F
+    for record in [noHandle, Array(Self.record([0x12]).dropLast(2)), [0x80], [], [0x42, 0, 1]] {
+      #expect(try Self.decode([(0x0A, record)]).frames.isEmpty)
+    }
+  }
+}
