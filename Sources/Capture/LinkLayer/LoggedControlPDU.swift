@@ -43,8 +43,9 @@ struct LoggedControlPDU {
 extension CaptureDecoder {
   mutating func decodeLinkControl(_ record: CaptureRecord, _ frame: inout DecodedFrame) {
     guard let logged = LoggedControlPDU(record.data[...]),
-      var unit = LinkLayer.control(logged.pdu, length: logged.pdu.count)
+      let decoded = LinkLayer.control(logged.pdu, length: logged.pdu.count)
     else { return }
+    var unit = decoded
     if let opcode = logged.pdu.first, LinkLayer.controlPDUs[opcode] == nil {
       unknownControlPDUs[opcode, default: 0] += 1
     }
