@@ -126,6 +126,10 @@ struct CapturePart: ~Copyable {
     warn: (String, String) -> Void, read: () throws(SystemError) -> [UInt8]
   ) throws(Failure) -> ExitStatus {
     let name = name(of: path)
+    func tell(_ warning: String) {
+      warn(name, warning)
+      page?.warn(warning)
+    }
     var reader = CaptureReader()
     var isAtEnd = false
     while true {
@@ -155,10 +159,7 @@ struct CapturePart: ~Copyable {
       }
       try console.print(lines: lines)
       for frame in frames { try page?.add(frame) }
-      for warning in warnings {
-        warn(name, warning)
-        page?.warn(warning)
-      }
+      for warning in warnings { tell(warning) }
       if let fault {
         warn(name, "\(fault)")
         if fault.isHopeless { return .noInput }
@@ -167,10 +168,7 @@ struct CapturePart: ~Copyable {
       }
       if count == Self.batch { continue }
       if isAtEnd {
-        if let remark = printer.decoder.unknownControlPDUs.remark {
-          warn(name, remark)
-          page?.warn(remark)
-        }
+        if let remark = printer.decoder.unknownControlPDUs.remark { tell(remark) }
         return .done
       }
       let part = try reading(path, read)
