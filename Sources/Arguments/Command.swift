@@ -174,8 +174,8 @@ public enum Help {
     lines +=
       [""]
       + wrap(
-        "On a terminal all output is text. In a pipe, commands that print notifications, events, apps, phones, media, packets or attributes "
-          + "print JSON Lines; the others print text. --text and --json override this.", 0, width)
+        "All output is text, to a terminal and to a pipe; --json or ANCSD_FORMAT=json makes it JSON Lines.",
+        0, width)
     return lines.joined(separator: "\n") + "\n"
   }
 

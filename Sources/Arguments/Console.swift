@@ -25,14 +25,9 @@ public struct Console: Sendable {
 
   /// The process's console.
   ///
-  /// - Parameters:
-  ///   - output: the options on the command line.
-  ///   - pipe: the default format if standard output is not a terminal.
-  public init(_ output: OutputOptions, inPipe pipe: OutputFormat) throws(Failure) {
-    let isTerminal = Terminal.isTerminal(Standard.output)
-    let format = try output.format(
-      variable: Host.variable("ANCSD_FORMAT"), isTerminal: isTerminal, inPipe: pipe)
-    self.init(format, output)
+  /// - Parameter output: the options on the command line.
+  public init(_ output: OutputOptions) throws(Failure) {
+    self.init(try output.format(variable: Host.variable("ANCSD_FORMAT")), output)
   }
 
   /// The process's console, for text.

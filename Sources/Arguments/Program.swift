@@ -42,6 +42,13 @@ public enum Program {
     do throws(Failure) {
       let invocation = try read(console.style.width ?? 80)
       let status = try invocation.perform { text throws(Failure) in try console.print(text.utf8) }
+      if status == .interrupted {
+        // The terminal has shown ^C on the line of the cursor.
+        if Terminal.isTerminal(Standard.error) {
+          try? FileDescriptor.writeAll([UInt8(ascii: "\n")], to: Standard.error)
+        }
+        Signal.interrupt.end()
+      }
       Host.exit(status.rawValue)
     } catch {
       console.report(error)

@@ -12,14 +12,10 @@ public protocol PrintingOptions: Sendable {
 
 extension CommandOption where Options: PrintingOptions {
   /// `--format`, `--json`, `--text` and `--color`: the form of standard output.
-  ///
-  /// - Parameter pipe: the format if standard output is not a terminal.
-  public static func output(inPipe pipe: OutputFormat) -> [CommandOption] {
+  public static var output: [CommandOption] {
     [
       .choice(
-        "--format",
-        help: "the form of standard output (default: ANCSD_FORMAT, else text"
-          + (pipe == .json ? " on a terminal and JSON Lines in a pipe)" : ")"),
+        "--format", help: "the form of standard output (default: ANCSD_FORMAT, else text)",
         set: { $0.output.format = $1 }),
       .flag("--json", help: "same as --format json", set: { $0.output.format = .json }),
       .flag("--text", help: "same as --format text", set: { $0.output.format = .text }), color,
@@ -114,22 +110,18 @@ extension CommandOption {
 
 /// The options that determine the form of standard output.
 public struct OutputOptions: Hashable, Sendable {
-  /// nil: the environment decides, or the kind of output.
+  /// nil: the environment decides.
   public var format: OutputFormat?
   public var color = ColorChoice.auto
 
   public init() {}
 
-  /// The format, from the first of these that determines one: the command line, the environment, the kind of output.
+  /// The format: that of the command line or of the environment, else text, to a terminal and to a pipe.
   ///
-  /// - Parameters:
-  ///   - variable: the value of `ANCSD_FORMAT`.
-  ///   - pipe: the format if standard output is not a terminal.
-  package func format(
-    variable: String?, isTerminal: Bool, inPipe pipe: OutputFormat
-  ) throws(Failure) -> OutputFormat {
+  /// - Parameter variable: the value of `ANCSD_FORMAT`.
+  package func format(variable: String?) throws(Failure) -> OutputFormat {
     if let format { return format }
-    guard let variable, !variable.isEmpty else { return isTerminal ? .text : pipe }
+    guard let variable, !variable.isEmpty else { return .text }
     guard let format = OutputFormat(rawValue: variable.lowercased()) else {
       throw Failure(
         usage: "ANCSD_FORMAT must be \(alternatives(OutputFormat.allCases.map(\.rawValue))), "
@@ -181,15 +173,25 @@ extension Duration {
     self = time
   }
 
-  /// Reads a time as people type it, above 0 and below 100 days: a number of seconds, or a number with one of
-  /// the units s, m, h and d behind it.
+  /// Reads a time as people type it, above 0 and below 100 days: a number of seconds, or numbers with one of
+  /// the units s, m, h, d and w behind each, as in `1h30m`.
   public init?(typed text: String) {
-    let units: [Character: Double] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
-    let unit = text.last.flatMap { units[Character($0.lowercased())] }
-    guard let number = Double(unit == nil ? text[...] : text.dropLast()), number > 0,
-      number * (unit ?? 1) < 8_640_000
-    else { return nil }
-    self = .milliseconds(max(1, Int64(number * (unit ?? 1) * 1_000)))
+    let units: [Character: Double] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800]
+    let whole = text.lowercased()
+    var rest = whole[...]
+    var seconds = 0.0
+    repeat {
+      let digits = rest.prefix { units[$0] == nil }
+      rest = rest.dropFirst(digits.count)
+      let unit = rest.popFirst().flatMap { units[$0] }
+      // Only a number that stands alone needs no unit.
+      guard let number = Double(digits), number > 0, unit != nil || digits == whole else {
+        return nil
+      }
+      seconds += number * (unit ?? 1)
+    } while !rest.isEmpty
+    guard seconds < 8_640_000 else { return nil }
+    self = .milliseconds(max(1, Int64(seconds * 1_000)))
   }
 }
 

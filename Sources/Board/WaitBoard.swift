@@ -20,7 +20,7 @@ import Wire
   }
 
   /// A wait, with the adapter and the phone that its event names.
-  package struct Standing: Hashable, Sendable {
+  package struct CurrentWait: Hashable, Sendable {
     package var wait: Wait
     package var adapter: String?
     package var phone: Address?
@@ -36,12 +36,12 @@ import Wire
   static let patience: Duration = .seconds(3)
 
   /// Called with each new wait.
-  package var onChange: (Standing) -> Void = { _ in }
+  package var onNewWait: (CurrentWait) -> Void = { _ in }
   /// Called once with each wait that has lasted.
-  package var onLasting: (Standing) -> Void = { _ in }
+  package var onLastingWait: (CurrentWait) -> Void = { _ in }
   /// Called with all current waits whenever they have changed: the daemon's, the adapters' by name,
   /// the links' by number.
-  package var onChanges: ([Standing]) -> Void = { _ in }
+  package var onAllWaits: ([CurrentWait]) -> Void = { _ in }
 
   private let scheduler: any Scheduler
   private var records: [Subject: Record] = [:]
@@ -50,7 +50,7 @@ import Wire
 
   private struct Record {
     /// What the subject waits for now.
-    var current: Standing?
+    var current: CurrentWait?
     /// The wait that was reported last, and when.
     var reported: Wait?
     var since: Instant
@@ -62,9 +62,9 @@ import Wire
   package init(scheduler: any Scheduler) { self.scheduler = scheduler }
 
   /// Sets what a subject waits for; nil: nothing.
-  package func set(_ subject: Subject, _ standing: Standing?) {
-    guard records[subject]?.current != standing else { return }
-    records[subject, default: Record(since: scheduler.now)].current = standing
+  package func set(_ subject: Subject, _ current: CurrentWait?) {
+    guard records[subject]?.current != current else { return }
+    records[subject, default: Record(since: scheduler.now)].current = current
     if changed.isEmpty { _ = scheduler.schedule(at: scheduler.now) { [weak self] in self?.look() } }
     if !changed.contains(subject) { changed.append(subject) }
   }
@@ -73,11 +73,11 @@ import Wire
     let subjects = changed
     changed = []
     for subject in subjects { look(at: subject) }
-    onChanges(standings)
+    onAllWaits(all)
   }
 
   /// All current waits.
-  var standings: [Standing] { records.sorted { $0.key < $1.key }.compactMap(\.value.current) }
+  var all: [CurrentWait] { records.sorted { $0.key < $1.key }.compactMap(\.value.current) }
 
   private func look(at subject: Subject) {
     guard var record = records[subject], record.reported != record.current?.wait else { return }
@@ -90,25 +90,25 @@ import Wire
     record.reported = record.current?.wait
     record.since = scheduler.now
     records[subject] = record
-    guard let standing = record.current else {
+    guard let current = record.current else {
       // The number of a link that has ended is never used again.
       if case .link = subject { records[subject] = nil }
       return
     }
-    onChange(standing)
+    onNewWait(current)
     // When all is well, no timer should wake the daemon just to log that.
-    if standing.wait.isUrgent || standing.wait.isRest { return hasLasted(subject, standing.wait) }
+    if current.wait.isUrgent || current.wait.isRest { return hasLasted(subject, current.wait) }
     records[subject]?.timer = scheduler.schedule(after: Self.patience) { [weak self] in
-      self?.hasLasted(subject, standing.wait)
+      self?.hasLasted(subject, current.wait)
     }
   }
 
   private func hasLasted(_ subject: Subject, _ wait: Wait) {
-    guard let record = records[subject], let standing = record.current, standing.wait == wait
+    guard let record = records[subject], let current = record.current, current.wait == wait
     else { return }
     records[subject]?.timer = nil
     guard record.lasting != wait else { return }
     records[subject]?.lasting = wait
-    onLasting(standing)
+    onLastingWait(current)
   }
 }

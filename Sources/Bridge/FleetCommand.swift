@@ -46,7 +46,7 @@ extension Command {
         + "75 if one did not respond in time.",
     ]
   ) { options throws(Failure) in
-    let console = try Console(options.output, inPipe: .text)
+    let console = try Console(options.output)
     let plan = try FleetPlan(options)
     return console.onLoop { () async throws(Failure) in
       try await FleetClient(plan, console, isWatching: options.watches).run(options)
@@ -56,7 +56,7 @@ extension Command {
 
 extension Grammar<FleetOptions> {
   fileprivate static let fleet = Grammar(
-    options + CommandOption.output(inPipe: .text), operands: "[REQUEST...]"
+    options + CommandOption.output, operands: "[REQUEST...]"
   ) { options, operands throws(Failure) in
     guard !operands.isEmpty else { return }
     do throws(FleetRequest.Misuse) {

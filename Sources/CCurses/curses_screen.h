@@ -40,9 +40,12 @@ static inline SCREEN *curses_open(const char *type, int mouse) {
   return screen;
 }
 
-/* Restores the terminal. */
+/* Restores the terminal. Without an alternate screen, the shell continues on the last row, which is cleared for it. */
 static inline void curses_close(SCREEN *screen) {
   mousemask(0, NULL);
+  move(LINES - 1, 0);
+  clrtoeol();
+  refresh();
   endwin();
   delscreen(screen);
 }

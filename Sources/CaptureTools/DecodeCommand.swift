@@ -28,7 +28,7 @@ extension Command {
         + "written.",
     ],
     run: { options throws(Failure) in
-      let console = try Console(options.capture.output, inPipe: .json)
+      let console = try Console(options.capture.output)
       var printer = CapturePrinter(options.capture, console)
       let page = try options.page(console)
       var (status, isDrawn) = (ExitStatus.done, false)
@@ -51,7 +51,7 @@ extension Command {
 extension Grammar<DecodeOptions> {
   static let decode = Grammar(
     CommandOption.filters + CommandOption.pages + CommandOption.clocks
-      + CommandOption.output(inPipe: .json),
+      + CommandOption.output,
     operands: "FILE...", kinds: [.file]
   ) { options, operands throws(Failure) in
     guard !operands.isEmpty else {

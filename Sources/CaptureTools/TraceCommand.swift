@@ -32,7 +32,7 @@ extension Command {
         + "Bluetooth in the kernel, 73 for a file that can't be written, 77 without permission.",
     ],
     run: { options throws(Failure) in
-      let console = try Console(options.capture.output, inPipe: .json)
+      let console = try Console(options.capture.output)
       return console.onLoop { () async throws(Failure) in
         let trace = try Trace(options, console, .kernel)
         try onSignal { trace.stop($0) }
@@ -60,7 +60,7 @@ extension Grammar<TraceOptions> {
       .captureLimit(
         help: "end the capture or page at this file size in MiB (default: 256)",
         set: { $0.limit = $1 }), .socket(set: { $0.socket = $1 }),
-    ] + CommandOption.clocks + CommandOption.output(inPipe: .json))
+    ] + CommandOption.clocks + CommandOption.output)
 }
 
 /// The source of a trace's packets.

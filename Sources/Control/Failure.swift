@@ -20,7 +20,7 @@ public enum ExitStatus: Int32, Sendable {
   case noPermission = 77
   /// A settings file is wrong.
   case badSettings = 78
-  /// A clean exit upon SIGINT.
+  /// A clean end upon SIGINT, of which the process dies in the end.
   case interrupted = 130
   /// A clean exit upon SIGTERM.
   case terminated = 143

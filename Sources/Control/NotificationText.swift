@@ -168,7 +168,10 @@ extension NotificationReport {
       ("app", app), ("app id", appID == app ? nil : appID), ("title", attributes.title),
       ("subtitle", attributes.subtitle),
       ("date", dateDetails(style, now: now)),
-      ("category", "\(event.category) (\(event.categoryCount) active)"),
+      (
+        "category",
+        "\(event.category) (\(event.categoryCount)\(event.categoryCount == .max ? " or more" : "") active)"
+      ),
       ("flags", flags.labels.joined(separator: " ")),
       ("positive", flags.contains(.positiveAction) ? attributes.positiveActionLabel ?? "yes" : nil),
       ("negative", flags.contains(.negativeAction) ? attributes.negativeActionLabel ?? "yes" : nil),

@@ -24,13 +24,13 @@ public struct RuleExplanation: JSONObjectCodable, Hashable, Sendable {
   public enum Standing: String, CaseIterable, JSONNamed, Sendable {
     public static var jsonKind: String { "whether a rule is met" }
 
-    /// It is the rule that applies.
+    /// It is the rule that counts.
     case counts
     /// One of its conditions does not hold.
     case notMet = "not-met"
     /// It depends on an attribute that was not fetched.
     case open
-    /// An earlier rule applies.
+    /// An earlier rule counts.
     case notReached = "not-reached"
   }
 
@@ -62,7 +62,7 @@ public struct RuleExplanation: JSONObjectCodable, Hashable, Sendable {
     return rules.map { rule in
       var line = StyledText()
       switch rule.standing {
-      case .counts: line.add("applies", .good)
+      case .counts: line.add("counts", .good)
       case .notMet: line.add("not met", .faint)
       case .open: line.add("undecided", .attention)
       case .notReached: line.add("not reached", .faint)

@@ -52,7 +52,7 @@ public struct SettingsReport: JSONObjectCodable, Hashable, Sendable {
     public var name = ""
     /// In the form of a settings file; nil stands for the default, which is pending.
     public var value: String?
-    /// Its file and line; nil for the command line.
+    /// Its file and line, or the environment variable; nil for the command line.
     public var file: String?
     public var line: Int?
     /// When a change of it takes effect.

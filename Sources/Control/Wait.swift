@@ -369,7 +369,7 @@ public enum ServiceWait: Hashable, Sendable {
     case .news:
       .init(
         "news",
-        "subscribed, all is well; waiting for notifications (a Focus or Do Not Disturb holds them "
+        "subscribed, all is well; waiting for notifications (a Focus or Do Not Disturb would hold them "
           + "back)")
     }
   }

@@ -144,11 +144,24 @@ struct ActReport: JSONObjectCodable, Sendable {
     try json.required("failed", &failed)
   }
 
-  /// As in `clear: done on 9 notifications`.
+  /// As in `cleared 8`, or `cleared 8 of 9`.
   var text: String {
-    let rest = failed == 0 ? "" : ", not on \(failed)"
-    return "\(action): done on \(done.counted("notification"))\(rest)".printable
+    let count = failed == 0 ? "\(done)" : "\(done) of \(done + failed)"
+    return (ActionLabel.past(action).map { "\($0) \(count)" } ?? "\(action): done on \(count)")
+      .printable
   }
+}
+
+/// What a phone calls an action.
+package enum ActionLabel {
+  /// Those of iOS in English, and what was done then.
+  private static let pasts = [
+    "answer": "answered", "clear": "cleared", "decline": "declined", "delete": "deleted",
+    "dismiss": "dismissed", "mark as read": "marked as read",
+  ]
+
+  /// As in `cleared` for `Clear`; nil for a label in another language or of an app.
+  package static func past(_ label: String) -> String? { pasts[label.lowercased()] }
 }
 
 extension ControlClient {
@@ -159,7 +172,12 @@ extension ControlClient {
     else {
       return true
     }
-    let question = "\(action): \(count.counted("notification"))? [y/N] ".printable
+    let words =
+      switch action {
+      case .named(let action): "Perform the \(action) action of"
+      case .label(let label): label.prefix(1).uppercased() + label.dropFirst()
+      }
+    let question = "\(words) \(count.counted("notification"))? [y/N] ".printable
     try? FileDescriptor.writeAll(Array(question.utf8), to: Standard.error)
     let reader = readTyped()
     defer { reader.close() }
@@ -242,8 +260,11 @@ extension TypedAction {
     case .label(let label):
       // “reply See you at eight”
       let first = TypedAction(String(label.prefix { $0 != " " }))
-      if first.description != label, first.action(of: notification) != nil {
+      if first.description != label, let action = first.action(of: notification) {
         let text = label.dropFirst(first.description.count + 1)
+        guard notification.label(of: action)?.lowercased() == "reply" else {
+          throw Failure(usage: "unexpected “\(text)” after the action “\(first)”")
+        }
         throw Failure(
           .refused, "", "“\(text)” can't be sent: ANCS carries no text",
           remedy: "“ancsd act \(notification.event.uid) \(first)” opens the reply on the phone")

@@ -76,19 +76,18 @@ package struct ClientCommand<Options: ClientCommandOptions>: Sendable {
   ///   - phone: whether it concerns one phone, which `--phone` selects.
   ///   - usage: the ways to call it, if there are several.
   ///   - ends: whether it ends with its responses, so that `--timeout` limits the wait for each.
-  ///   - pipe: the format in a pipe.
   ///   - read: reads the operands.
   init(
     _ name: String, _ summary: String, usage: [String] = [],
     options: @autoclosure @escaping @Sendable () -> [CommandOption<Options>] = [],
-    phone: Bool = true, ends: Bool = true, inPipe pipe: OutputFormat = .text,
+    phone: Bool = true, ends: Bool = true,
     operands: String = "", kinds: @autoclosure @escaping @Sendable () -> [ValueKind] = [],
     notes: @autoclosure @escaping @Sendable () -> [String] = [],
     read: @escaping Grammar<Options>.Reader = Grammar<Options>.noOperands, body: @escaping Body
   ) {
     let grammar = { @Sendable in
       Grammar(
-        options() + Self.common(phone: phone, ends: ends) + CommandOption.output(inPipe: pipe),
+        options() + Self.common(phone: phone, ends: ends) + CommandOption.output,
         operands: operands, kinds: kinds(), read: read)
     }
     makeGrammar = grammar
@@ -96,7 +95,7 @@ package struct ClientCommand<Options: ClientCommandOptions>: Sendable {
     command = Command(
       name, summary, usage: usage, grammar: grammar(), defaults: Options(), notes: notes()
     ) { options throws(Failure) in
-      let console = try Console(options.client.output, inPipe: pipe)
+      let console = try Console(options.client.output)
       return console.onLoop { () async throws(Failure) in
         let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.client.socket))
         client.patience = options.client.patience

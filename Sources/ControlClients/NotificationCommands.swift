@@ -19,12 +19,12 @@ struct ShowOptions: ClientCommandOptions {
 
 extension Clients {
   private static let emptyNote =
-    "The status is 1 if nothing matches, as with grep, and 69 if no phone is connected."
+    "The status is 1 if nothing matches, as with grep, and 69 if nothing is listed because no phone is connected."
 
   /// `ancsd list`: what is active now.
   static let list = ClientCommand<ListOptions>(
     "list", "lists the active notifications", options: CommandOption.filtersOfActive,
-    inPipe: .json, notes: ["JSON is one object per line.", emptyNote]
+    notes: ["JSON is one object per line.", emptyNote]
   ) { options, client throws(Failure) in
     let (filter, phone) = (options.filter, options.client.phone)
     if client.console.format == .json, filter.isOfDaemon {
@@ -55,7 +55,7 @@ extension Clients {
 
   /// `ancsd show`: all about notifications.
   static let show = ClientCommand<ShowOptions>(
-    "show", "shows a notification with its full message", inPipe: .json, operands: "UID...",
+    "show", "shows a notification with its full message", operands: "UID...",
     kinds: [.notification],
     read: { options, operands throws(Failure) in
       let (uids, rest) = try operands.uids(for: "show")
@@ -73,7 +73,7 @@ extension Clients {
 
   /// `ancsd apps`: the apps with active notifications.
   static let apps = ClientCommand<ListOptions>(
-    "apps", "lists the apps with active notifications: count, name, identifier", inPipe: .json,
+    "apps", "lists the apps with active notifications: count, name, identifier",
     notes: ["--app takes these identifiers. JSON is one object per line."]
   ) { options, client throws(Failure) in
     let phone = options.client.phone

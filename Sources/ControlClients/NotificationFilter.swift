@@ -123,24 +123,48 @@ extension ControlClient {
 
 extension WallTime {
   /// The accepted forms of a time in the past.
-  static let forms = "how long ago (10m, 2h, 1d), 07:00, or 2026-11-21T07:00"
+  static let forms =
+    "how long ago (10m, 1h30m, 1w), 07:00, today, yesterday, or 2026-11-21T07:00, also with a zone"
 
-  /// Parses a time in the past: how long ago, a time of day (its last occurrence), or a date with
-  /// or without a time.
+  /// Parses a time in the past: how long ago, a time of day (its last occurrence), a day, or a date with
+  /// or without a time and its zone.
   ///
   /// - Parameter zone: the board's offset from UTC, in seconds.
   init?(typed text: String, now: WallTime = .now, zone: Int = WallTime.now.zoneOffset) {
     let local = CivilTime(secondsSince1970: now.seconds + Int64(zone))
     if let last = text.last, last.isLetter, let ago = Duration(typed: text) {
       self.init(seconds: now.seconds - ago.components.seconds, nanoseconds: now.nanoseconds)
+    } else if let days: Int64 = ["today": 0, "yesterday": 1][text.lowercased()] {
+      let midnight = (local.secondsSince1970 / 86_400 - days) * 86_400
+      self.init(seconds: midnight - Int64(zone))
     } else if let time = CivilTime(completing: text) {
       self.init(seconds: time.secondsSince1970 - Int64(zone))
     } else if let time = CivilTime(completing: "\(local.dateText)T\(text)") {
       let seconds = time.secondsSince1970 - Int64(zone)
       self.init(seconds: seconds <= now.seconds ? seconds : seconds - 86_400)
     } else {
-      return nil
+      self.init(zoned: text)
     }
+  }
+
+  /// Reads a date and a time in a zone (RFC 3339), as events have them: `2026-11-21T07:00:00.000Z`.
+  private init?(zoned text: String) {
+    var (body, offset) = (text.dropLast(), Int64(0))
+    if text.last?.lowercased() != "z" {
+      guard let sign = ["+": Int64(1), "-": -1][text.suffix(6).prefix(1)],
+        let ahead = CivilTime(completing: "1970-01-01T\(text.suffix(5))")
+      else { return nil }
+      (body, offset) = (text.dropLast(6), sign * ahead.secondsSince1970)
+    }
+    let parts = body.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+    let fraction = parts.count == 2 ? parts[1] : "0"
+    guard body.utf8.count > 10, let time = CivilTime(completing: String(parts[0])),
+      fraction.utf8.count <= 9, !fraction.hasPrefix("+"), let number = UInt32(fraction)
+    else { return nil }
+    let scale = (fraction.utf8.count..<9).reduce(1) { scale, _ in scale * 10 }
+    self.init(
+      seconds: time.secondsSince1970 - offset,
+      nanoseconds: Int32(truncatingIfNeeded: Int(number) * scale))
   }
 }
 

@@ -61,7 +61,7 @@ extension Clients {
 
   /// `ancsd phones`: the bonded ones.
   static let phones = ClientCommand<StatusOptions>(
-    "phones", "lists the bonded phones", phone: false, inPipe: .json,
+    "phones", "lists the bonded phones", phone: false,
     notes: ["JSON is one object per line."]
   ) { _, client throws(Failure) in
     let phones = try await client.call(ControlMethods.listPhones, "phones").elements
@@ -107,7 +107,7 @@ extension Clients {
 
   /// `ancsd media`: shows what is playing, or controls the player.
   static let media = ClientCommand<MediaOptions>(
-    "media", "shows what is playing; with a command, controls the player", inPipe: .json,
+    "media", "shows what is playing; with a command, controls the player",
     operands: "[COMMAND]",
     kinds: [.word(RemoteCommand.names + mediaAliases.map(\.name))],
     notes: [

@@ -43,7 +43,7 @@ extension Clients {
   /// `ancsd watch`: prints events as they arrive.
   static let watch = ClientCommand<WatchOptions>(
     "watch", "prints events as they arrive",
-    options: watchOptions + CommandOption.filters, ends: false, inPipe: .json,
+    options: watchOptions + CommandOption.filters, ends: false,
     notes: [
       "Events: \(EventName.allCases.map(\.rawValue).joined(separator: ", ")). “incoming” and “why” "
         + "are printed only if you name them; with a filter and without --event, only notifications "
@@ -161,8 +161,9 @@ struct Watcher {
   /// Prints the event on a line if it matches; returns whether it did.
   private mutating func show(_ line: [UInt8]) throws(Failure) -> Bool {
     guard let json = RPC.event(in: line) else { return false }
-    let passesAll = options.filter.isEmpty && phone == nil && !options.reconnects
-    if client.console.format == .json, passesAll, options.subscription.since != 0 {
+    let passesAll =
+      options.filter.isEmpty && phone == nil && !options.reconnects && options.since == nil
+    if client.console.format == .json, passesAll {
       try client.console.print(json + [UInt8(ascii: "\n")])
       return true
     }
@@ -192,6 +193,10 @@ struct Watcher {
       if !options.filter.isEmpty { shown.insert(key) }
       return true
     case .incoming(let event): return options.filter.matches(event.category, event.flags)
+    case .lost where subscription.events?.contains(.lost) == false:
+      // It is no event of the wanted kinds, but the user should know.
+      client.report(Failure(.tryAgain, "watch", event.event.sentence))
+      return false
     default: return true
     }
   }

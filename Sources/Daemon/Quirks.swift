@@ -33,6 +33,8 @@ struct Quirks: Hashable, Sendable {
     let name: String
     /// What it changes, and its default, for the help.
     let summary: String
+    /// Its valid values.
+    let values: String
     /// Sets its value; false if the text is not valid.
     let set: @Sendable (inout Quirks, String) -> Bool
   }
@@ -43,7 +45,7 @@ struct Quirks: Hashable, Sendable {
       name: "sharing-advertisement",
       summary:
         "the solicitation next to a phone that does not share yet: quiet (nobody can connect to "
-        + "it), connectable, off (quiet)"
+        + "it), connectable, off (quiet)", values: "quiet, connectable or off"
     ) {
       guard let advertisement = SharingAdvertisement(rawValue: $1) else { return false }
       $0.sharingAdvertisement = advertisement
@@ -58,7 +60,10 @@ struct Quirks: Hashable, Sendable {
     duration("retry", "first pause after Share System Notifications was refused (5)") {
       $0.consumer.retry = $1
     }, duration("call", "maximum seconds that a call rings (120)") { $0.consumer.call = $1 },
-    Entry(name: "ancs", summary: "which ANCS to use if there are two: first, last (last)") {
+    Entry(
+      name: "ancs", summary: "which ANCS to use if there are two: first, last (last)",
+      values: "first or last"
+    ) {
       switch $1 {
       case "first": $0.notificationCenter = .first
       case "last": $0.notificationCenter = .last
@@ -68,7 +73,8 @@ struct Quirks: Hashable, Sendable {
     },
     Entry(
       name: "handles",
-      summary: "how to trust remembered handles: verify, hash, or discover again (verify)"
+      summary: "how to trust remembered handles: verify, hash, or discover again (verify)",
+      values: "verify, hash or discover"
     ) {
       guard let trust = HandleTrust(rawValue: $1) else { return false }
       $0.handles = trust
@@ -100,7 +106,7 @@ struct Quirks: Hashable, Sendable {
   private static func duration(
     _ name: String, _ summary: String, _ set: @escaping @Sendable (inout Quirks, Duration) -> Void
   ) -> Entry {
-    Entry(name: name, summary: summary) { quirks, text in
+    Entry(name: name, summary: summary, values: "a number of seconds in quotes") { quirks, text in
       guard let seconds = Double(text), seconds > 0, seconds < 1e9 else { return false }
       set(&quirks, .milliseconds(Int64(seconds * 1000)))
       return true
@@ -110,7 +116,7 @@ struct Quirks: Hashable, Sendable {
   private static func flag(
     _ name: String, _ summary: String, _ set: @escaping @Sendable (inout Quirks, Bool) -> Void
   ) -> Entry {
-    Entry(name: name, summary: summary) { quirks, text in
+    Entry(name: name, summary: summary, values: "on or off") { quirks, text in
       guard text == "on" || text == "off" else { return false }
       set(&quirks, text == "on")
       return true

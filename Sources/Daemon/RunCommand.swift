@@ -28,7 +28,7 @@ extension Command {
   ) throws(Failure) -> ExitStatus {
     let settings = try Settings(arguments)
     let options = settings.options
-    let console = try Console(options.start.output, inPipe: .json)
+    let console = try Console(options.start.output)
     return console.onLoop { () throws(Failure) in
       do throws(SystemError) {
         try Privileges.hideMemory()
@@ -90,7 +90,7 @@ extension Grammar<RunOptions> {
   static let run = Grammar(groups: [
     OptionGroup("Connection", radio(adapters) + atStart(connection)),
     OptionGroup("Pairing", atStart(name) + radio(pairing)),
-    OptionGroup("Output", atStart(CommandOption.output(inPipe: .json)) + live(output)),
+    OptionGroup("Output", atStart(CommandOption.output) + live(output)),
     OptionGroup("Hooks", live(hooks)), OptionGroup("Files", atStart(files)),
     OptionGroup("Logging", live(logging)),
     OptionGroup("Assumptions about iOS", newLink(assumptions)),

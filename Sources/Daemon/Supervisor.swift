@@ -60,7 +60,7 @@ import Wire
   private let started: WallTime
   /// Of ended links, and of all notifications.
   private var totals = Totals()
-  private lazy var database = BoardDatabase.make(name: name, log: log)
+  private lazy var database = LocalDatabase.make(name: name, log: log)
 
   init(_ settings: Settings, on platform: any Platform, log: Log) {
     let (start, live) = (settings.options.start, settings.options.live)
@@ -254,9 +254,9 @@ import Wire
     isStopping = true
     serviceManager.stopping()
     radio?.beginStopping()
-    waits.onChanges = { _ in }
-    waits.onChange = { _ in }
-    waits.onLasting = { _ in }
+    waits.onAllWaits = { _ in }
+    waits.onNewWait = { _ in }
+    waits.onLastingWait = { _ in }
     phoneBook.close()
     for (_, session) in sessions { session.link.end("the daemon is exiting") }
     // Their `disconnected` events are published before the daemon exits.
@@ -402,29 +402,29 @@ import Wire
 
   /// Publishes each change of a wait, and logs the waits that last.
   private func reportWaits() {
-    waits.onChange = { [weak self] standing in
+    waits.onNewWait = { [weak self] current in
       guard let self else { return }
-      let why = standing.wait.sentence(name: name)
-      timeline.history(adapter: standing.adapter, phone: standing.phone)
-        .step(.wait, standing.wait.name)
+      let why = current.wait.sentence(name: name)
+      timeline.history(adapter: current.adapter, phone: current.phone)
+        .step(.wait, current.wait.name)
       feed.publish(
         Event(
-          .why(wait: standing.wait.name, why: why), adapter: standing.adapter,
-          phone: standing.phone))
+          .why(wait: current.wait.name, why: why), adapter: current.adapter,
+          phone: current.phone))
       if settings.live.printsWhy {
-        log.about(standing.adapter, standing.phone).always(line(standing))
+        log.about(current.adapter, current.phone).always(line(current))
       }
     }
-    waits.onChanges = { [weak self] standings in
+    waits.onAllWaits = { [weak self] all in
       guard let self else { return }
-      let texts = standings.map { line($0, namesPhone: false) }
+      let texts = all.map { line($0, namesPhone: false) }
       if !texts.isEmpty { serviceManager.wait(for: texts.joined(separator: " | ")) }
     }
-    waits.onLasting = { [weak self] standing in
+    waits.onLastingWait = { [weak self] current in
       guard let self else { return }
       if settings.live.printsWhy { return }
-      let (adapter, phone, line) = (standing.adapter, standing.phone, line(standing))
-      switch standing.wait {
+      let (adapter, phone, line) = (current.adapter, current.phone, line(current))
+      switch current.wait {
       case .adapter(.lost), .adapter(.failing): log.about(adapter, phone).warning(line)
       case let wait where wait.isRest: waitsLog.about(adapter, phone).info(line)
       default: waitsLog.about(adapter, phone).notice(line)
@@ -432,9 +432,9 @@ import Wire
     }
   }
 
-  private func line(_ standing: WaitBoard.Standing, namesPhone: Bool = true) -> String {
-    let phone = namesPhone ? standing.phone?.description : nil
-    return [standing.adapter, phone, standing.wait.sentence(name: name)]
+  private func line(_ current: WaitBoard.CurrentWait, namesPhone: Bool = true) -> String {
+    let phone = namesPhone ? current.phone?.description : nil
+    return [current.adapter, phone, current.wait.sentence(name: name)]
       .compactMap { $0 }.joined(separator: ": ")
   }
 }

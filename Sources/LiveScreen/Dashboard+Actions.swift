@@ -34,7 +34,7 @@ extension Dashboard {
   /// The notification that is selected or opened.
   var target: ActiveNotification? {
     switch page {
-    case .opened(let opened): return opened.standing == .there ? opened.notification : nil
+    case .opened(let opened): return opened.presence == .there ? opened.notification : nil
     case .help, .player: return nil
     case .list:
       let found = self.found
@@ -73,7 +73,12 @@ extension Dashboard {
       }
       return []
     }
-    let label = first.report.label(of: action, columns: Self.labelWidth)
+    var labels: [String] = []
+    for one in able {
+      let label = one.report.label(of: action, columns: Self.labelWidth)
+      if !labels.contains(label) { labels.append(label) }
+    }
+    let label = labels.joined(separator: ", ")
     let what = able.count == 1 ? first.report.called : "\(able.count) notifications"
     let marks = marked
     marked = []
@@ -92,6 +97,22 @@ extension Dashboard {
         words: "\(label): \(what)"))
     say("\(label): \(what); u undoes it", .attention, at: now, for: Self.undoTime)
     return []
+  }
+
+  /// Answers or declines the ringing call, wherever it is in the list: at once, because it does not ring for long.
+  mutating func actOnCall(_ action: NotificationAction, at now: Instant) -> [Effect] {
+    guard let call else {
+      say("no call is ringing", .attention, at: now)
+      return []
+    }
+    guard call.report.has(action) else {
+      say("the call has no \(action) action", .attention, at: now)
+      return []
+    }
+    acted.insert(call.id)
+    let label = call.report.label(of: action, columns: Self.labelWidth)
+    note = Note(text: "\(label): \(call.report.called)…", paint: .faint)
+    return [.request(.act(action, call.id))]
   }
 
   /// Whether its negative action is pending.
@@ -147,7 +168,10 @@ extension Dashboard {
     case .act(let action, let id):
       let known = notifications.first { $0.id == id }?.report
       let label = known?.label(of: action, columns: Self.labelWidth) ?? "\(action)"
-      say("\(label): \(known?.called ?? "#\(id.uid)"), done", .good, at: now)
+      let called = known?.called ?? "#\(id.uid)"
+      say(
+        ActionLabel.past(label).map { "\($0) \(called)" } ?? "\(label): \(called), done", .good,
+        at: now)
     case .media(let command, _):
       let offered = playing?.state.commands ?? [command]
       let remark = offered.contains(command) ? "" : ", but the phone does not offer it now"

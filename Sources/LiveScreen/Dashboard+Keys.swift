@@ -20,6 +20,7 @@ extension Dashboard {
     case .quit: return leave()
     case .media(let command): return ask(.media(command, phone: playing?.phone), at: now)
     case .act(let action): return act(action, at: now)
+    case .call(let action): return actOnCall(action, at: now)
     case .undo: undo(at: now)
     case .mark: toggleMark()
     case .open:
@@ -43,7 +44,10 @@ extension Dashboard {
     case .pageDown: move(by: pageSize)
     case .halfUp: move(by: -max(1, pageSize / 2))
     case .halfDown: move(by: max(1, pageSize / 2))
-    case .first: move(by: -Self.anyDistance)
+    case .first:
+      // From wherever the user is.
+      if call != nil { (page, search) = (.list, .none) }
+      move(by: -Self.anyDistance)
     case .last: move(by: Self.anyDistance)
     }
     return []

@@ -60,10 +60,10 @@ struct Dashboard {
 
   /// A notification that is shown in full.
   struct Opened {
-    enum Standing { case there, removed, away }
+    enum Presence { case there, removed, away }
     var notification: ActiveNotification
     /// Whether the phone has it, has removed it, or its UID is unknown because the daemon has exited.
-    var standing = Standing.there
+    var presence = Presence.there
     var scroll = 0
   }
 
@@ -153,7 +153,7 @@ struct Dashboard {
   /// Whether the list is complete, as far as the daemon has reported; not while a restarted daemon is fetching.
   private(set) var isWhole = true
   /// The time since which nothing is left to fetch, while `isWhole` is false.
-  private var calm: Instant?
+  private var settledSince: Instant?
   var selection = Selection.newest
   /// The marked notifications, which the next action applies to.
   var marked: Set<ID> = []
@@ -186,10 +186,10 @@ struct Dashboard {
     }
     daemon = .away(why)
     isWhole = false
-    calm = nil
+    settledSince = nil
     if case .chosen(let id) = selection { selection = Selection(missing: id, in: notifications) }
-    if case .opened(var opened) = page, opened.standing == .there {
-      opened.standing = .away
+    if case .opened(var opened) = page, opened.presence == .there {
+      opened.presence = .away
       page = .opened(opened)
     }
     (notifications, marked, acted, pending, playing) = ([], [], [], [], nil)
@@ -201,13 +201,13 @@ struct Dashboard {
     guard !isWhole else { return }
     // The phone announces its notifications after the subscription: the list is complete once nothing has been left to
     // fetch for a while.
-    guard status.isSubscribed, !status.isFetching else { return calm = nil }
-    if let calm, now - calm >= Self.calmTime { isWhole = true }
-    calm = calm ?? now
+    guard status.isSubscribed, !status.isFetching else { return settledSince = nil }
+    if let settledSince, now - settledSince >= Self.settlingTime { isWhole = true }
+    settledSince = settledSince ?? now
   }
 
   /// How long nothing must be left to fetch before the list counts as complete.
-  static let calmTime = Duration.seconds(1)
+  static let settlingTime = Duration.seconds(1)
 
   /// Whether to poll the daemon for its backlog.
   var isFetching: Bool {
@@ -271,14 +271,14 @@ struct Dashboard {
     }
     if isRemoved { marked.remove(news.id) }
     guard case .opened(var opened) = page else { return }
-    if opened.standing == .away, !isRemoved, opened.notification.likeness == news.likeness {
+    if opened.presence == .away, !isRemoved, opened.notification.likeness == news.likeness {
       opened.notification = news
-      opened.standing = .there
-    } else if opened.notification.id == news.id, opened.standing == .there {
+      opened.presence = .there
+    } else if opened.notification.id == news.id, opened.presence == .there {
       if isRemoved {
         let match = notifications.first { $0.likeness == opened.notification.likeness }
         opened.notification = match ?? opened.notification
-        opened.standing = match == nil ? .removed : .there
+        opened.presence = match == nil ? .removed : .there
       } else {
         opened.notification = news
       }
@@ -320,6 +320,9 @@ struct Dashboard {
     }
     return ringing.isEmpty ? others : ringing + others
   }
+
+  /// The ringing call, the newest if there are several.
+  var call: ActiveNotification? { notifications.last { $0.report.rings && !isPending($0.id) } }
 
   /// The index of the selection in `found`; nil if that is empty, or the selection is absent.
   func selected(among found: [ActiveNotification]) -> Int? {

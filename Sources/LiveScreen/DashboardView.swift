@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 import Control
+import ControlClients
 import TerminalScreen
 import Wire
 
 /// Renders a `Dashboard`, from the top:
 ///
+///     call      while one rings, whatever else is shown, and the keys for it
 ///     head      each phone, or each adapter while there is none
 ///     reason    the wait, if the user has to do something
 ///     ───────   how many there are, and the search
@@ -58,6 +60,8 @@ struct DashboardView {
   private static let leastRows = 5
   /// Below this width, only the most important parts are shown.
   private static let narrow = 40
+  /// From this width on, there is room for more than that.
+  private static let roomy = 48
 
   // MARK: The frame
 
@@ -71,7 +75,30 @@ struct DashboardView {
       let media = Array(self.media.prefix(share))
       if !media.isEmpty { below = [rule("")] + media + below }
     }
-    return (head + reason + [rule(title)], below)
+    return (call + head + reason + [rule(title)], below)
+  }
+
+  /// The ringing call. While the user types, letters are no keys.
+  private var call: [StyledRow] {
+    guard let report = dashboard.call?.report else { return [] }
+    var keys: [(String, String)] = []
+    if hasCursor {
+      keys = [("Esc", "ends the search")]
+    } else {
+      for (key, action) in [("A", NotificationAction.positive), ("D", .negative)]
+      where report.has(action) { keys.append((key, report.label(of: action, columns: 8))) }
+      if size.columns >= Self.roomy { keys.append(("g", "shows it")) }
+    }
+    let width = keys.reduce(0) { $0 + $1.0.displayWidth + $1.1.displayWidth + 3 }
+    let name = report.attributes.title.flatMap { $0.isEmpty ? nil : $0 } ?? report.app ?? "a call"
+    let room = max(6, size.columns - width - 2)
+    var line = StyledText("☎ \(name.printable.cut(toDisplayWidth: room))", .attention)
+    for (key, title) in keys {
+      line.add("·", .faint)
+      line.add(key, .strong)
+      line.add(title)
+    }
+    return [oneRow(line)]
   }
 
   /// A line across the window with a title in it.
@@ -287,7 +314,7 @@ struct DashboardView {
 
   private func text(of opened: Dashboard.Opened) -> [StyledRow] {
     let rows = opened.notification.report.detailRows(style, now: time)
-    switch opened.standing {
+    switch opened.presence {
     case .there: return rows
     case .removed: return [[StyledRun("the phone has removed it", .attention)]] + rows
     case .away: return [[StyledRun("its phone is away", .attention)]] + rows

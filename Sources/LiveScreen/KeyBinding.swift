@@ -10,6 +10,8 @@ struct KeyBinding {
     case up, down, wheelUp, wheelDown, pageUp, pageDown, halfUp, halfDown, first, last
     case open, back
     case act(NotificationAction)
+    /// Acts on the ringing call.
+    case call(NotificationAction)
     case mark, undo
     case player
     case media(RemoteCommand)
@@ -43,7 +45,7 @@ struct KeyBinding {
     .init([.control("d")], "^D", .halfDown, "half a page down"),
     .init(
       [.home, .character("g")], "Home g", .first,
-      "the top one, and follow whatever comes to the top"),
+      "the top one, and follow whatever comes to the top; from any page, the ringing call"),
     .init([.end, .character("G")], "End G", .last, "the oldest"),
     .init([.enter], "Enter", .open, "the notification in full"),
     .init(
@@ -54,6 +56,8 @@ struct KeyBinding {
     .init(
       [.character("-")], "-", .act(.negative),
       "its negative action, as in [-Clear], or that of all marked ones, after 2 seconds"),
+    .init([.character("A")], "A", .call(.positive), "answer the ringing call, from any page"),
+    .init([.character("D")], "D", .call(.negative), "decline it, at once"),
     .init([.character("u")], "u", .undo, "undo -, within the 2 seconds"),
     .init([.character(" ")], "Space", .mark, "mark it and move to the next"),
     .init([.character("m")], "m", .player, "the player, and its keys"),

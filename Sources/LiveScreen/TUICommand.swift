@@ -36,7 +36,7 @@ extension Command {
         + "player's keys, ? shows all keys, q quits."
     ]
   ) { options throws(Failure) in
-    let console = try Console(options.output, inPipe: .text)
+    let console = try Console(options.output)
     return console.onLoop { () async throws(Failure) in
       let screen = try Screen(colour: console.style.colour, mouse: options.mouse)
       defer { screen.close() }

@@ -178,6 +178,16 @@ public struct Signal: RawRepresentable, Hashable, Sendable {
   /// Restores the signal's default effect, since the parent process may have ignored it.
   public func restore() { _ = signal(rawValue, SIG_DFL) }
 
+  /// Ends the process by the signal's default effect, so that a shell that waits for it learns of the signal.
+  public func end() {
+    restore()
+    var set = sigset_t()
+    sigemptyset(&set)
+    sigaddset(&set, rawValue)
+    sigprocmask(SIG_UNBLOCK, &set, nil)
+    raise(rawValue)
+  }
+
   /// Ignores the signal in the whole process.
   public func ignore() { _ = signal(rawValue, SIG_IGN) }
 }

@@ -61,9 +61,22 @@ public struct TOMLValue: Sendable {
     guard let root = ctoml_root(document) else {
       var position = ctoml_position(line: 1, column: 1)
       let reason = String(ctoml_error(document, &position))
-      throw SyntaxError(position: Position(position), reason: reason)
+      let place = Position(position)
+      let isOpen =
+        reason.hasPrefix("Error while parsing") && reason.contains("string:")
+        && Self.isEnd(place, of: bytes)
+      throw SyntaxError(
+        position: place, reason: isOpen ? "the text has no closing quotation mark" : reason)
     }
     self.init(root)
+  }
+
+  /// Whether a line ends at this position.
+  private static func isEnd(_ position: Position, of bytes: [UInt8]) -> Bool {
+    let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+    guard lines.indices.contains(position.line - 1) else { return true }
+    let line = String(decoding: lines[position.line - 1], as: UTF8.self)
+    return line.unicodeScalars.count < position.column
   }
 
   private init(_ node: OpaquePointer) {

@@ -58,11 +58,16 @@ public struct TableReader {
   public mutating func list<Value>(
     _ key: String, expected: String, _ read: (String) -> Value?
   ) -> [Value]? {
-    value(key, expected: expected) { content in
-      guard let texts = content.texts else { return nil }
-      let values = texts.compactMap(read)
-      return values.count == texts.count ? values : nil
+    guard let entry = entry(key) else { return nil }
+    var values: [Value] = []
+    for element in entry.value.content.array ?? [entry.value] {
+      guard let value = element.content.text.flatMap(read) else {
+        fail(element.position, "\(key) must be \(expected), not \(element.content.shown)")
+        return nil
+      }
+      values.append(value)
     }
+    return values
   }
 
   /// The position of a key; the table's if the key is missing.
@@ -111,6 +116,7 @@ extension TOMLValue.Content {
     case .integer(let number): "\(number)"
     case .float(let number): "\(number)"
     case .boolean(let value): "\(value)"
+    case .array(let elements) where elements.isEmpty: "an empty array"
     default: kind
     }
   }

@@ -17,22 +17,24 @@ struct OptionTests {
 
   @Test(
     "What is not a time",
-    arguments: ["", "0", "-1", "inf", "nan", "1e300", "soon", "m", "5 m", "100d", "-5m", "nans"])
+    arguments: [
+      "", "0", "-1", "inf", "nan", "1e300", "soon", "m", "5 m", "100d", "-5m", "nans", "1h30",
+      "1h-5m", "15w",
+    ])
   func noTimes(text: String) { #expect(Duration(typed: text) == nil) }
 
-  @Test("The command line decides about the format, then the environment, then the terminal")
+  @Test("The command line decides about the format, then the environment, else it is text")
   func formats() throws {
     var output = OutputOptions()
-    #expect(try output.format(variable: nil, isTerminal: true, inPipe: .json) == .text)
-    #expect(try output.format(variable: "", isTerminal: false, inPipe: .json) == .json)
-    #expect(try output.format(variable: nil, isTerminal: false, inPipe: .text) == .text)
-    #expect(try output.format(variable: "JSON", isTerminal: true, inPipe: .text) == .json)
+    #expect(try output.format(variable: nil) == .text)
+    #expect(try output.format(variable: "") == .text)
+    #expect(try output.format(variable: "JSON") == .json)
     let failure = #expect(throws: Failure.self) {
-      try output.format(variable: "xml", isTerminal: true, inPipe: .text)
+      try output.format(variable: "xml")
     }
     #expect(failure?.line == "ancsd: ANCSD_FORMAT must be text or json, not “xml”")
     output.format = .text
-    #expect(try output.format(variable: "xml", isTerminal: false, inPipe: .json) == .text)
+    #expect(try output.format(variable: "xml") == .text)
   }
 
   @Test("Colours are for terminals, unless an option requests them")

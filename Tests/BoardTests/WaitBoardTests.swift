@@ -17,12 +17,12 @@ struct WaitBoardTests {
       let board = WaitBoard(scheduler: clock)
       var changes: [String] = []
       var lasting: [String] = []
-      board.onChange = { changes.append($0.wait.name) }
-      board.onLasting = { lasting.append($0.wait.name) }
+      board.onNewWait = { changes.append($0.wait.name) }
+      board.onLastingWait = { lasting.append($0.wait.name) }
       @LoopActor func become(_ wait: Wait?, lasting seconds: Int = 0) {
-        let standing = wait.map { WaitBoard.Standing($0, adapter: "hci0") }
-        board.set(.adapter("hci0"), standing)
-        board.set(.adapter("hci0"), standing)
+        let current = wait.map { WaitBoard.CurrentWait($0, adapter: "hci0") }
+        board.set(.adapter("hci0"), current)
+        board.set(.adapter("hci0"), current)
         var isOver = false
         _ = clock.schedule(after: .seconds(seconds)) { isOver = true }
         while !isOver { _ = clock.turn() }
@@ -57,7 +57,7 @@ struct WaitBoardTests {
       let clock = HandClock()
       let board = WaitBoard(scheduler: clock)
       var changes: [String] = []
-      board.onChange = { changes.append($0.wait.name) }
+      board.onNewWait = { changes.append($0.wait.name) }
       board.set(.link(1), .init(.security(.mtu)))
       board.set(.daemon, .init(.phone(.dialling)))
       board.set(.link(1), .init(.service(.discovery)))
@@ -74,7 +74,7 @@ struct WaitBoardTests {
       let clock = HandClock()
       let board = WaitBoard(scheduler: clock)
       var changes = 0
-      board.onChange = { _ in changes += 1 }
+      board.onNewWait = { _ in changes += 1 }
       board.set(.link(1), .init(.service(.discovery), adapter: "hci0"))
       _ = clock.turn()
       board.set(.link(1), .init(.service(.discovery), adapter: "hci0", phone: Address(1)))

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("act")
 struct ActTests {
-  /// A daemon with a message that can be cleared, a call, and something without actions; the phone refuses to
+  /// A daemon with a message that can be cleared, a call, something without actions, and a mail; the phone refuses to
   /// act on what is not there.
   private func daemon(isLazy: Bool = false) -> FakeDaemon {
     let labelled = self.labelled
@@ -48,7 +48,9 @@ struct ActTests {
     message.attributes[.negativeActionLabel] = "Clear"
     call.attributes[.positiveActionLabel] = "Answer"
     call.attributes[.negativeActionLabel] = "Decline it"
-    return [message, call, ClientTests.notification(14, app: "News", .news)]
+    var mail = ClientTests.notification(15, app: "Mail", .email, .positiveAction)
+    mail.attributes[.positiveActionLabel] = "Reply"
+    return [message, call, ClientTests.notification(14, app: "News", .news), mail]
   }
 
   /// The requested actions.
@@ -73,8 +75,8 @@ struct ActTests {
     #expect(acts(daemon) == done)
     let isAll = line.contains("--all")
     let label = line.split(separator: " ").last ?? ""
-    let things = "\(done.count) notification\(done.count == 1 ? "" : "s")"
-    #expect(daemon.output == (isAll ? "\(label): done on \(things)\n" : ""))
+    let words = label == "answer" ? "answered" : "\(label): done on"
+    #expect(daemon.output == (isAll ? "\(words) \(done.count)\n" : ""))
   }
 
   @Test("--dry-run lists what it would do, and does nothing") func dryRun() async throws {
@@ -96,9 +98,11 @@ struct ActTests {
       ),
       ("13 negativ", 1, "#13 has no action “negativ”; did you mean “negative”?"),
       (
-        "13 answer I am coming", 1,
-        "“I am coming” can't be sent: ANCS carries no text; “ancsd act 13 answer” opens the reply on the phone"
+        "15 reply I am coming", 1,
+        "“I am coming” can't be sent: ANCS carries no text; “ancsd act 15 reply” opens the reply on the phone"
       ),
+      ("12 clear now", 64, "unexpected “now” after the action “clear”"),
+      ("13 positive now", 64, "unexpected “now” after the action “positive”"),
       ("--app News --all clear", 1, "act: no matching notification has the action “clear”"),
     ] as [(String, Int32, String)])
   func refused(line: String, status: Int32, sentence: String) async {

@@ -200,6 +200,28 @@ struct WatchTests {
     #expect(other.output.isEmpty)
   }
 
+  @Test(
+    "Lost events are reported apart from the kinds that were asked for, and count only if they are one"
+  )
+  func lost() async throws {
+    let events: [Event.Content] = [
+      .lost(count: 3, first: 1, last: 3), .notification(Self.chat), .notification(Self.mail),
+    ]
+    for (arguments, names) in [
+      ("--event notification -n 1 --since 1", ["notification"]),
+      ("--app Chat -n 1 --since 1", ["notification"]),
+      ("--event lost,notification -n 2 --since 1", ["lost", "notification"]),
+      ("-n 2 --since 1", ["lost", "notification"]),
+    ] {
+      let daemon = daemon(.json, events)
+      #expect(try await daemon.run(Clients.watch, arguments) == .done)
+      #expect(self.names(daemon.output) == names)
+      #expect(
+        daemon.reported.map(\.line)
+          == (names.count > 1 ? [] : ["ancsd: watch: 3 events from 1 to 3 were not read in time"]))
+    }
+  }
+
   @Test("Events that this program does not know are passed on as JSON, and left out as text")
   func unknown() async {
     func daemon(_ format: OutputFormat) -> FakeDaemon {

@@ -45,6 +45,9 @@ struct EventReaderTests {
     #expect(seqs(Subscription(since: 3), long).prefix(2) == [500, 501])
     #expect(seqs(Subscription(events: [.paired], since: 3), long).prefix(2) == [500, 502])
     #expect(seqs(Subscription(events: [.battery], since: 3), long).isEmpty)
+    // One that has only just connected has missed nothing, unless it has seen another life of the daemon.
+    #expect(seqs(Subscription(since: 0), long).first == 501)
+    #expect(seqs(Subscription(since: 0, life: "two"), long).prefix(2) == [500, 501])
     let paired = recent(6, others: Event(.paired))
     // Numbers of another life of the daemon say nothing about this one's.
     #expect(seqs(Subscription(since: 5, life: "one"), paired) == [6])

@@ -304,7 +304,10 @@ struct SettingsTests {
       ("[[hook]]\nevent = 'media'", "1:1: this hook has no run"),
       ("[[hook]]\nevent = 'medya'\nrun = '/x'", "2:9: event must be the name of an event: ready, "),
       ("[[hook]]\nevent = 'media'\nrun = 'x'", "3:7: run must be a program's absolute path, or"),
-      ("[[hook]]\nevent = 'media'\nrun = []", "3:7: run must be a program's absolute path, or"),
+      (
+        "[[hook]]\nevent = 'media'\nrun = []",
+        "3:7: run must be a program's absolute path, or an array of it and its arguments, not an empty array"
+      ),
       (
         "[[hook]]\nevent = 'media'\nrun = '/x'\nshell = 1",
         "4:1: there is no setting “shell” here; choose from event, run, preexisting"
@@ -313,18 +316,28 @@ struct SettingsTests {
       (
         "[[rule]]\ncategory = 'socail'", "2:12: category must be a category (other, incoming-call, "
       ),
-      ("[[rule]]\nflag = ['loud']", "2:8: flag must be a flag (silent, important, "),
+      ("[[rule]]\nflag = ['loud']", "2:9: flag must be a flag (silent, important, "),
       ("[[rule]]\ntitle = '('", "2:9: title: missing closing parenthesis, at its character 1"),
       ("[[rule]]\ntime = '22-7'", "2:8: time must be a span such as \"22:00-07:00\", not “22-7”"),
       ("[[rule]]\nshow = 'no'", "2:8: show must be true or false, not “no”"),
       ("[[rule]]\nshow = false\nurgent = true", "3:10: a hidden notification can't be urgent"),
       (
         "[[rule]]\nfetch = ['titel']",
-        "2:9: fetch must be all, none, or an array of attributes (app, "
+        "2:10: fetch must be all, none, or an array of attributes (app, title, subtitle, message, size, "
+          + "date, positive, negative), not “titel”"
       ),
+      ("[[rule]]\nfetch = ['all', 'app']", "2:9: fetch must be all, none, or an array"),
+      ("[[rule]]\nflag = ['silent', 'loud']", "2:19: flag must be a flag (silent, important, "),
+      (
+        "exec = ['/x']",
+        "1:1: there is no setting “exec”; a program to run is a table [[hook]] with"
+      ),
+      ("socket = 'x.sock'", "1:10: socket must be an absolute path, or @NAME, not “x.sock”"),
+      ("name = \"x", "1:10: the text has no closing quotation mark"),
+      ("name = 'x\nio = 'none'", "1:10: the text has no closing quotation mark"),
       ("[[rule]]\nact = 'maybe'", "2:7: act must be positive or negative, not “maybe”"),
       ("[[rule]]\ntitel = 'x'", "2:1: there is no setting “titel” here; did you mean title?"),
-      ("[quirks]\nhandles = 'x'", "2:11: handles: invalid value “x”"),
+      ("[quirks]\nhandles = 'x'", "2:11: handles must be verify, hash or discover, not “x”"),
       (
         "[quirks]\nhandels = 'hash'",
         "2:1: there is no setting “handels” here; did you mean handles?"
@@ -341,6 +354,23 @@ struct SettingsTests {
     let text = "nam = 'x'\nmax-length = 100\nio = 5\n[[rule]]\nx = 1\ny = 2\n"
     #expect(Self.read(text).faults.map(\.place.line) == [1, 3, 5, 6])
     #expect(Self.read(text).options.live.fetch.maximumLengths[.title] == 100)
+  }
+
+  @Test("A wrong value is reported once, not also as missing")
+  func once() { #expect(Self.faults("[mqtt]\nurl = 'http://x'").count == 1) }
+
+  @Test("A setting from the environment is shown with its variable, unless another source has it")
+  func environment() throws {
+    let variables = ["ANCSD_SOCKET": "/tmp/a", "ANCSD_FORMAT": ""]
+    func given(_ arguments: [String]) throws -> [SettingsReport.Setting] {
+      try Settings(arguments, find: { _ in nil }, variable: { variables[$0] }).given
+    }
+    #expect(
+      try given([]) == [.init("socket", "\"/tmp/a\"", file: "ANCSD_SOCKET", .nextStart)])
+    #expect(try given(["--socket", "/b"]).map(\.value) == ["\"/b\""])
+    var report = SettingsReport()
+    report.settings = try given([])
+    #expect(report.text.contains("socket = \"/tmp/a\"  # ANCSD_SOCKET\n"))
   }
 
   /// A file with this text, for the time of a test.
@@ -445,6 +475,9 @@ struct SettingsTests {
     #expect(
       Hook.hindrance(to: "/nowhere/lamp", isService: false)?
         .hasPrefix("/nowhere/lamp can't be run: ") == true)
+    #expect(
+      Hook.hindrance(to: "/nowhere/lamp on", isService: false)?
+        .hasSuffix("run = [\"/nowhere/lamp\", \"on\"]") == true)
     let atHome = Hook.hindrance(to: "/home/nobody/lamp", isService: true)
     #expect(atHome?.contains("the service sees no home directories") == true)
     let rule = Self.read(

@@ -30,6 +30,11 @@ class Event(dict[str, Any]):
         self.name: str = fields.get("event", "")
 
 
+def clean(number: signal.Signals) -> int:
+    """How a process ends that this signal ends cleanly: of SIGINT it dies, so that a shell's loop ends with it."""
+    return -number if number == signal.SIGINT else 128 + number
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a command ended, and what it printed."""
@@ -164,7 +169,8 @@ class Process:
         """Ends it by a signal, as systemd does; it must end cleanly."""
         self.send_signal(number)
         status = await self.ended(within)
-        check(status == 128 + number, f"{number.name} ended it with {self.ending}, not {128 + number}")
+        wanted = clean(number)
+        check(status == wanted, f"{number.name} ended it with {self.ending}, not {wanted}")
 
     async def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):  # it ends at this moment

@@ -119,7 +119,7 @@ show = false
     said = (await bed.run("config", "check", str(again))).expect(0)
     check("1 hook, 2 rules" in said.out, f"config check printed {said.out!r}")
     why = (await bed.client(daemon, "rules", "explain", "1", "--text")).expect(0).out
-    check("undecided “1”: its title was not fetched" in why and "applies “2”: hide" in why, f"rules explain printed {why!r}")
+    check("undecided “1”: its title was not fetched" in why and "counts “2”: hide" in why, f"rules explain printed {why!r}")
 
     file.write_text("[[rule]]\nurgent = true\n")
     daemon.send_signal(signal.SIGHUP)

@@ -200,6 +200,19 @@ async def restart(bed: Testbed) -> None:
     await window.shows("status 130")
 
 
+@case("screen-without-alternate")
+async def without_alternate(bed: Testbed) -> None:
+    """On a terminal without an alternate screen, what follows begins on a row of its own."""
+    daemon, _ = await served(bed)
+    window = Screen(bed.work)
+    bed.cleanups.append(window.close)
+    await window.open(bed.binary, daemon.socket, terminal="linux")
+    await window.shows("Dinner tonight?")
+    await window.press("q")
+    rows = await window.shows("status 0")
+    check("status 0" in [row.rstrip() for row in rows], f"the last row was not free: {rows}")
+
+
 @case("screen-restart-beneath")
 async def beneath(bed: Testbed) -> None:
     """The selection stays with its notification when the daemon is restarted and the phone renumbers."""

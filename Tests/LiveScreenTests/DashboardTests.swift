@@ -529,6 +529,65 @@ import Wire
     let report = Self.notification(9, "x")
     #expect(dashboard.receive(.notification(report), at: Self.start).isEmpty)
   }
+
+  // MARK: Calls
+
+  private static func ringing(rows: Int = 16, columns: Int = 60) -> Dashboard {
+    var dashboard = dashboard(rows: rows, columns: columns)
+    var call = notification(
+      4, "Grace Hopper", category: .incomingCall, flags: [.positiveAction, .negativeAction])
+    call.attributes[.positiveActionLabel] = "Answer"
+    call.attributes[.negativeActionLabel] = "Decline"
+    dashboard.add(call)
+    dashboard.add(notification(5, "Eve"))
+    return dashboard
+  }
+
+  @Test(
+    "A ringing call is on the first row wherever the user is, with the keys for it",
+    arguments: [
+      [], [.end], [.down, .enter], [.character("?")], [.character("m")],
+      [.character("/"), .character("E"), .enter],
+    ] as [[Key]])
+  func callAnywhere(keys: [Key]) {
+    var dashboard = Self.ringing()
+    for key in keys { dashboard.press(key, at: Self.start) }
+    #expect(dashboard.text().hasPrefix("☎ Grace Hopper · A Answer · D Decline · g shows it\n"))
+    let id = Dashboard.ID(phone: Self.phone, uid: NotificationUID(rawValue: 4))
+    #expect(
+      dashboard.press(.character("A"), at: Self.start) == [.request(.act(.positive, id))])
+    #expect(
+      dashboard.press(.character("D"), at: Self.start) == [.request(.act(.negative, id))])
+    dashboard.answered(.act(.negative, id), at: Self.start)
+    #expect(dashboard.note?.text == "declined #4 “Grace Hopper”")
+    dashboard.press(.character("g"), at: Self.start)
+    guard case .list = dashboard.page else { Issue.record("the list is not shown"); return }
+    #expect(dashboard.target?.id == id && dashboard.search == .none)
+    dashboard.add(Self.notification(4, "", category: .incomingCall, change: .removed))
+    #expect(!dashboard.text().contains("☎"))
+    #expect(dashboard.press(.character("A"), at: Self.start).isEmpty)
+    #expect(dashboard.note?.text == "no call is ringing")
+  }
+
+  @Test(
+    "In a small window the call keeps its row and its keys; while the user types, letters are text")
+  func callInSmallWindow() {
+    var dashboard = Self.ringing(rows: 5, columns: 40)
+    #expect(dashboard.text().hasPrefix("☎ Grace Hopper · A Answer · D Decline\n"))
+    #expect(dashboard.text().split(separator: "\n").count == 5)
+    dashboard.press(.character("/"), at: Self.start)
+    dashboard.type("A")
+    #expect(dashboard.search.text == "A")
+    #expect(dashboard.text().hasPrefix("☎ Grace Hopper · Esc ends the search\n"))
+  }
+
+  @Test("An action on marked notifications of two kinds names both labels") func twoLabels() {
+    var dashboard = Self.ringing()
+    dashboard.press(.character("g"), at: Self.start)
+    for _ in 0..<2 { dashboard.press(.character(" "), at: Self.start) }
+    dashboard.press(.character("-"), at: Self.start)
+    #expect(dashboard.note?.text == "Decline, Clear: 2 notifications; u undoes it")
+  }
 }
 
 extension Dashboard {

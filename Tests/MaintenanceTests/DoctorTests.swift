@@ -18,7 +18,7 @@ struct DoctorTests {
 
   private static func adapter(
     _ index: UInt16 = 0, supported: ControllerSettings = able, current: ControllerSettings = able
-  ) -> BoardFacts.AdapterFacts {
+  ) -> DoctorFacts.AdapterFacts {
     .init(
       index: ControllerIndex(index), address: Address(0x001A_7DDA_7113), supported: supported,
       current: current)
@@ -35,8 +35,8 @@ struct DoctorTests {
   }
 
   /// A board on which all is well.
-  private static var healthy: BoardFacts {
-    var facts = BoardFacts()
+  private static var healthy: DoctorFacts {
+    var facts = DoctorFacts()
     facts.kernelRelease = "6.1.0-47-amd64"
     facts.adapters = [adapter()]
     facts.radios = [0: .unblocked]
@@ -62,7 +62,7 @@ struct DoctorTests {
     var words: String
     var command: String?
     var status = Control.ExitStatus.unavailable
-    var change: @Sendable (inout BoardFacts) -> Void
+    var change: @Sendable (inout DoctorFacts) -> Void
   }
 
   static let faults = [
@@ -318,9 +318,9 @@ struct DoctorTests {
     for (file, text) in [("type", "bluetooth"), ("name", "hci1"), ("soft", "1"), ("hard", "0")] {
       try Files.create("\(root)/rfkill3/\(file)").writeAll((text + "\n").utf8)
     }
-    #expect(BoardFacts.radios(in: root) == [1: .soft])
-    #expect(BoardFacts.radios(in: "\(root)/nowhere") == [:])
-    #expect(BoardFacts.state(root) == .fine(bonds: 0))
+    #expect(DoctorFacts.radios(in: root) == [1: .soft])
+    #expect(DoctorFacts.radios(in: "\(root)/nowhere") == [:])
+    #expect(DoctorFacts.state(root) == .fine(bonds: 0))
     let folder = "\(root)/f0f1f2f3f4f5"
     let bond = "\(folder)/random-c01122334455.bond.json"
     let address = "\(root)/static-address.json.bad"
@@ -331,11 +331,11 @@ struct DoctorTests {
     }
     try Files.makeDirectory(folder)
     for file in [bond, address] { try Files.create(file).writeAll("{".utf8) }
-    #expect(BoardFacts.state(root) == .fine(bonds: 0, unusable: [bond, address]))
-    #expect(BoardFacts.state("\(root)/not/yet") == .missing)
-    #expect(BoardFacts.state("/dev/null/state") != .missing)
+    #expect(DoctorFacts.state(root) == .fine(bonds: 0, unusable: [bond, address]))
+    #expect(DoctorFacts.state("\(root)/not/yet") == .missing)
+    #expect(DoctorFacts.state("/dev/null/state") != .missing)
     try #require(chmod(root, 0o777) == 0)
-    #expect(BoardFacts.state(root) == .refused(.isOpen(mode: 0o777)))
+    #expect(DoctorFacts.state(root) == .refused(.isOpen(mode: 0o777)))
   }
 
   @Test(
@@ -347,8 +347,8 @@ struct DoctorTests {
     defer { rmdir(root) }
     let systemd = ServiceHost(.systemd, daemon: .init("ancsd", isStarted: false, user: "65534"))
     let openRC = ServiceHost(.openRC, daemon: systemd.daemon)
-    func state(_ host: ServiceHost) -> BoardFacts.StateFacts {
-      BoardFacts.state(root, of: host, isSystem: true)
+    func state(_ host: ServiceHost) -> DoctorFacts.StateFacts {
+      DoctorFacts.state(root, of: host, isSystem: true)
     }
     // systemd gives the service what root's daemon has left there, OpenRC does not.
     #expect(state(systemd) == .fine(bonds: 0))
@@ -356,7 +356,7 @@ struct DoctorTests {
     try #require(chown(root, 65_534, 65_534) == 0)
     for host in [systemd, openRC] { #expect(state(host) == .fine(bonds: 0)) }
     #expect(state(ServiceHost(.systemd)) == .refused(.isAnothers(65_534)))
-    #expect(BoardFacts.state(root, of: systemd) == .refused(.isAnothers(65_534)))
+    #expect(DoctorFacts.state(root, of: systemd) == .refused(.isAnothers(65_534)))
     try #require(chown(root, 1_000, 1_000) == 0)
     #expect(state(systemd) == .refused(.isAnothers(1_000)))
   }
@@ -373,8 +373,8 @@ struct DoctorTests {
       rmdir(root)
     }
     try #require(symlink(".", link) == 0)
-    #expect(BoardFacts.state("\(link)/state") == .missing)
+    #expect(DoctorFacts.state("\(link)/state") == .missing)
     try #require(lchown(link, 65_534, 65_534) == 0)
-    #expect(BoardFacts.state("\(link)/state") == .refused(.isBehindLink(of: 65_534)))
+    #expect(DoctorFacts.state("\(link)/state") == .refused(.isBehindLink(of: 65_534)))
   }
 }

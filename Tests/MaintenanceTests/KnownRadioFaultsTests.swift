@@ -14,7 +14,7 @@ struct KnownRadioFaultsTests {
     var check: String
     var words: String
     var command: String?
-    var facts: @Sendable (inout BoardFacts) -> Void = { _ in }
+    var facts: @Sendable (inout DoctorFacts) -> Void = { _ in }
   }
 
   static let logs = [
@@ -62,7 +62,7 @@ struct KnownRadioFaultsTests {
 
   @Test("Each is found in the kernel's log, with what helps", arguments: logs)
   func found(log: Log) {
-    var facts = BoardFacts()
+    var facts = DoctorFacts()
     facts.kernelLog = KernelLog(log.text)
     log.facts(&facts)
     let findings = facts.findings.filter { ["firmware", "adapter"].contains($0.check) }
@@ -86,9 +86,9 @@ struct KnownRadioFaultsTests {
     #expect(log == KernelLog())
   }
 
-  private static func board(_ hardware: String?, losses: Int = 0) -> BoardFacts {
+  private static func board(_ hardware: String?, losses: Int = 0) -> DoctorFacts {
     let able: ControllerSettings = [.powered, .lowEnergy, .secureConnections]
-    var facts = BoardFacts()
+    var facts = DoctorFacts()
     facts.adapters = [
       .init(
         index: ControllerIndex(0), address: Address(0x001A_7DDA_7113), supported: able,

@@ -192,7 +192,7 @@ struct ReportTests {
       #"{"event":"media","title":"x","artist":"x","player":"x"}"#, #"{"event":"y","new":["x"]}"#,
     ]
     facts.events = try stories.map { Self.marked(try JSONValue(parsing: Array($0.utf8))) }
-    let states: [BoardFacts.StateFacts] = [
+    let states: [DoctorFacts.StateFacts] = [
       .fine(bonds: 1), .fine(bonds: 0, unusable: ["Marker.bond.json"]), .missing,
       .unusable(SystemError("open", .permissionDenied, on: "/Marker")),
       .unusable(SystemError("open", .noSpace, on: "/Marker")),

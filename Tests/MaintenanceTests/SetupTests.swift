@@ -25,7 +25,7 @@ struct SetupTests {
     /// The process of bluetoothd.
     var bluetoothd: Int32?
     var adapters = [
-      BoardFacts.AdapterFacts(
+      DoctorFacts.AdapterFacts(
         index: ControllerIndex(0), address: Address(0xB827_EB12_3456),
         supported: [.lowEnergy, .secureConnections],
         current: [.powered])
@@ -62,11 +62,11 @@ struct SetupTests {
       (try? Files.read(root + path)).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    var surface: SetupBoard {
-      SetupBoard(
+    var surface: SetupEnvironment {
+      SetupEnvironment(
         isRoot: isRoot, hostName: "kitchen", user: user, root: root,
         facts: { [unowned self] in
-          var facts = BoardFacts()
+          var facts = DoctorFacts()
           facts.adapters = adapters
           facts.bluetoothd = bluetoothd
           facts.host = host

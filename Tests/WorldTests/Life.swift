@@ -318,7 +318,7 @@ import Wire
   /// What the daemon waits for must be said at any time, but for moments.
   private func checkWaits() {
     guard let daemon = world.daemon, world.end == nil else { return }
-    let waits = daemon.waits.standings
+    let waits = daemon.waits.all
     if waits.isEmpty, saidNothing { violate("it waits without a reason") }
     saidNothing = waits.isEmpty
     for standing in waits where standing.wait.sentence(name: "kitchen").isEmpty {

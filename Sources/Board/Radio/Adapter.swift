@@ -323,8 +323,8 @@ import Wire
   }
 
   func updateWait() {
-    let standing = wait.map { WaitBoard.Standing($0, adapter: name) }
-    context.waits.set(.adapter(name), standing)
+    let current = wait.map { WaitBoard.CurrentWait($0, adapter: name) }
+    context.waits.set(.adapter(name), current)
   }
 
   /// The adapter as `status` shows it.

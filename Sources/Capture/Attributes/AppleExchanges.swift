@@ -183,7 +183,11 @@ extension NotificationAttributeID {
   ]
 
   fileprivate func detail(_ value: ArraySlice<UInt8>) -> Detail {
-    .text("\(self)", String(cutUTF8: value), key: Self.keys.name(of: rawValue))
+    let (text, key) = (String(cutUTF8: value), Self.keys.name(of: rawValue))
+    if self == .messageSize, let size = Int64(text) {
+      return Detail("\(self)", .number(size), key: key)
+    }
+    return .text("\(self)", text, key: key)
   }
 }
 

@@ -33,7 +33,7 @@ extension Command {
     }
     return Command("gatt", summary, grammar: .gatt, defaults: GATTOptions(), help: help) {
       options throws(Failure) in
-      let console = try Console(options.output, inPipe: .json)
+      let console = try Console(options.output)
       return console.onLoop { () async throws(Failure) in await GATTTool(options, console).run() }
     }
   }
@@ -42,7 +42,7 @@ extension Command {
 extension Grammar<GATTOptions> {
   /// The options of `gatt`; its operands are a command.
   static let gatt = Grammar(
-    targets + own + CommandOption.output(inPipe: .json) + renamed, operands: "[COMMAND]",
+    targets + own + CommandOption.output + renamed, operands: "[COMMAND]",
     kinds: [.word(GATTCommand.forms.filter { !$0.isForPrompt }.map(\.name))]
   ) {
     options, words throws(Failure) in

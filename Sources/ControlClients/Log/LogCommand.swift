@@ -25,7 +25,7 @@ extension Clients {
   static let log = Command(
     "log", "shows past events, if [log] makes the daemon keep them",
     usage: ["ancsd log [OPTIONS]"],
-    grammar: Grammar<LogOptions>(logOptions + CommandOption.output(inPipe: .json)),
+    grammar: Grammar<LogOptions>(logOptions + CommandOption.output),
     defaults: LogOptions(),
     notes: [
       "The daemon keeps a history if its settings have a table [log] (ancsd.toml(5)), and says where; without a daemon, "
@@ -34,7 +34,7 @@ extension Clients {
         + "say to keep them. The status is 1 if nothing matches."
     ]
   ) { options throws(Failure) in
-    let console = try Console(options.output, inPipe: .json)
+    let console = try Console(options.output)
     return console.onLoop { () async throws(Failure) in
       var path = options.file
       if path == nil {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
+import Arguments
 import Board
 import Control
 import JSON
@@ -46,7 +47,12 @@ struct Hook: Hashable, Sendable {
       try Files.checkRunnable(path)
       return isService ? homeRemark(path).map { "\(path) can't be run: \($0)" } : nil
     } catch {
-      return "\(path) can't be run: \(error)" + (homeRemark(path).map { "; \($0)" } ?? "")
+      let array = path.split(separator: " ").map { SettingValue.text(String($0)).description }
+      let hint =
+        array.count > 1
+        ? "arguments are elements of an array: run = [\(array.joined(separator: ", "))]"
+        : homeRemark(path)
+      return "\(path) can't be run: \(error)" + (hint.map { "; \($0)" } ?? "")
     }
   }
 

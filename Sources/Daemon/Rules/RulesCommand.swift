@@ -29,13 +29,13 @@ extension Command {
       ], grammar: .rules,
       defaults: RulesOptions(),
       notes: [
-        "EVENTS are lines of JSON, as “ancsd watch” and “ancsd list” print them in a pipe; events other than "
+        "EVENTS are lines of JSON, as “ancsd watch” and “ancsd list” print them with --json; events other than "
           + "notifications are skipped. The time of an event is the one in it, or now if it has none. The daemon, if one "
           + "runs, says what the phones are called.",
         "“explain” asks the daemon about an active notification, even a hidden one.",
       ]
     ) { options throws(Failure) in
-      let console = try Console(options.output, inPipe: .json)
+      let console = try Console(options.output)
       if case .explain(let uid) = options.action {
         return explain(options.socket, NotificationParameters(uid, phone: options.phone)) {
           explanation throws(Failure) in
@@ -85,7 +85,7 @@ extension Grammar<RulesOptions> {
           "explain: the phone, if there is more than one; test: the name of the phone, if no daemon knows it",
         set: { $0.phone = $1 }),
       .socket(set: { $0.socket = $1 }),
-    ] + CommandOption.output(inPipe: .json), operands: "test | explain UID",
+    ] + CommandOption.output, operands: "test | explain UID",
     kinds: [.word(["test", "explain"]), .notification]
   ) { options, operands throws(Failure) in
     switch operands.first {

@@ -24,7 +24,7 @@ extension Command {
           + "program that can't be run. “show” asks the daemon."
       ]
     ) { options throws(Failure) in
-      let console = try Console(options.output, inPipe: .text)
+      let console = try Console(options.output)
       switch options.action {
       case .check(let path): return try check(path, console)
       case .show:
@@ -117,7 +117,7 @@ struct ConfigOptions: PrintingOptions {
 
 extension Grammar<ConfigOptions> {
   static let config = Grammar(
-    CommandOption.output(inPipe: .text) + [.socket(set: { $0.socket = $1 })],
+    CommandOption.output + [.socket(set: { $0.socket = $1 })],
     operands: "check [FILE] | show",
     kinds: [.word(["check", "show"]), .file]
   ) { options, operands throws(Failure) in
@@ -144,7 +144,8 @@ extension SettingsReport {
   var text: String {
     func line(_ setting: Setting) -> String {
       guard let value = setting.value else { return "\(setting.name)  # the default" }
-      let origin = setting.line.map { "\(setting.file ?? ""):\($0)" } ?? "the command line"
+      let source = setting.file ?? "the command line"
+      let origin = setting.line.map { "\(source):\($0)" } ?? source
       return "\(setting.name) = \(value)  # \(origin)"
     }
     // Programs from the command line are among the hooks.

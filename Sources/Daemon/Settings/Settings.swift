@@ -2,6 +2,7 @@
 import Arguments
 import Board
 import Control
+import System
 import TOML
 
 /// The daemon's settings, from the files and the command line, which takes precedence: a value that is replaced as a
@@ -18,10 +19,12 @@ struct Settings: Sendable {
 
   /// Reads a command line, and the file that it names, or the default files if they exist.
   ///
-  /// - Parameter find: finds the file by its path; nil stands for the default files.
+  /// - Parameters:
+  ///   - find: finds the file by its path; nil stands for the default files.
+  ///   - variable: an environment variable.
   init(
-    _ arguments: [String],
-    find: (String?) throws(Failure) -> SettingsFile? = SettingsFile.find
+    _ arguments: [String], find: (String?) throws(Failure) -> SettingsFile? = SettingsFile.find,
+    variable: (String) -> String? = Host.variable
   ) throws(Failure) {
     var options = RunOptions()
     let typed = try Grammar.run.parse(arguments, into: &options)
@@ -52,6 +55,12 @@ struct Settings: Sendable {
     }
     self.options = options
     given += Self.settings(typed)
+    for (name, source) in [("socket", "ANCSD_SOCKET"), ("format", "ANCSD_FORMAT")] {
+      guard let text = variable(source), !text.isEmpty, !given.contains(where: { $0.name == name })
+      else { continue }
+      let value = SettingValue.text(text).description
+      given.append(.init(name, value, file: source, Self.effect(of: name)))
+    }
   }
 
   /// The options from the command line, each once, by its name in a file.

@@ -76,7 +76,10 @@ package struct SettingsFile: Sendable {
     if entry("require-mitm")?.isOn == true, let io = entry("io"), io.setting == .text("none") {
       fault(io.place, "io must not be \"none\" with require-mitm, which needs numbers to compare")
     }
-    if let bridge, let conflict = bridge.settings.conflict { fault(bridge.place, conflict) }
+    // What has a fault may be missing only therefore.
+    if faults.isEmpty, let bridge, let conflict = bridge.settings.conflict {
+      fault(bridge.place, conflict)
+    }
   }
 
   private func entry(_ name: String) -> Entry? { entries.first { $0.name == name } }
@@ -245,7 +248,7 @@ package struct SettingsFile: Sendable {
         set(Entry.quirkPrefix + quirk.name, .text(text), table.position(of: quirk.name))
       } else {
         table.fail(
-          of: quirk.name, "\(quirk.name): invalid value “\(text)”: \(quirk.summary)")
+          of: quirk.name, "\(quirk.name) must be \(quirk.values), not “\(text)”")
       }
     }
     _ = finish(table)
@@ -268,7 +271,10 @@ package struct SettingsFile: Sendable {
   private mutating func readOption(_ entry: TOMLValue.Entry) {
     guard Self.names.contains(entry.key) else {
       let names = Self.names + ["hook", "rule", "quirks", "log", BridgeSettings.table]
-      let hint = nearest(to: entry.key, among: names).map { "; did you mean \($0)?" } ?? ""
+      let hint =
+        entry.key == "exec"
+        ? "; a program to run is a table [[hook]] with event and run"
+        : nearest(to: entry.key, among: names).map { "; did you mean \($0)?" } ?? ""
       return fail(entry.keyPosition, "there is no setting “\(entry.key)”\(hint)")
     }
     if let value = valid(entry, for: Grammar.run, RunOptions()) {
@@ -288,6 +294,10 @@ package struct SettingsFile: Sendable {
     }
     do throws(Failure) {
       var options = options
+      if entry.key == "socket", case .text(let path) = value, !["/", "@"].contains(path.first) {
+        throw Failure(
+          .badSettings, "", "socket must be an absolute path, or @NAME, not “\(path)”")
+      }
       try grammar.set(entry.key, to: value, in: &options)
       return value
     } catch {
@@ -415,12 +425,14 @@ extension Rule.Outcome {
         of: "urgent", "a hidden notification can't be urgent: remove show or urgent")
     }
     standing = isShown == false ? .hidden : isUrgent ? .urgent : .usual
-    fetch = table.value(
-      "fetch",
-      expected:
-        "all, none, or an array of attributes (\(NotificationAttributeID.names.joined(separator: ", ")))"
-    ) {
-      $0.texts.flatMap { AttributeSelection($0.joined(separator: ","))?.attributes }
+    let attributes = NotificationAttributeID.names.joined(separator: ", ")
+    let expected = "all, none, or an array of attributes (\(attributes))"
+    let names = table.list("fetch", expected: expected) { name in
+      AttributeSelection(name) == nil ? nil : name
+    }
+    if let names {
+      fetch = AttributeSelection(names.joined(separator: ","))?.attributes
+      if fetch == nil { table.fail(of: "fetch", "fetch must be \(expected)") }
     }
     program = table.program("run") ?? []
     includesPreExisting = table.truth("preexisting") ?? false

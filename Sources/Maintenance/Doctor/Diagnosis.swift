@@ -7,7 +7,7 @@ import Mgmt
 import System
 import Wire
 
-extension BoardFacts {
+extension DoctorFacts {
   /// The conclusions, causes before their effects.
   var findings: [Finding] {
     [kernel] + (bluetooth == nil ? [permission] + adapterFindings : [])

@@ -24,9 +24,9 @@ package enum Doctor {
         + "detect that.",
     ]
   ) { options throws(Failure) in
-    let console = try Console(options.output, inPipe: .text)
+    let console = try Console(options.output)
     return console.onLoop { () async throws(Failure) in
-      let findings = await BoardFacts.gather(
+      let findings = await DoctorFacts.gather(
         stateDirectory: options.stateDirectory, socket: options.socket
       ).findings
       for finding in findings { try console.show(finding) { finding.text($0) } }
@@ -39,7 +39,7 @@ package enum Doctor {
       .socket(set: { $0.socket = $1 }),
       .stateDirectory(
         default: "\(DefaultPaths.systemState) for root", set: { $0.stateDirectory = $1 }),
-    ] + CommandOption.output(inPipe: .text))
+    ] + CommandOption.output)
 }
 
 /// The result of one of the doctor's checks: the state, and the command that fixes it.

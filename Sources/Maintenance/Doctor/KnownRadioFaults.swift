@@ -97,7 +97,7 @@ struct KernelLog: Hashable, Sendable {
   }
 }
 
-extension BoardFacts {
+extension DoctorFacts {
   /// What others know of faults that this board shows.
   ///
   /// - Parameter verdict: whether the faults of controllers keep the board from working.

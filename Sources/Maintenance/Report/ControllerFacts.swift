@@ -8,11 +8,11 @@ import Wire
 
 /// A controller as the report shows it, from mgmt, raw HCI and sysfs.
 struct ControllerFacts: Hashable, Sendable {
-  var adapter: BoardFacts.AdapterFacts
+  var adapter: DoctorFacts.AdapterFacts
   /// Nil if it is switched off, or did not respond.
   var version: ControllerVersion?
 
-  @LoopActor static func gather(_ adapter: BoardFacts.AdapterFacts) async -> ControllerFacts {
+  @LoopActor static func gather(_ adapter: DoctorFacts.AdapterFacts) async -> ControllerFacts {
     var facts = ControllerFacts(adapter: adapter)
     if adapter.current.contains(.powered) {
       facts.version = await ControllerVersion.read(adapter: adapter.index.value)

@@ -139,8 +139,8 @@ struct Report {
     if let pairing, pairing == last {
       section("Last pairing and session", body(pairing))
     } else {
-      section("Last pairing", pairing.map(body) ?? ["none since the daemon began"])
-      section("Last session", last.map(body) ?? ["none since the daemon began"])
+      section("Last pairing", pairing.map(body) ?? ["none since the daemon started"])
+      section("Last session", last.map(body) ?? ["none since the daemon started"])
     }
     section("Adapters and daemon", body(timeline.board))
   }

@@ -27,8 +27,7 @@ extension Command {
         + "running daemon its status, the last pairing and session as a timeline (ATT by opcode and "
         + "handle), and the latest events. Without FILE it goes to standard output.",
       "Addresses, names, paths and texts are replaced, each by the same word everywhere; keys are "
-        + "never in it. It changes nothing, and works as far as it can without a daemon and without root"
-        + "goes.",
+        + "never in it. It changes nothing, and works as far as it can without a daemon and without root.",
       "Exit status: 0, even if the doctor finds problems; 64 for a wrong command line, 69 for "
         + "--html without a daemon, 73 for a file that can't be written.",
     ],

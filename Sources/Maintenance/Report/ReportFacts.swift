@@ -12,7 +12,7 @@ struct ReportFacts: Sendable {
   var time = WallTime(seconds: 0)
   var program = Program.version
   var system = SystemFacts()
-  var board = BoardFacts()
+  var board = DoctorFacts()
   var controllers: [ControllerFacts] = []
   /// Nil if there is no daemon, or one that has no timeline.
   var timeline: TimelineReport?
@@ -36,7 +36,7 @@ extension ReportFacts {
     var facts = ReportFacts()
     facts.time = .now
     facts.system = .gather()
-    facts.board = await BoardFacts.gather(
+    facts.board = await DoctorFacts.gather(
       stateDirectory: options.stateDirectory, socket: options.socket)
     for adapter in facts.board.adapters {
       facts.controllers.append(await ControllerFacts.gather(adapter))
@@ -53,10 +53,10 @@ extension ReportFacts {
 extension ReportFacts.SystemFacts {
   fileprivate static func gather() -> ReportFacts.SystemFacts {
     var facts = ReportFacts.SystemFacts()
-    facts.name = BoardFacts.text("/etc/os-release")?.split(separator: "\n")
+    facts.name = DoctorFacts.text("/etc/os-release")?.split(separator: "\n")
       .first { $0.hasPrefix("PRETTY_NAME=") }
       .map { $0.dropFirst(12).split(separator: "\"").joined() }
-    facts.model = BoardFacts.text("/proc/device-tree/model").map {
+    facts.model = DoctorFacts.text("/proc/device-tree/model").map {
       String($0.prefix { $0 != "\0" && $0 != "\n" })
     }
     return facts

@@ -84,11 +84,11 @@ struct SetUp {
 
   private let options: SetupOptions
   private let client: ControlClient
-  private let board: SetupBoard
+  private let board: SetupEnvironment
   /// Whether nobody answers.
   private var isAlone: Bool
 
-  init(_ options: SetupOptions, _ client: ControlClient, _ board: SetupBoard) {
+  init(_ options: SetupOptions, _ client: ControlClient, _ board: SetupEnvironment) {
     self.options = options
     self.client = client
     self.board = board

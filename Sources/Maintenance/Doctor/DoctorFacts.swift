@@ -11,7 +11,7 @@ import System
 import Wire
 
 /// The facts that the doctor gathered about the board, before it draws conclusions.
-struct BoardFacts: Hashable, Sendable {
+struct DoctorFacts: Hashable, Sendable {
   /// The kernel's release, as in `6.1.0-56-amd64`.
   var kernelRelease = ""
   /// Why the kernel's Bluetooth management can't be opened; nil: it can.
@@ -76,11 +76,11 @@ struct BoardFacts: Hashable, Sendable {
   }
 }
 
-extension BoardFacts {
+extension DoctorFacts {
   /// Examines the board. It changes nothing: it touches no adapter and does not listen for phones,
   /// because the socket that listened last gets every phone.
-  @LoopActor static func gather(stateDirectory: String?, socket: String?) async -> BoardFacts {
-    var facts = BoardFacts()
+  @LoopActor static func gather(stateDirectory: String?, socket: String?) async -> DoctorFacts {
+    var facts = DoctorFacts()
     facts.kernelRelease = Host.kernelRelease
     facts.missingCapabilities = Capabilities.missing(in: text("/proc/self/status") ?? "")
     facts.radios = radios()

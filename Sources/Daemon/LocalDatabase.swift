@@ -7,7 +7,7 @@ import GATT
 
 /// The board's own GATT server: Generic Access, Generic Attribute, Device Information, and one
 /// characteristic that requires an encrypted link. A phone that reads it shows its pairing prompt.
-@LoopActor enum BoardDatabase {
+@LoopActor enum LocalDatabase {
   /// Within Apple's rules for accessories: an interval of 30 to 45 ms, a latency of 3 at most, a
   /// supervision timeout of 6 s.
   private static let preferred = ConnectionParameters(

@@ -7,7 +7,7 @@ import TOML
 import Wire
 
 /// The board as `setup` sees and changes it.
-struct SetupBoard {
+struct SetupEnvironment {
   var isRoot: Bool
   /// The host name.
   var hostName: String
@@ -16,18 +16,18 @@ struct SetupBoard {
   /// The directory above all files.
   var root = ""
   /// The facts for the doctor's checks.
-  var facts: () async -> BoardFacts
+  var facts: () async -> DoctorFacts
   /// Runs a program, by name or path, until it exits; returns its output.
   var run: (_ command: [String]) async throws(SystemError) -> (end: ProcessEnd, lines: [String])
 }
 
-extension SetupBoard {
+extension SetupEnvironment {
   /// This one.
-  @LoopActor static func real(socket: String?) -> SetupBoard {
-    SetupBoard(
+  @LoopActor static func real(socket: String?) -> SetupEnvironment {
+    SetupEnvironment(
       isRoot: Host.userID == 0, hostName: Host.name,
       user: Host.variable("SUDO_USER").flatMap { $0 == "root" ? nil : $0 },
-      facts: { await BoardFacts.gather(stateDirectory: nil, socket: socket) },
+      facts: { await DoctorFacts.gather(stateDirectory: nil, socket: socket) },
       run: { command throws(SystemError) in
         let end = Mailbox<ProcessEnd>()
         var lines: [String] = []
@@ -66,7 +66,7 @@ extension SetupBoard {
 
   /// Whether the user is a member of that group.
   func isMember(_ user: String) -> Bool {
-    let groups = BoardFacts.text(root + "/etc/group") ?? ""
+    let groups = DoctorFacts.text(root + "/etc/group") ?? ""
     let fields = groups.split(separator: "\n").lazy
       .map { $0.split(separator: ":", omittingEmptySubsequences: false) }
       .first { $0.first ?? "" == DefaultPaths.group }

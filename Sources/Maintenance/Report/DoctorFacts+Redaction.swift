@@ -3,7 +3,7 @@ import Control
 import ControlClients
 import System
 
-extension BoardFacts {
+extension DoctorFacts {
   /// Replaces everything that users or phones have written, so that no sentence about these facts contains it.
   mutating func redact(with redactor: inout Redactor) {
     stateDirectory = redactor.path(stateDirectory)
