@@ -144,7 +144,7 @@ let package = Package(
       "ControlClients",
       [
         "Arguments", "Control", "History", "EventLoop", "System", "JSON", "Mgmt", "ANCS", "AMS",
-        "Wire",
+        "GAP", "Wire",
       ], small),
     module(
       "LiveScreen",

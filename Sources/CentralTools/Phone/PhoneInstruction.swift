@@ -338,7 +338,7 @@ struct PhoneForm: Sendable {
     PhoneForm(.stopDay, "stops it"),
     PhoneForm(
       .wait, ["seconds", "event"], "reads no further line for that time, or until an event"),
-    PhoneForm(.quit, "leaves"),
+    PhoneForm(.quit, "exits"),
   ]
 
   /// The members of the objects that a member may be.

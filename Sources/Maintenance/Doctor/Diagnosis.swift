@@ -255,7 +255,8 @@ extension DoctorFacts {
     case .closed(let path):
       return [
         Finding(
-          "daemon", .problem, "one is running at \(path), but refuses this user",
+          "daemon", .problem,
+          "one is running at \(path), but refuses this user: join its group, then log in again",
           command: host.admitting("$USER"), isPermission: true)
       ]
     case .mute(let path):

@@ -5,6 +5,7 @@ import Testing
 import Wire
 
 @testable import Control
+@testable import ControlClients
 
 @Suite("Metrics")
 struct MetricsTests {
@@ -39,7 +40,7 @@ struct MetricsTests {
     status.adapters = [adapter]
     var link = LinkReport()
     link.adapter = "hci0"
-    link.phone = Examples.phone
+    link.phone = Address("C0:11:22:33:44:55")
     link.isBonded = true
     link.since = WallTime(seconds: 1_795_236_100)
     link.services = [.ancs, .battery]

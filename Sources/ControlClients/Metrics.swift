@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
+import Control
 import GAP
 import Wire
 
@@ -75,7 +76,7 @@ struct Metrics {
 
 extension StatusReport {
   /// The state in numbers (docs/fleet.md, “Metrics”).
-  public var metrics: String {
+  var metrics: String {
     var metrics = Metrics()
     metrics.gauge(
       "ancsd_version", "The version of the daemon.",
