@@ -13,7 +13,9 @@ let settings: [SwiftSetting] = [
 /// For modules that do not handle notifications: scripts/build optimises them for size. Other builds do not, because
 /// SwiftPM refuses a dependency with unsafe flags.
 let small: [SwiftSetting] =
-  Context.environment["ANCSD_SMALL"] == nil ? [] : [.unsafeFlags(["-Osize"])]
+  Context.environment["ANCSD_SMALL"].map {
+    [.unsafeFlags($0.split(separator: " ").map(String.init))]
+  } ?? []
 
 /// A module that may import the modules in `below`.
 func module(
@@ -96,7 +98,7 @@ let edges: [Target] = [
   .target(name: "CWipe"),
   // What `--version` prints after the number.
   .target(name: "CBuild", cSettings: [.define("ANCSD_BUILD", to: "\"\(build)\"")]),
-  // The start of the program: arguments without /proc.
+  // The start of the program: arguments without /proc, and a random address on 32-bit ARM.
   .target(name: "CStart"),
   module(
     "Control", ["JSON", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),

@@ -143,15 +143,15 @@ package struct RecentEvents {
     let last = max(news.lastDropped, old.last?.event.seq ?? 0)
     guard last >= first else { return nil }
     let kept = events(since: first - 1)
-    var count = old.count
+    var count = UInt64(old.count)
     if news.lastDropped >= first {
-      count += Int(clamping: news.lastDropped - first + 1)
-      count -= kept.count { $0.seq <= news.lastDropped }
+      count += news.lastDropped - first + 1
+      count -= UInt64(kept.count { $0.seq <= news.lastDropped })
     }
     let next = kept.first { $0.seq > last } ?? old.last?.event
     guard count > 0, let time = next?.time else { return nil }
     return NumberedEvent(
-      seq: last, time: time, Event(.lost(count: count, first: first, last: last)))
+      seq: last, time: time, Event(.lost(count: Int(clamping: count), first: first, last: last)))
   }
 
   /// The events after number `seq` that are still kept and did not happen before `start`, oldest first.

@@ -33,7 +33,9 @@ template <typename Position>
 #include <toml++/toml.h>
 
 #include <sys/mman.h>
+#ifndef __arm__
 #include <ucontext.h>
+#endif
 
 #include <cstdlib>
 #include <optional>
@@ -58,12 +60,47 @@ ctoml_position position(const toml::source_region &region) {
 }
 ctoml_text text(std::string_view view) { return {view.data(), view.size()}; }
 
+void begin();
+
+#ifdef __arm__
+/* Debian 12's ucontext for this processor cannot be linked into a program at a random address. */
+struct context {
+  void *top = nullptr;
+};
+extern "C" {
+void ctoml_enter(void *stack, void **caller);
+[[noreturn]] void ctoml_leave(void *caller);
+__attribute__((used, visibility("hidden"))) void ctoml_begin() { begin(); }
+}
+__asm__(".arm\n.fpu vfpv2\n.text\n.type ctoml_enter, %function\n.global ctoml_enter, ctoml_leave\n.hidden ctoml_enter\n.hidden ctoml_leave\n"
+        "ctoml_enter:\npush {r4-r11, lr}\nvpush {d8-d15}\nstr sp, [r1]\nmov r4, r1\nmov sp, r0\nbl ctoml_begin\nldr r0, [r4]\n"
+        ".type ctoml_leave, %function\nctoml_leave:\nmov sp, r0\nvpop {d8-d15}\npop {r4-r11, pc}\n");
+
+void enter(char *stack, size_t size, context &caller) { ctoml_enter(stack + size, &caller.top); }
+[[noreturn]] void leave(context &caller) { ctoml_leave(caller.top); }
+#else
+using context = ucontext_t;
+
+void enter(char *stack, size_t size, context &caller) {
+  context reader{};
+  getcontext(&reader);
+  reader.uc_stack.ss_sp = stack;
+  reader.uc_stack.ss_size = size;
+  reader.uc_link = &caller;
+  makecontext(&reader, begin, 0);
+  swapcontext(&caller, &reader);
+}
+[[noreturn]] void leave(context &caller) {
+  setcontext(&caller);
+  abort();
+}
+#endif
+
 /* Parses a text on a stack of its own. A failed assertion abandons that stack: the program is built without exceptions (and
    some of the asserting functions are noexcept), and longjmp must not skip destructors. */
 struct reading {
   std::string_view text;
-  ucontext_t caller{};
-  ucontext_t reader{};
+  context caller{};
   std::optional<toml::parse_result> result;
 };
 
@@ -75,8 +112,7 @@ void give_up(const char *expected, uint32_t line, uint32_t column) {
   if (!current) abort();
   current->result.emplace(toml::parse_error(
       std::string("this cannot stand here (toml++ expects ") + expected + ")", toml::source_position{line, column}));
-  setcontext(&current->caller);
-  abort();
+  leave(current->caller);
 }
 
 toml::parse_result read(std::string_view text) {
@@ -85,12 +121,7 @@ toml::parse_result read(std::string_view text) {
   if (stack == MAP_FAILED) abort();
   reading reading{text};
   current = &reading;
-  getcontext(&reading.reader);
-  reading.reader.uc_stack.ss_sp = stack;
-  reading.reader.uc_stack.ss_size = size;
-  reading.reader.uc_link = &reading.caller;
-  makecontext(&reading.reader, begin, 0);
-  swapcontext(&reading.caller, &reading.reader);
+  enter(static_cast<char *>(stack), size, reading.caller);
   current = nullptr;
   munmap(stack, size);
   return std::move(*reading.result);

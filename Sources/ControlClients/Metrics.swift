@@ -154,7 +154,8 @@ extension StatusReport {
 
   private func addTotals(to metrics: inout Metrics) {
     guard let totals else { return }
-    metrics.counter("ancsd_events", "Events: the number of the last one.", Int(clamping: seq ?? 0))
+    metrics.counter(
+      "ancsd_events", "Events: the number of the last one.", [.init(value: Double(seq ?? 0))])
     metrics.counter("ancsd_links", "Links that came up, including strangers'.", totals.links)
     metrics.counter(
       "ancsd_sessions", "Links on which the phone's services were subscribed to.", totals.sessions)

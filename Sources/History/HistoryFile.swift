@@ -277,7 +277,7 @@ public final class HistoryFile {
     let query = try prepare("PRAGMA \(pragma)")
     defer { sqlite3_finalize(query) }
     guard sqlite3_step(query) == SQLITE_ROW else { throw failure() }
-    return Int(sqlite3_column_int64(query, 0))
+    return Int(clamping: sqlite3_column_int64(query, 0))
   }
 
   private func prepare(_ statement: String) throws(HistoryError) -> OpaquePointer {

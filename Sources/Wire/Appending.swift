@@ -3,11 +3,11 @@
 extension [UInt8] {
   /// Appends the output of `write`, at most `count` bytes, reserving room for them first.
   ///
-  /// The standard library has this since Swift 6.3. With an older one (Debian sid's compiler;
-  /// scripts/sdk), the bytes are written to a buffer and copied.
+  /// The standard library has this since Swift 6.3. With an older one (Debian sid's compiler), the bytes
+  /// are written to a buffer and copied.
   @inlinable @inline(__always)
   public mutating func append(upTo count: Int, _ write: (inout OutputSpan<UInt8>) -> Void) {
-    #if compiler(>=6.3) && !LIBRARY_6_2
+    #if compiler(>=6.3)
       append(addingCapacity: count, initializingWith: write)
     #else
       withUnsafeTemporaryAllocation(of: UInt8.self, capacity: count) { room in

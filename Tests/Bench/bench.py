@@ -349,7 +349,8 @@ def readable(binary: Path, work: Path) -> Path:
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", type=Path, required=True)
-    parser.add_argument("--sdk", metavar="DIRECTORY", type=Path, help="the program is one for arm64, and so is this SDK")
+    parser.add_argument("--emulator", metavar="COMMAND", help="what runs the program, which is one for another processor")
+    parser.add_argument("--sdk", metavar="DIRECTORY", type=Path, help="the SDK for that processor")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--row", metavar="TEXT", action="append")
     parser.add_argument("--idle", type=float, default=60)
@@ -361,7 +362,7 @@ def parsed() -> argparse.Namespace:
 
 def main() -> int:
     arguments = parsed()
-    if arguments.check and (arguments.sdk or platform.machine() != "x86_64"):
+    if arguments.check and (arguments.emulator or platform.machine() != "x86_64"):
         print("skipped scripts/bench --check: the figures that are kept are those of x86-64")
         return 0
     wanted = [text.lower() for text in arguments.row or []]
@@ -374,7 +375,7 @@ def main() -> int:
     rows = [row for row in ROWS if is_measured(row)]
     with tempfile.TemporaryDirectory(prefix="ancsd.") as directory:
         work = Path(directory)
-        played = emulator.arm64(work, arguments.sdk) if arguments.sdk else None
+        played = emulator.emulator(arguments.emulator, work, arguments.sdk) if arguments.emulator else None
         binary = arguments.binary if played else readable(arguments.binary, work)
         program = compiled(work, played)
         prefix = played.command if played else ()

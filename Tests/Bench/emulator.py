@@ -4,6 +4,7 @@ tools, which can't see into the emulator."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,15 +35,12 @@ class Emulator:
     tools: dict[Tool, Tool]
 
 
-def arm64(work: Path, sdk: Path) -> Emulator:
-    """An arm64 processor, with the SDK from scripts/sdk."""
+def emulator(command: str, work: Path, sdk: Path) -> Emulator:
+    """The command of scripts/emulator --plugins, and the SDK for its processor, of scripts/sdk."""
     plugin = work / "instructions.so"
     subprocess.run(["cc", "-O2", "-Wall", "-shared", "-fPIC", "-o", plugin, HERE / "instructions.c"], check=True)
     instructions = Tool("qemu-user", ("env", f"QEMU_PLUGIN={plugin},out=LOG"), r"^instructions: (\d+)$")
-    compiler = ("clang", "--target=aarch64-linux-gnu", f"--sysroot={sdk / 'debian-arm64.artifactbundle/sysroot'}", "-fuse-ld=lld", "-static")
-    return Emulator(
-        # The processor of a Raspberry Pi 3 or Zero 2 W.
-        ("qemu-aarch64", "-cpu", "cortex-a53"),
-        compiler,
-        {INSTRUCTIONS: instructions, SYSTEM_CALLS: UNABLE},
-    )
+    (triple,) = json.loads((sdk / "swift-sdk.json").read_text())["targetTriples"]
+    options = json.loads((sdk / "toolset.json").read_text()).get("cCompiler", {}).get("extraCLIOptions", [])
+    compiler = ("clang", f"--target={triple}", f"--sysroot={sdk / 'sysroot'}", *options, "-fuse-ld=lld", "-static")
+    return Emulator(tuple(command.split()), compiler, {INSTRUCTIONS: instructions, SYSTEM_CALLS: UNABLE})

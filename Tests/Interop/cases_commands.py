@@ -9,7 +9,7 @@ from pathlib import Path
 
 from Harness.ams import INVALID_COMMAND
 from Harness.ancs import Notification
-from Harness.case import case, check, check_plain, eventually
+from Harness.case import case, check, check_plain, eventually, patient
 from Harness.process import Daemon, Outcome
 
 from .testbed import Testbed
@@ -145,7 +145,7 @@ async def watchers(daemon: Daemon, number: int) -> None:
         return sum(line.endswith(ending) and line.split()[5] == "03" for line in lines) >= number
 
     await eventually(connected, f"{number} clients never connected", within=10)
-    await asyncio.sleep(0.1)  # they subscribe right after, which can't be seen from here
+    await asyncio.sleep(patient(0.2))  # they subscribe right after, which can't be seen from here
 
 
 @case("commands-watch")
