@@ -184,7 +184,7 @@ class Process:
 
     def check(self) -> None:
         """Checks what must hold at the end of every case."""
-        crashed = self.ending.startswith("signal") and not self.ending.endswith(("TERM", "KILL"))
+        crashed = self.ending.startswith("signal") and not self.ending.endswith(("INT", "TERM", "KILL"))
         check(not crashed, f"{self.name} crashed: {self.ending}")
 
     async def close(self) -> None:
