@@ -43,7 +43,7 @@ async def list_and_count(bed: Testbed) -> None:
     check("Boss" in text and "Saturday" in text, f"show printed {text!r}")
     both = (await bed.client(daemon, "show", "#1", "3", "--json")).expect(0).objects
     check([n["title"] for n in both] == ["Mum", "Dad"], f"show printed {both}")
-    before = (await bed.run("--socket", str(daemon.socket), "list", "--app", "com.slack")).expect(0)
+    before = (await bed.run("--socket", str(daemon.socket), "list", "--json", "--app", "com.slack")).expect(0)
     check(len(before.objects) == 1, f"options before the command: {before.out!r}")
     plain = (await bed.client(daemon, "show", "2")).expect(0).out
     check(plain == text, f"show in a pipe printed {plain!r}")
