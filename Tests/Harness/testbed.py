@@ -99,7 +99,8 @@ class Testbed:
 
     async def gatt(self, device: Device, *words: Any, within: float = 20, **how: Any) -> Outcome:
         """Runs `ancsd gatt` on a device to its end."""
-        return await self.run("gatt", *device.gatt_options, *words, within=within, **how)
+        form = [] if {"--format", "--json", "--text"} & set(map(str, words)) else ["--json"]
+        return await self.run("gatt", *device.gatt_options, *form, *words, within=within, **how)
 
     async def start_gatt(self, device: Device, *words: Any) -> EventProcess:
         """Starts `ancsd gatt` on a device."""

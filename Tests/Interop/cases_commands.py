@@ -190,7 +190,7 @@ async def watch(bed: Testbed) -> None:
 async def reconnect(bed: Testbed) -> None:
     """watch --reconnect: waits for a daemon, survives its restart, and misses nothing."""
     phone = bed.phone()
-    words = ("--reconnect", "--socket", bed.socket(), "--event", "ready,subscribed", "-n", "4")
+    words = ("--reconnect", "--json", "--socket", bed.socket(), "--event", "ready,subscribed", "-n", "4")
     watch = bed.spawn(bed.run("watch", *words, within=40))
     await asyncio.sleep(0.5)
     daemon = await bed.daemon(phone)

@@ -31,7 +31,7 @@ class Screen:
 
     async def open(self, binary: Path, socket: Path, columns: int = 80, rows: int = 24, terminal: str = "") -> None:
         name = f"TERM={terminal} " if terminal else ""
-        command = f"{name}'{binary}' tui --socket '{socket}'; echo status $?; sleep 1000"
+        command = f"trap : INT; {name}'{binary}' tui --socket '{socket}'; echo status $?; sleep 1000"
         await self.tmux("new-session", "-d", "-x", columns, "-y", rows, command)
         await self.tmux("set-option", "-g", "window-size", "manual")
 
