@@ -282,33 +282,26 @@ extension BoardMirror {
   private func boardState(isOnline: Bool, why: String?) -> Publication {
     .state(
       topics.state,
-      [
-        "state": isOnline ? "online" : "offline", "life": status?.life.map { .string($0) },
-        "version": status.map { .string($0.version) }, "why": why.map { .string($0) },
-      ])
+      BoardPresence(
+        state: isOnline ? "online" : "offline", life: status?.life, version: status?.version,
+        why: why))
   }
 
   private func boardReport(_ report: StatusReport) -> Publication {
-    let adapters = report.adapters.map { adapter -> JSONValue in
-      .object([
-        "adapter": PublicText.adapter(adapter.adapter).map { .string($0) },
-        "present": .bool(adapter.isPresent), "powered": .bool(adapter.isPowered),
-        "advertising": .bool(adapter.isAdvertising), "pairable": .bool(adapter.isPairable),
-        "wait": adapter.waiting.wait.map { .string($0) },
-      ])
+    let adapters = report.adapters.map {
+      BoardCondition.Adapter(
+        adapter: PublicText.adapter($0.adapter), isPresent: $0.isPresent, isPowered: $0.isPowered,
+        isAdvertising: $0.isAdvertising, isPairable: $0.isPairable, wait: $0.waiting.wait)
     }
     // Waits that need action come first.
     let wait = report.waits.sorted { !$0.isFine && $1.isFine }.first?.wait
     let why = wait.map { PublicText.why($0, board: visibleName) }
     return .state(
       topics.boardState,
-      [
-        "wait": wait.map { .string($0) } ?? .null, "why": why.map { .string($0) } ?? .null,
-        "problem": .bool(report.waits.contains { !$0.isFine }),
-        "pairable": .bool(report.adapters.contains(where: \.isPairable)),
-        "adapters": .array(adapters), "version": .string(report.version),
-        "latest": latestVersion.map { .string($0) },
-      ])
+      BoardCondition(
+        wait: wait, why: why, isProblem: report.waits.contains { !$0.isFine },
+        isPairable: report.adapters.contains(where: \.isPairable), adapters: adapters,
+        version: report.version, latest: latestVersion))
   }
 
   /// The name under which phones see the board.
@@ -328,7 +321,7 @@ extension BoardMirror {
         let level = policy.content.ofMedia(name)
         let state = phone.state(topic, level, seen: names.record(of: name)?.seen)
         let expiry = topic == .call ? phone.callExpiry : nil
-        return state.map { .state(topics.of(name, topic), $0, expiry: expiry) }
+        return state.map { Publication(topics.of(name, topic), $0, .state(expiry: expiry)) }
       }
     }
   }

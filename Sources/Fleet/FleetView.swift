@@ -49,44 +49,48 @@ public struct FleetView: Sendable {
     let levels = topic.dropFirst(prefix.count + 1)
       .split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     guard let first = levels.first, let name = TopicName(first) else { return false }
-    let object = (try? JSONValue(parsing: payload))?.object
     // An empty payload means removal.
     let before = boards[name]
-    guard object != nil || payload.isEmpty && before != nil else { return false }
-    guard before != nil || boards.count < Self.mostBoards else { return false }
+    guard before != nil || !payload.isEmpty && boards.count < Self.mostBoards else { return false }
     var entry = before ?? Entry(board: FleetBoard(name))
+    let isRead: Bool
     switch (levels.count, levels.last) {
-    case (2, "state"?):
-      guard let object else {
-        boards[name] = nil
-        return before != nil
-      }
-      entry.readState(object)
-    case (2, "board"?): entry.readBoard(object ?? [:])
+    case (2, "state"?) where payload.isEmpty:
+      boards[name] = nil
+      return true
+    case (2, "state"?): isRead = entry.readState(payload)
+    case (2, "board"?): isRead = entry.readBoard(payload)
     case (4, let last?) where levels[1] == "phone":
       guard let phone = TopicName(levels[2]),
         let topic = BoardTopics.PhoneTopic(rawValue: last)
       else { return false }
-      entry.board.readPhone(phone, topic, object)
+      isRead = entry.board.readPhone(phone, topic, payload)
     default: return false
     }
+    guard isRead else { return false }
     boards[name] = entry
     return entry.board != before?.board
   }
 }
 
 extension FleetView.Entry {
-  fileprivate mutating func readState(_ object: JSONObject) {
-    board.state = object["state"]?.string ?? "unknown"
-    board.version = object["version"]?.string ?? board.version
-    (board.wait, board.why) = board.isOnline ? (wait, why) : (nil, object["why"]?.string)
+  /// - Returns: whether the payload is a state; so with the others.
+  fileprivate mutating func readState(_ payload: [UInt8]) -> Bool {
+    guard let presence = BoardPresence(payload: payload) else { return false }
+    board.state = presence.state
+    board.version = presence.version ?? board.version
+    (board.wait, board.why) = presence.isOnline ? (wait, why) : (nil, presence.why)
+    return true
   }
 
-  fileprivate mutating func readBoard(_ object: JSONObject) {
-    board.isProblem = object["problem"] == true
-    board.version = object["version"]?.string ?? board.version
-    (wait, why) = (object["wait"]?.string, object["why"]?.string)
+  fileprivate mutating func readBoard(_ payload: [UInt8]) -> Bool {
+    let read = payload.isEmpty ? BoardCondition() : BoardCondition(payload: payload)
+    guard let condition = read else { return false }
+    board.isProblem = condition.isProblem
+    board.version = condition.version ?? board.version
+    (wait, why) = (condition.wait, condition.why)
     if board.isOnline || board.state == "unknown" { (board.wait, board.why) = (wait, why) }
+    return true
   }
 }
 
@@ -121,22 +125,23 @@ public struct FleetBoard: JSONObjectCodable, Hashable, Sendable {
   }
 
   fileprivate mutating func readPhone(
-    _ name: TopicName, _ topic: BoardTopics.PhoneTopic, _ object: JSONObject?
-  ) {
-    let place: Int
-    if let known = phones.firstIndex(where: { $0.phone == name.description }) {
-      place = known
-    } else {
-      guard object != nil, phones.count < FleetView.mostPhones else { return }
-      place = phones.firstIndex { $0.phone > name.description } ?? phones.endIndex
-      phones.insert(FleetPhone(name), at: place)
+    _ name: TopicName, _ topic: BoardTopics.PhoneTopic, _ payload: [UInt8]
+  ) -> Bool {
+    let known = phones.firstIndex { $0.phone == name.description }
+    guard !payload.isEmpty else {
+      // A phone without a state was removed.
+      if topic == .state, let known { phones.remove(at: known) }
+      return true
     }
-    // A board without a state was removed.
-    guard let object else {
-      if topic == .state { phones.remove(at: place) }
-      return
+    var phone = known.map { phones[$0] } ?? FleetPhone(name)
+    guard phone.read(topic, payload) else { return false }
+    if let known {
+      phones[known] = phone
+    } else if phones.count < FleetView.mostPhones {
+      phones.insert(
+        phone, at: phones.firstIndex { $0.phone > name.description } ?? phones.endIndex)
     }
-    phones[place].read(topic, object)
+    return true
   }
 }
 
@@ -174,20 +179,27 @@ public struct FleetPhone: JSONObjectCodable, Hashable, Sendable {
     try json.optional("wait", &wait)
   }
 
-  fileprivate mutating func read(_ topic: BoardTopics.PhoneTopic, _ object: JSONObject) {
-    func number(_ name: String) -> Int? { object[name]?.int.flatMap { Int(exactly: $0) } }
+  fileprivate mutating func read(_ topic: BoardTopics.PhoneTopic, _ payload: [UInt8]) -> Bool {
     switch topic {
     case .state:
-      state = object["state"]?.string ?? "unknown"
-      authorization = object["authorization"]?.string
-      rssi = number("rssi")
-      wait = object["wait"]?.string
-    case .battery: battery = number("level")
-    case .counts: notifications = number("total")
-    case .call: call = object["state"]?.string
-    case .media: player = object["player"]?["state"]?.string
-    case .notificationEvent, .callEvent: break
+      guard let presence = PhonePresence(payload: payload) else { return false }
+      (state, authorization) = (presence.state, presence.authorization)
+      (rssi, wait) = (presence.rssi, presence.wait)
+    case .battery:
+      guard let read = PhoneBattery(payload: payload) else { return false }
+      battery = read.level
+    case .counts:
+      guard let counts = PhoneCounts(payload: payload) else { return false }
+      notifications = counts.total
+    case .call:
+      guard let read = PhoneCall(payload: payload) else { return false }
+      call = read.state
+    case .media:
+      guard let media = (try? JSONValue(parsing: payload))?.object else { return false }
+      player = media["player"]?["state"]?.string
+    case .notificationEvent, .callEvent: return false
     }
+    return true
   }
 }
 

@@ -91,25 +91,22 @@ extension PhoneMirror {
   /// - Parameter seen: when it was last connected.
   func state(
     _ topic: BoardTopics.PhoneTopic, _ level: ContentLevel, seen: WallTime?
-  ) -> JSONObject? {
+  ) -> [UInt8]? {
     switch topic {
     case .state:
-      return [
-        "state": link == nil ? "offline" : "online",
-        "authorization": link?.authorization.map { .string($0.rawValue) } ?? .null,
-        "services": .strings(link?.services.map(\.rawValue) ?? []),
-        "rssi": link?.rssi.map { .number($0) } ?? .null,
-        "wait": link?.waiting.wait.map { .string($0) },
-        "seen": (link?.since ?? seen).map { .string($0.rfc3339) },
-      ]
-    case .battery: return link?.battery.map { ["level": .number($0)] }
+      return PhonePresence(
+        state: link == nil ? "offline" : "online", authorization: link?.authorization?.rawValue,
+        services: link?.services.map(\.rawValue) ?? [], rssi: link?.rssi, wait: link?.waiting.wait,
+        seen: link?.since ?? seen
+      ).json
+    case .battery: return link?.battery.map { PhoneBattery(level: $0).json }
     case .media:
-      guard let link, link.services.contains(.ams) else { return Self.nothing.media(level) }
-      return media
+      let hasPlayer = link?.services.contains(.ams) ?? false
+      return (hasPlayer ? media : Self.nothing.media(level)).map { JSONValue.object($0).json }
     case .call:
-      guard let (_, call) = calls.first else { return ["state": "idle"] }
-      return ["state": "ringing", "app": call.app.map { .string($0) }]
-    case .counts: return tally?.object
+      guard let (_, call) = calls.first else { return PhoneCall().json }
+      return PhoneCall(state: "ringing", app: call.app).json
+    case .counts: return tally?.counts.json
     case .notificationEvent, .callEvent: return nil
     }
   }
@@ -119,15 +116,12 @@ extension PhoneMirror {
 }
 
 extension PhoneMirror.Tally {
-  fileprivate var object: JSONObject {
+  fileprivate var counts: PhoneCounts {
     var members = JSONObject()
     for (number, name) in ANCS.Category.names.enumerated() {
       let count = categories.first { Int($0.key.rawValue) == number }?.value ?? 0
       members.add(name, .number(count))
     }
-    return [
-      "total": .number(total), "categories": .object(members),
-      "as_of": asOf.map { .string($0.rfc3339) },
-    ]
+    return PhoneCounts(total: total, categories: .object(members), asOf: asOf)
   }
 }

@@ -28,10 +28,12 @@ public struct Publication: Hashable, Sendable {
   }
 
   /// A state, as an object.
-  static func state(
-    _ topic: String, _ object: JSONObject, expiry: UInt32? = nil
-  ) -> Publication {
-    Publication(topic, JSONValue.object(object).json, .state(expiry: expiry))
+  static func state(_ topic: String, _ object: JSONObject) -> Publication {
+    Publication(topic, JSONValue.object(object).json, .state())
+  }
+
+  static func state(_ topic: String, _ value: some JSONObjectCodable) -> Publication {
+    Publication(topic, value.json, .state())
   }
 
   /// The same, for a broker that keeps it for so many seconds only.

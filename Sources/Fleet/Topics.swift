@@ -31,7 +31,7 @@ public struct BoardTopics: Hashable, Sendable {
   var boardEvent: String { "\(root)/event" }
 
   /// What the broker publishes if the board disappears.
-  public var will: Publication { .state(state, ["state": "offline"]) }
+  public var will: Publication { .state(state, BoardPresence()) }
 
   func of(_ phone: TopicName, _ topic: PhoneTopic) -> String {
     "\(root)/phone/\(phone)/\(topic.rawValue)"

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import JSON
+import Wire
+
+// What a board retains on the broker (docs/mqtt.md, “Topics”). BoardMirror writes it, and FleetView reads it.
+
+/// Whether the board is online; also its will.
+struct BoardPresence: JSONObjectCodable, Hashable {
+  /// `online` or `offline`.
+  var state = "offline"
+  var life: String?
+  var version: String?
+  var why: String?
+
+  var isOnline: Bool { state == "online" }
+
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("state", &state)
+    try json.optional("life", &life)
+    try json.optional("version", &version)
+    try json.optional("why", &why)
+  }
+}
+
+/// What the board waits for.
+struct BoardCondition: JSONObjectCodable, Hashable {
+  var wait: String?
+  var why: String?
+  /// Whether it needs attention.
+  var isProblem = false
+  var isPairable = false
+  var adapters: [Adapter] = []
+  var version: String?
+  /// The latest version that there is.
+  var latest: String?
+
+  struct Adapter: JSONObjectCodable, Hashable {
+    var adapter: String?
+    var isPresent = false
+    var isPowered = false
+    var isAdvertising = false
+    var isPairable = false
+    var wait: String?
+
+    mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+      try json.optional("adapter", &adapter)
+      try json.required("present", &isPresent)
+      try json.required("powered", &isPowered)
+      try json.required("advertising", &isAdvertising)
+      try json.required("pairable", &isPairable)
+      try json.optional("wait", &wait)
+    }
+  }
+
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.nullable("wait", &wait)
+    try json.nullable("why", &why)
+    try json.required("problem", &isProblem)
+    try json.required("pairable", &isPairable)
+    try json.list("adapters", &adapters)
+    try json.optional("version", &version)
+    try json.optional("latest", &latest)
+  }
+}
+
+/// A phone's link.
+struct PhonePresence: JSONObjectCodable, Hashable {
+  /// `online` or `offline`.
+  var state = "offline"
+  var authorization: String?
+  var services: [String] = []
+  /// In dBm.
+  var rssi: Int?
+  var wait: String?
+  /// Since when it is connected, or when it last was.
+  var seen: WallTime?
+
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("state", &state)
+    try json.nullable("authorization", &authorization)
+    try json.list("services", &services)
+    try json.nullable("rssi", &rssi)
+    try json.optional("wait", &wait)
+    try json.optional("seen", &seen)
+  }
+}
+
+/// A phone's battery.
+struct PhoneBattery: JSONObjectCodable, Hashable {
+  /// In per cent.
+  var level = 0
+
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("level", &level)
+  }
+}
+
+/// Whether a call rings.
+struct PhoneCall: JSONObjectCodable, Hashable {
+  /// `idle` or `ringing`.
+  var state = "idle"
+  var app: String?
+
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("state", &state)
+    try json.optional("app", &app)
+  }
+}
+
+/// How many notifications are active.
+struct PhoneCounts: JSONObjectCodable, Hashable {
+  var total = 0
+  /// The numbers by category.
+  var categories = JSONValue.object([:])
+  /// When they were last right; nil: they are right now.
+  var asOf: WallTime?
+
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("total", &total)
+    try json.required("categories", &categories)
+    try json.optional("as_of", &asOf)
+  }
+}
+
+extension JSONObjectCodable {
+  /// A payload; nil if it is something else.
+  init?(payload: [UInt8]) {
+    guard let json = try? JSONValue(parsing: payload), let value = Self(json: json) else {
+      return nil
+    }
+    self = value
+  }
+}
