@@ -24,9 +24,10 @@ import Wire
   /// Reads lines from the terminal until it is closed. `onLine` gets nil if nothing more can be read.
   func readTerminal(_ onLine: @escaping (String?) -> Void) -> any Listener
   var files: any FileSystem { get }
-  /// Starts a program, by its absolute path, with a complete environment and its standard input.
+  /// Starts a program, by its absolute path, with a complete environment and its standard input. Longer lines of its
+  /// output are dropped.
   func start(
-    _ arguments: [String], environment: [String], input: [UInt8]
+    _ arguments: [String], environment: [String], input: [UInt8], lineLimit: Int
   ) throws(SystemError) -> any RunningProgram
   /// The environment, as `NAME=value`.
   var environment: [String] { get }
@@ -175,6 +176,13 @@ package protocol FileSystem: Sendable {
 }
 
 extension Platform {
+  /// Starts a program whose output is short lines.
+  package func start(
+    _ arguments: [String], environment: [String], input: [UInt8]
+  ) throws(SystemError) -> any RunningProgram {
+    try start(arguments, environment: environment, input: input, lineLimit: 1_024)
+  }
+
   /// Waits for `duration`.
   package func sleep(for duration: Duration) async {
     let scheduler = scheduler

@@ -41,6 +41,7 @@ public enum ControlMethods {
   public static let getMedia = ControlMethod<PhoneParameters, MediaState>("media.get")
   public static let sendMediaCommand = ControlMethod<MediaParameters, Bool>(
     "media.command", asksPhone: true)
+  public static let readHistory = ControlMethod<HistoryQuery, Page<RecordedEvent>>("history.read")
   public static let listPhones = ControlMethod<NoParameters, Page<PhoneReport>>("phones.list")
   public static let forgetPhone = ControlMethod<ForgetParameters, Bool>("phones.forget")
   public static let openPairing = ControlMethod<PairingParameters, PairingReport>("pairing.open")
@@ -58,6 +59,36 @@ public enum ControlMethods {
 }
 
 // MARK: - Parameters
+
+/// What the daemon gives its history's helper on standard input.
+public struct HistoryTask: JSONObjectCodable, Sendable {
+  public var history = HistoryReport()
+  /// What to read; nil: it writes.
+  public var query: HistoryQuery?
+
+  public init() {}
+  public init(_ history: HistoryReport) { self.history = history }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("history", &history)
+    try json.optional("query", &query)
+  }
+}
+
+/// The part of the history.
+public struct HistoryQuery: PagedParameters, Hashable, Sendable {
+  /// Nil: from the beginning.
+  public var since: WallTime?
+  public var after: String?
+
+  public init() {}
+  public init(since: WallTime?) { self.since = since }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.optional("since", &since)
+    try json.optional("after", &after)
+  }
+}
 
 /// A method without parameters.
 public struct NoParameters: JSONObjectCodable, Hashable, Sendable {

@@ -51,6 +51,20 @@ public protocol PagedParameters: JSONObjectCodable {
   var after: String? { get set }
 }
 
+/// An event of the history, as JSON.
+public struct RecordedEvent: Listed {
+  public static var listName: StaticString { "events" }
+  public static var jsonKind: String { "an object" }
+  private let line: [UInt8]
+
+  public init(line: [UInt8]) { self.line = line }
+  public init?(json: JSONValue) {
+    guard json.object != nil else { return nil }
+    line = json.json
+  }
+  public func write(to json: inout JSONWriter) { json.raw(line) }
+}
+
 extension ActiveNotification: Listed {
   public static var listName: StaticString { "notifications" }
 }

@@ -47,7 +47,7 @@ import Wire
   private var source: (any LinkSource)?
   private var lastLink = 0
   private var control: ControlServer?
-  private var history: HistoryRecorder?
+  private(set) var history: HistoryRecorder?
   /// Keeps other daemons out of the state directory.
   private var stateClaim: (any Sendable)?
   /// The terminal, if the daemon has one.

@@ -42,9 +42,9 @@ import Wire
   var environment: [String] { Host.environment }
 
   func start(
-    _ arguments: [String], environment: [String], input: [UInt8]
+    _ arguments: [String], environment: [String], input: [UInt8], lineLimit: Int
   ) throws(SystemError) -> any RunningProgram {
-    try ChildProcess(arguments, environment: environment, input: input)
+    try ChildProcess(arguments, environment: environment, input: input, lineLimit: lineLimit)
   }
 
   func openManagement() throws(BluetoothError) -> any ManagementChannel {

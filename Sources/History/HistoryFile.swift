@@ -229,30 +229,20 @@ public final class HistoryFile {
     try read("ORDER BY id DESC LIMIT 1").first?.entry
   }
 
-  /// A position in the file, after which the next part starts.
-  public struct Place: Hashable, Sendable {
-    fileprivate var id: Int64 = 0
-
-    public init() {}
-  }
-
-  /// Returns the next events that are not older than this, in their original order, and advances the position past
-  /// them; empty at the end.
+  /// Returns the next events after a place, 0 at the beginning, that are not older than this, in their original order;
+  /// empty at the end.
   public func next(
-    since time: WallTime?, from place: inout Place
-  ) throws(HistoryError) -> [HistoryEntry] {
-    let rows = try read(
-      "WHERE id > \(place.id) AND time >= \(time?.milliseconds ?? 0) ORDER BY id LIMIT 500")
-    place.id = rows.last?.id ?? place.id
-    return rows.map(\.entry)
+    since time: WallTime?, after place: Int64
+  ) throws(HistoryError) -> [(place: Int64, entry: HistoryEntry)] {
+    try read("WHERE id > \(place) AND time >= \(time?.milliseconds ?? 0) ORDER BY id LIMIT 500")
   }
 
   private func read(
     _ which: String
-  ) throws(HistoryError) -> [(id: Int64, entry: HistoryEntry)] {
+  ) throws(HistoryError) -> [(place: Int64, entry: HistoryEntry)] {
     let select = try prepare("SELECT id, time, life, seq, app_id, app, line FROM event \(which)")
     defer { sqlite3_finalize(select) }
-    var rows: [(id: Int64, entry: HistoryEntry)] = []
+    var rows: [(place: Int64, entry: HistoryEntry)] = []
     while true {
       switch sqlite3_step(select) {
       case SQLITE_ROW:

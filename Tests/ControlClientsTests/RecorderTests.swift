@@ -3,13 +3,14 @@ import Control
 import FakeDaemon
 import Glibc
 import History
+import JSON
 import OnLoop
 import System
 import Testing
 
 @testable import ControlClients
 
-@Suite("The history's recorder, and where its reader finds it")
+@Suite("The history's recorder, and its reader")
 struct RecorderTests {
   @Test("A damaged file is set aside and said so, and the history goes on in a new one")
   func damaged() async throws {
@@ -35,16 +36,26 @@ struct RecorderTests {
     }
   }
 
-  @Test("The daemon says where its history is; without one, the usual place is tried")
-  func place() throws {
-    var status = StatusReport()
-    let none = #expect(throws: Failure.self) { try Clients.historyPath(.status(status)) }
-    #expect(none?.line.contains("[log]") == true)
-    status.history = HistoryReport()
-    status.history?.file = "/srv/x/log.db"
-    #expect(try Clients.historyPath(.status(status)) == "/srv/x/log.db")
-    #expect(try Clients.historyPath(.none).hasSuffix("/log.db"))
-    let closed = #expect(throws: Failure.self) { try Clients.historyPath(.closed(path: "/x")) }
-    #expect(closed?.status == .noPermission)
+  @Test("The daemon is asked for the history, and the latest events that match are printed")
+  func shown() async throws {
+    try await onLoop {
+      let daemon = FakeDaemon { request in
+        #expect(request.calls(ControlMethods.readHistory))
+        let isFirst = request.parameters["after"] == nil
+        let apps = isFirst ? ["x", "y"] : ["y", "y"]
+        var page = Page<RecordedEvent>()
+        for (number, app) in apps.enumerated() {
+          let line = #"{"app":"\#(app)","seq":\#(isFirst ? number : number + 2)}"#
+          _ = page.add(RecordedEvent(line: Array(line.utf8)), at: "p", within: 1_000)
+        }
+        if isFirst { _ = page.add(RecordedEvent(line: Array("{}".utf8)), at: "", within: 0) }
+        return [.result(page)]
+      }
+      var options = LogOptions()
+      (options.apps, options.count) = ([Glob("y")], 2)
+      let status = try await Clients.show(options, daemon.client, daemon.client.console)
+      #expect(status == .done)
+      #expect(daemon.output == #"{"app":"y","seq":2}"# + "\n" + #"{"app":"y","seq":3}"# + "\n")
+    }
   }
 }

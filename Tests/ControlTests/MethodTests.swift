@@ -5,6 +5,7 @@ import JSON
 import Mgmt
 import System
 import Testing
+import Wire
 
 @testable import Control
 
@@ -41,6 +42,9 @@ struct MethodTests {
     .init(ControlMethods.status, #""method":"status""#),
     .init(ControlMethods.settings, #""method":"settings""#),
     .init(ControlMethods.timeline, #""method":"timeline""#),
+    .init(
+      ControlMethods.readHistory, HistoryQuery(since: WallTime(seconds: 0)),
+      #""method":"history.read","params":{"since":"1970-01-01T00:00:00.000Z"}"#),
     .init(ControlMethods.subscribe, Subscription(), #""method":"subscribe""#),
     .init(
       ControlMethods.subscribe,

@@ -169,24 +169,6 @@ async def slow_phone(bed: Testbed) -> None:
     check(took <= 35, f"it took {took:.0f} s")
 
 
-@case("mqtt-request-once")
-async def at_most_once(bed: Testbed) -> None:
-    """A request to an absent board is not queued for it: QoS 0."""
-    broker = await bed.mosquitto()
-    _, phone, bridge = await bed.board(broker)
-    watcher = await bed.online(broker)
-    await phone.subscribed("ams")
-    before = len(phone.ams.remote_commands)
-    await bridge.kill()
-    watcher.publish(f"{PHONE_REQUEST}/media.command", b'{"command":"toggle"}', qos=1)
-    await asyncio.sleep(0.5)
-    since = watcher.now
-    await bridge.start()
-    await watcher.message("ancsd/kitchen/state", since=since, state="online")
-    await asyncio.sleep(1)
-    check(len(phone.ams.remote_commands) == before, "a request from before was performed")
-
-
 @case("mqtt-request-late")
 async def late(bed: Testbed) -> None:
     """What was requested while the board was away, or its process was stopped, is not performed when it is back, even if the

@@ -26,12 +26,13 @@ import Wire
   }
 
   private func all(_ file: HistoryFile, since time: WallTime? = nil) throws -> [HistoryEntry] {
-    var place = HistoryFile.Place()
+    var place: Int64 = 0
     var all: [HistoryEntry] = []
     while true {
-      let entries = try file.next(since: time, from: &place)
-      if entries.isEmpty { return all }
-      all += entries
+      let rows = try file.next(since: time, after: place)
+      guard let last = rows.last else { return all }
+      all += rows.map(\.entry)
+      place = last.place
     }
   }
 

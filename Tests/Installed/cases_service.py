@@ -129,14 +129,17 @@ async def watchdog(bed: Testbed) -> None:
 
 @case("stopped", seconds=240)
 async def stopped(bed: Testbed) -> None:
-    """A stop is clean, a start brings the phone back, a wrong command line is not retried, and a kernel without Bluetooth
-    not for ever."""
+    """A stop is clean, and no fault to `doctor`; a start brings the phone back, a wrong command line is not retried, and a kernel
+    without Bluetooth not for ever."""
     await bed.install()
     phone = await bed.paired()
     await bed.inside("systemctl", "stop", "ancsd")
     await bed.until_state("inactive/dead")
     check(await bed.property("Result") == "success", f"its end was a {await bed.property('Result')}")
     check(not (DEBIAN / SOCKET.lstrip("/")).exists(), "the control socket is left behind")
+    # The state directory is the service's, as which root judges it.
+    found = await bed.inside("ancsd", "doctor", status=None)
+    check("the service is stopped" in found.out and "chown" not in found.out, f"doctor says of a stopped service: {found.out}")
     await bed.inside("systemctl", "start", "ancsd")
     await phone.connect()
     await bed.until_status("all is well")

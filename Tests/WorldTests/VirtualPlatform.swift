@@ -75,7 +75,7 @@ final class VirtualPlatform: Platform {
   var isBluetoothDaemonRunning: Bool { kernel.isBluetoothDaemonRunning }
 
   func start(
-    _ arguments: [String], environment: [String], input: [UInt8]
+    _ arguments: [String], environment: [String], input: [UInt8], lineLimit: Int
   ) throws(SystemError) -> any RunningProgram {
     try programs.start(arguments, environment, input)
   }

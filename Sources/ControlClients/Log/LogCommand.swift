@@ -21,39 +21,23 @@ struct LogOptions: PrintingOptions {
 }
 
 extension Clients {
-  /// `ancsd log`: prints past events from the daemon's history file.
+  /// `ancsd log`: prints past events from the daemon's history.
   static let log = Command(
     "log", "shows past events, if [log] makes the daemon keep them",
     usage: ["ancsd log [OPTIONS]"],
     grammar: Grammar<LogOptions>(logOptions + CommandOption.output),
     defaults: LogOptions(),
     notes: [
-      "The daemon keeps a history if its settings have a table [log] (ancsd.toml(5)), and says where; without a daemon, "
-        + "the history is looked for in the usual place. The file belongs to the daemon's "
+      "The daemon keeps a history if its settings have a table [log] (ancsd.toml(5)). Whoever may use the control socket may "
+        + "read it; without a daemon, it is read from the file in the usual place, which belongs to the daemon's "
         + "user, with mode 0600. JSON has the events as “ancsd watch” prints them, without texts unless the settings "
         + "say to keep them. The status is 1 if nothing matches."
     ]
   ) { options throws(Failure) in
     let console = try Console(options.output)
     return console.onLoop { () async throws(Failure) in
-      var path = options.file
-      if path == nil {
-        path = try await historyPath(DaemonProbe.status(DefaultPaths.sockets(options.socket)))
-      }
-      return try show(options, path ?? "", console)
-    }
-  }
-
-  /// Where the daemon keeps its history.
-  static func historyPath(_ daemon: DaemonState) throws(Failure) -> String {
-    switch daemon {
-    case .status(let status):
-      if let history = status.history { return history.file }
-      throw Failure(
-        .noInput, "reading the history", "the daemon keeps none",
-        remedy: "it does so once its settings have a table [log]; --file reads an earlier one")
-    case .closed(let path): throw Failure(connecting: path, .permissionDenied)
-    case .none, .mute: return DefaultPaths.history(in: DefaultPaths.stateDirectory)
+      let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.socket))
+      return try await show(options, client, console)
     }
   }
 
@@ -65,52 +49,96 @@ extension Clients {
     .socket(set: { $0.socket = $1 }),
   ]
 
-  private static func show(
-    _ options: LogOptions, _ path: String, _ console: Console
-  ) throws(Failure) -> ExitStatus {
-    var found = FIFO<HistoryEntry>(limit: options.count)
-    var isEmpty = true
-    var page = EventPage(console.style, today: .now)
-    func print(_ entry: HistoryEntry) throws(Failure) {
-      isEmpty = false
-      switch console.format {
-      case .json: try console.print(entry.line + [UInt8(ascii: "\n")])
-      case .text:
-        // An event from a newer version may be unknown here.
-        guard let json = try? JSONValue(parsing: entry.line),
-          let event = try? NumberedEvent(reading: json)
-        else { return }
-        try console.print(line: page.text(event))
+  /// Prints from the named file, from the daemon, or without one from the file in the usual place.
+  static func show(
+    _ options: LogOptions, _ client: ControlClient, _ console: Console
+  ) async throws(Failure) -> ExitStatus {
+    var printout = HistoryPrintout(options, console)
+    if options.file == nil, try isReachable(client) {
+      let query = HistoryQuery(since: options.since)
+      for event in try await client.listAsWritten(
+        ControlMethods.readHistory, query, "reading the history")
+      {
+        try printout.take(Array(event))
       }
+      return try printout.finish("the history")
     }
-    var place = HistoryFile.Place()
+    let path = options.file ?? DefaultPaths.history(in: DefaultPaths.stateDirectory)
     let file = try reading(path) { () throws(HistoryError) in try HistoryFile(reading: path) }
+    var place: Int64 = 0
     while true {
-      let entries = try reading(path) { () throws(HistoryError) in
-        try file.next(since: options.since, from: &place)
+      let rows = try reading(path) { () throws(HistoryError) in
+        try file.next(since: options.since, after: place)
       }
-      guard !entries.isEmpty else { break }
-      for entry in entries where options.matches(entry) {
-        if options.count == nil { try print(entry) } else { found.append(entry) }
-      }
+      guard let last = rows.last else { return try printout.finish(path) }
+      for row in rows { try printout.take(row.entry.line) }
+      place = last.place
     }
-    while let entry = found.popFirst() { try print(entry) }
-    if isEmpty { console.remark("nothing in \(path) matches") }
+  }
+
+  /// Whether a daemon runs.
+  private static func isReachable(_ client: ControlClient) throws(Failure) -> Bool {
+    do throws(Failure) {
+      try client.connect()
+      return true
+    } catch {
+      guard error.status == .unavailable else { throw error }
+      return false
+    }
+  }
+}
+
+/// Prints the events that match the options.
+private struct HistoryPrintout {
+  private let options: LogOptions
+  private let console: Console
+  private var found: FIFO<[UInt8]>
+  private var isEmpty = true
+  private var page: EventPage
+
+  init(_ options: LogOptions, _ console: Console) {
+    self.options = options
+    self.console = console
+    found = FIFO(limit: options.count)
+    page = EventPage(console.style, today: .now)
+  }
+
+  mutating func take(_ line: [UInt8]) throws(Failure) {
+    guard matches(line) else { return }
+    if options.count == nil { try print(line) } else { found.append(line) }
+  }
+
+  mutating func finish(_ place: String) throws(Failure) -> ExitStatus {
+    while let line = found.popFirst() { try print(line) }
+    if isEmpty { console.remark("nothing in \(place) matches") }
     return isEmpty ? .refused : .done
+  }
+
+  private func matches(_ line: [UInt8]) -> Bool {
+    guard !options.apps.isEmpty else { return true }
+    let event = try? JSONValue(parsing: line)
+    let names = ["app_id", "app"].compactMap { event?[$0]?.string }
+    return options.apps.contains { names.contains(where: $0.matches) }
+  }
+
+  private mutating func print(_ line: [UInt8]) throws(Failure) {
+    isEmpty = false
+    switch console.format {
+    case .json: try console.print(line + [UInt8(ascii: "\n")])
+    case .text:
+      // An event from a newer version may be unknown here.
+      guard let json = try? JSONValue(parsing: line), let event = try? NumberedEvent(reading: json)
+      else { return }
+      try console.print(line: page.text(event))
+    }
   }
 }
 
 /// Reads a history, and turns errors into messages for the user.
-private func reading<Value>(
+func reading<Value>(
   _ path: String, _ body: () throws(HistoryError) -> Value
 ) throws(Failure) -> Value {
   do throws(HistoryError) { return try body() } catch { throw Failure(readingHistory: path, error) }
-}
-
-extension LogOptions {
-  fileprivate func matches(_ entry: HistoryEntry) -> Bool {
-    apps.isEmpty || apps.contains { $0.matches(entry.appID) || $0.matches(entry.app) }
-  }
 }
 
 extension Failure {

@@ -15,25 +15,59 @@ extension Clients {
   /// The daemon's helper, which writes the history. The daemon starts it, with the history's settings on standard
   /// input.
   package static let historyHelper = Command(
-    DefaultPaths.historyHelper, "writes the history, for the daemon alone",
+    DefaultPaths.historyHelper, "writes and reads the history, for the daemon alone",
     grammar: Grammar<RecorderOptions>([.socket(set: { $0.socket = $1 })]),
     defaults: RecorderOptions()
   ) { options throws(Failure) in
     let input = Terminal.isTerminal(Standard.input) ? nil : try? Files.read("/dev/stdin")
     guard let input, let json = try? JSONValue(parsing: input),
-      let history = try? HistoryReport(reading: json)
+      let task = try? HistoryTask(reading: json)
     else {
       throw Failure(
-        usage: "only the daemon starts this, to write its history",
+        usage: "only the daemon starts this, for its history",
         remedy: "the table [log] of the settings turns it on, and “ancsd log” reads it")
     }
     let console = Console()
+    if let query = task.query {
+      let page = try reading(task.history.file) { () throws(HistoryError) in
+        try Page(of: task.history.file, query)
+      }
+      try console.print(page.json + [UInt8(ascii: "\n")])
+      return .done
+    }
     return console.onLoop { () async throws(Failure) in
       try await Recorder(
-        history, ControlClient(console, toFirstOf: DefaultPaths.sockets(options.socket))
+        task.history, ControlClient(console, toFirstOf: DefaultPaths.sockets(options.socket))
       ).run()
     }
   }
+}
+
+extension Page<RecordedEvent> {
+  /// A page of a history; none if nothing was written yet.
+  init(of path: String, _ query: HistoryQuery) throws(HistoryError) {
+    self.init()
+    let file: HistoryFile
+    do throws(HistoryError) {
+      file = try HistoryFile(reading: path)
+    } catch {
+      guard case .system(let failure) = error, failure.errno == .noSuchFile else { throw error }
+      return
+    }
+    var place = query.after.flatMap { Int64($0) } ?? 0
+    while true {
+      let rows = try file.next(since: query.since, after: place)
+      guard let last = rows.last else { return }
+      for (place, entry) in rows {
+        let isIn = add(RecordedEvent(line: entry.line), at: "\(place)", within: Self.longest)
+        guard isIn else { return }
+      }
+      place = last.place
+    }
+  }
+
+  /// In bytes: the daemon reads it between two packets of the phone's.
+  private static var longest: Int { 64 << 10 }
 }
 
 /// The daemon's helper that writes the history: a client like any other, so that the disk never delays the daemon.

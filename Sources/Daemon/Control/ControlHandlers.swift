@@ -22,6 +22,8 @@ import Wire
   /// The bonded ones.
   var phoneReports: [PhoneReport] { get }
   var settingsReport: SettingsReport { get }
+  /// Nil: none is kept.
+  var history: HistoryRecorder? { get }
   var rules: RuleBook { get }
   /// Adapters, links and phones as they are now.
   func status() async -> StatusReport
@@ -91,6 +93,14 @@ import Wire
       try self.daemon.settingsReport
     }
     dispatcher.register(ControlMethods.timeline) { _ in self.timeline.report }
+    dispatcher.register(ControlMethods.readHistory) { query throws(RPCError) in
+      guard let history = try self.daemon.history else {
+        throw .unavailable(
+          "the daemon keeps no history, since its settings have no table [log]; --file reads an earlier one"
+        )
+      }
+      return try await history.read(query)
+    }
     dispatcher.register(ControlMethods.listPhones) { _ throws(RPCError) in
       Page(try self.daemon.phoneReports)
     }

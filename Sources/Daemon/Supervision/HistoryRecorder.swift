@@ -34,11 +34,14 @@ struct HistorySettings: Hashable, Sendable {
 /// Runs the helper that writes the history: a separate process, so that the daemon never waits for the disk. The helper
 /// is a client of the control socket, and is restarted when it exits.
 @LoopActor final class HistoryRecorder {
+  private let history: HistoryReport
   private let arguments: [String]
-  private let input: [UInt8]
   private let platform: any Platform
   private let log: Log
   private var child: (any RunningProgram)?
+  /// The helpers that read, by number.
+  private var readers: [Int: any RunningProgram] = [:]
+  private var lastReader = 0
   private var isStopping = false
   private var pause = HistoryRecorder.pauses.lowerBound
 
@@ -51,7 +54,7 @@ struct HistorySettings: Hashable, Sendable {
   /// - Parameter socket: the control socket.
   init(_ history: HistoryReport, socket: String, on platform: any Platform, log: Log) {
     arguments = [Self.program, DefaultPaths.historyHelper, "--socket", socket]
-    input = history.json
+    self.history = history
     self.platform = platform
     self.log = log.limited(by: LogBudget("the history", platform.scheduler))
   }
@@ -59,7 +62,8 @@ struct HistorySettings: Hashable, Sendable {
   func start() {
     let began = platform.scheduler.now
     do throws(SystemError) {
-      let child = try platform.start(arguments, environment: platform.environment, input: input)
+      let child = try platform.start(
+        arguments, environment: platform.environment, input: HistoryTask(history).json)
       child.onLine = { [log] in log.warning("history: \(String(decoding: $0, as: UTF8.self))") }
       child.onEnd = { [weak self] in self?.ended($0, began) }
       self.child = child
@@ -85,6 +89,45 @@ struct HistorySettings: Hashable, Sendable {
     }
     pause = min(pause * 2, Self.pauses.upperBound)
   }
+
+  // MARK: Reading
+
+  /// How many helpers read at once.
+  private static let mostReaders = 4
+  /// The longest page in bytes, some of which are the list's.
+  private static let longestPage = ControlLimits.page
+
+  /// A page of the history, which another helper reads, so that the daemon does not wait for the disk here either.
+  func read(_ query: HistoryQuery) async throws(RPCError) -> Page<RecordedEvent> {
+    guard readers.count < Self.mostReaders else {
+      throw .tryAgain("\(Self.mostReaders) clients are reading the history already")
+    }
+    var task = HistoryTask(history)
+    task.query = query
+    let child: any RunningProgram
+    do throws(SystemError) {
+      child = try platform.start(
+        [Self.program, DefaultPaths.historyHelper], environment: platform.environment,
+        input: task.json, lineLimit: Self.longestPage)
+    } catch {
+      throw .unavailable("the history can't be read: \(error)")
+    }
+    lastReader += 1
+    let number = lastReader
+    readers[number] = child
+    var line: [UInt8] = []
+    child.onLine = { line = $0 }
+    let end = await withCheckedContinuation { done in child.onEnd = { done.resume(returning: $0) } }
+    readers[number] = nil
+    guard end == .exit(0), let json = try? JSONValue(parsing: line),
+      let page = Page<RecordedEvent>(json: json)
+    else {
+      throw .unavailable(line.isEmpty ? "the helper \(end)" : String(decoding: line, as: UTF8.self))
+    }
+    return page
+  }
+
+  // MARK: The end
 
   /// Lets it finish writing until `deadline`; it exits by itself once its connection is closed.
   func stop(by deadline: Instant) async {

@@ -163,11 +163,12 @@ extension DoctorFacts {
     var path = DefaultPaths.history(in: stateDirectory)
     if case .status(let report) = daemon, let history = report.history { path = history.file }
     guard let history = try? HistoryFile(reading: path) else { return 0 }
-    var place = HistoryFile.Place()
+    var place: Int64 = 0
     var losses = 0
-    while let entries = try? history.next(since: time, from: &place), !entries.isEmpty {
-      losses += entries.count { entry in
-        guard let json = try? JSONValue(parsing: entry.line),
+    while let rows = try? history.next(since: time, after: place), let last = rows.last {
+      place = last.place
+      losses += rows.count { row in
+        guard let json = try? JSONValue(parsing: row.entry.line),
           case .disconnected(let reason)? = (try? NumberedEvent(reading: json))?.event.content
         else { return false }
         return reason.contains("Connection Timeout")
