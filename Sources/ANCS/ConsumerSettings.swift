@@ -25,6 +25,8 @@ public struct ConsumerSettings: Hashable, Sendable {
     /// Before retrying with a phone that refused access; doubled each time, up to `longestRetry`.
     public var retry: Duration = .seconds(5)
     public var longestRetry: Duration = .seconds(60)
+    /// After a subscription, in which what is announced as pre-existing counts as such.
+    public var preExisting: Duration = .seconds(10)
     /// The longest time that a call rings, in case its removal is lost.
     public var call: Duration = .seconds(120)
 

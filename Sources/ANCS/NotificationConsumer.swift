@@ -143,23 +143,26 @@ public final class NotificationConsumer {
 
   /// Writes the subscriptions again, which is harmless if they still exist. A refusal is retried the next time.
   private func subscribeAgain(endingFirst: Bool) async throws(ATTFailure) {
+    watch.subscribing()
     let sources = [service[.dataSource]?.cccd, service[.notificationSource]?.cccd].compactMap { $0 }
     let ends = endingFirst ? sources.reversed().map { ($0, ClientConfiguration([])) } : []
     for (cccd, wanted) in ends + sources.map({ ($0, .notifications) }) {
       do { try await client.configure(cccd, wanted) } catch { if error.isEnd { throw error } }
     }
+    watch.subscribed(at: now)
   }
 
   // MARK: Events from the phone
 
   private func received(_ value: ArraySlice<UInt8>) {
-    let event: NotificationEvent
+    var event: NotificationEvent
     do {
       event = try NotificationEvent(decoding: value)
     } catch {
       return onDropped(Array(value), "an invalid Notification Source value: \(error)")
     }
     if suspicion != nil { suspicion = nil }
+    event = watch.judge(event, at: now)
     onIncoming(event)
     guard event.change.isKnown else {
       return onDropped(Array(value), "an event with the reserved EventID \(event.change)")

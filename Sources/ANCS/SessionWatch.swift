@@ -16,6 +16,7 @@ public enum Authorization: String, CaseIterable, Hashable, Sendable {
 /// - If a call still rings after two minutes, its removal must have been lost.
 /// - A phone that has not allowed access yet is probed again.
 /// - Every fifteen minutes the phone is probed: it may have dropped the session silently.
+/// - What is announced as pre-existing is news, unless a subscription has just begun: phones mark what they deliver late.
 /// - After six hours of silence the subscriptions are written again: a phone may still respond to commands after its
 ///   notifications have stopped.
 struct SessionWatch: Sendable {
@@ -64,6 +65,8 @@ struct SessionWatch: Sendable {
   /// The number of unanswered probes in a row.
   private var unanswered = 0
   private var silenceDue: Instant?
+  /// From when on nothing counts as pre-existing; nil while a subscription is being written.
+  private var newsFrom: Instant?
   private var calls: [NotificationUID: Instant] = [:] { didSet { callDue = calls.values.min() } }
   /// When the first of the calls should end.
   private var callDue: Instant?
@@ -114,8 +117,25 @@ struct SessionWatch: Sendable {
 
   /// The session has begun.
   mutating func sessionBegan(at now: Instant) {
+    subscribed(at: now)
     probeDue = now + (isGranted ? timing.probe : timing.firstProbe)
     silenceDue = now + timing.silence
+  }
+
+  /// The subscriptions are about to be written again.
+  mutating func subscribing() { newsFrom = nil }
+
+  /// The subscriptions were written: the phone announces what it has.
+  mutating func subscribed(at now: Instant) { newsFrom = now + timing.preExisting }
+
+  /// An event of the Notification Source, as it counts: what is announced late is no longer pre-existing. A phone that
+  /// refused access announces what it has when its user allows that.
+  func judge(_ event: NotificationEvent, at now: Instant) -> NotificationEvent {
+    guard event.flags.contains(.preExisting), let newsFrom, now >= newsFrom else { return event }
+    if case .refused = access { return event }
+    var news = event
+    news.flags.remove(.preExisting)
+    return news
   }
 
   /// The Notification Source has sent an event. Returns false for the removal of a call that was ended
@@ -144,6 +164,7 @@ struct SessionWatch: Sendable {
     case .granted:
       unanswered = 0
       guard !isGranted else { return nil }
+      if case .refused = access { subscribed(at: now) }
       (access, pause) = (.granted, timing.retry)
       probeDue = now + timing.probe
       return .authorization(.granted)

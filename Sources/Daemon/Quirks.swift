@@ -80,6 +80,10 @@ struct Quirks: Hashable, Sendable {
       $0.handles = trust
       return true
     },
+    duration(
+      "preexisting",
+      "seconds after a subscription in which notifications count as pre-existing if the phone says so (10)"
+    ) { $0.consumer.preExisting = $1 },
     flag("player-name", "whether to register for the player's name: on, off (on)") {
       $0.media.unwanted = $1 ? [] : [.playerName]
     },

@@ -10,6 +10,12 @@ import Wire
 struct WatchingTests {
   private let titles = ConsumerSettings(AttributeSelection([.title]))
 
+  private func titles(where change: (inout ConsumerSettings.Timing) -> Void) -> ConsumerSettings {
+    var settings = titles
+    change(&settings.timing)
+    return settings
+  }
+
   /// The probes among the commands.
   private func probes(_ phone: StubPhone) -> Int { phone.commands.count { $0 == .probe } }
 
@@ -22,6 +28,49 @@ struct WatchingTests {
       await loop.sleep(for: .seconds(60))
       #expect(session.log == ["authorization granted"])
       #expect(session.phone.commands == [.probe])
+    }
+  }
+
+  @Test(
+    "Pre-existing counts for ten seconds after a subscription, or for another time: later it is news",
+    arguments: [(10, 9, true), (10, 11, false), (30, 29, true), (1, 2, false)])
+  func newsIsNews(limit: Int, seconds: Int, isOld: Bool) throws {
+    let settings = titles(where: { $0.preExisting = .seconds(limit) })
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, settings)
+      var incoming: [NotificationEvent] = []
+      session.consumer.onIncoming = { incoming.append($0) }
+      try await session.begin(loop)
+      await loop.sleep(for: .seconds(seconds))
+      session.phone.notifications = [1: [1: "t"]]
+      session.phone.notify(.added, 1, .social, [.preExisting, .silent])
+      await loop.sleep(for: .seconds(1))
+      #expect(incoming.map(\.flags) == [isOld ? [.preExisting, .silent] : .silent])
+      #expect(session.ledger[1]?.event.flags == incoming.first?.flags)
+    }
+  }
+
+  @Test("What a phone announces when its user allows access, or to a renewed subscription, is old")
+  func oldIsOld() throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      var incoming: [NotificationEvent] = []
+      session.consumer.onIncoming = { incoming.append($0) }
+      session.phone.react = { _ in .refuse(0x03) }
+      try await session.begin(loop)
+      await loop.sleep(for: .seconds(100))
+      session.phone.react = { _ in nil }
+      for uid in UInt32(1)...3 { session.phone.notify(.added, uid, .social, .preExisting) }
+      await loop.sleep(for: .seconds(100))
+      session.phone.notify(.added, 4, .social, .preExisting)
+      await loop.sleep(for: .seconds(6 * 3600 - 1))
+      session.phone.notify(.added, 5, .social, .preExisting)
+      await loop.sleep(for: .seconds(6 * 3600 + 5))
+      session.phone.notify(.added, 6, .social, .preExisting)
+      await loop.sleep(for: .seconds(1))
+      let old = incoming.filter { $0.flags.contains(.preExisting) }.map(\.uid.rawValue)
+      #expect(old == [1, 2, 3, 6])
     }
   }
 
