@@ -63,7 +63,7 @@ public struct TOMLValue: Sendable {
       let reason = String(ctoml_error(document, &position))
       let place = Position(position)
       let isOpen =
-        reason.hasPrefix("Error while parsing") && reason.contains("string:")
+        reason.hasPrefix("Error while parsing") && reason.split(separator: " ").contains("string:")
         && Self.isEnd(place, of: bytes)
       throw SyntaxError(
         position: place, reason: isOpen ? "the text has no closing quotation mark" : reason)

@@ -53,6 +53,16 @@ extension String {
   }
 }
 
+extension StringProtocol {
+  /// Whether a text occurs in this one, byte by byte. (The standard library's method is in its module for regular
+  /// expressions, which the release leaves out.)
+  public func contains(text: String) -> Bool {
+    let (bytes, wanted) = (Array(utf8), Array(text.utf8))
+    guard bytes.count >= wanted.count else { return false }
+    return (0...bytes.count - wanted.count).contains { bytes[$0...].starts(with: wanted) }
+  }
+}
+
 /// Checks of a text, word by word.
 public enum UTF8Text {
   /// Whether a text is ASCII without control characters.

@@ -182,6 +182,16 @@ struct WireTests {
     #expect(!(time < time))
   }
 
+  @Test(
+    "A text is found in another, byte by byte",
+    arguments: [
+      ("abcabd", "abd", true), ("abc", "abd", false), ("ab", "abc", false), ("", "", true),
+      ("日本", "本", true),
+    ])
+  func occurrence(text: String, part: String, isFound: Bool) {
+    #expect(text.contains(text: part) == isFound)
+  }
+
   @Test("Time saturates at the clock's limits")
   func time() {
     let end = Instant(nanoseconds: .max)

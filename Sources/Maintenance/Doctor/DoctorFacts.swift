@@ -171,7 +171,7 @@ extension DoctorFacts {
         guard let json = try? JSONValue(parsing: row.entry.line),
           case .disconnected(let reason)? = (try? NumberedEvent(reading: json))?.event.content
         else { return false }
-        return reason.contains("Connection Timeout")
+        return reason.contains(text: "Connection Timeout")
       }
     }
     return losses

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
 
 /// Faults of radios, firmware and kernels that others have met, as data: how each shows itself, and what helps. Each
 /// line names its source.
@@ -81,17 +82,17 @@ struct KernelLog: Hashable, Sendable {
   init(_ text: String) {
     for line in text.split(whereSeparator: \.isNewline) {
       let words = line.split { " '\",".contains($0) }
-      let isFailure = ["not found", "failed", "Failed"].contains { line.contains($0) }
+      let isFailure = ["not found", "failed", "Failed"].contains { line.contains(text: $0) }
       // “BCM: 'brcm/BCM4345C0.hcd'” follows “BCM: firmware Patch file not found, tried:”.
-      if isFailure || line.contains("BCM: '") {
+      if isFailure || line.contains(text: "BCM: '") {
         let files = words.filter { word in
           KnownRadioFaults.firmware.contains { word.hasPrefix($0.prefix) }
         }
         missingFirmware += files.map(String.init).filter { !missingFirmware.contains($0) }
       }
-      guard line.contains("Bluetooth: ") else { continue }
+      guard line.contains(text: "Bluetooth: ") else { continue }
       complaints += KnownRadioFaults.complaints.filter {
-        line.contains($0.text) && !complaints.contains($0)
+        line.contains(text: $0.text) && !complaints.contains($0)
       }
     }
   }
