@@ -148,13 +148,13 @@ async def bridge_killed_during(bed: Testbed) -> None:
 async def ring(bed: Testbed) -> None:
     """Events that the daemon no longer has are reported as a number of lost events."""
     broker = await bed.mosquitto()
-    _, phone, _ = await bed.scripted_board(broker)
+    daemon, phone, _ = await bed.scripted_board(broker)
     watcher = await bed.online(broker)
     await phone.do("add", title="n")
     await watcher.message(EVENTS, uid=1)
     await broker.down()
     await phone.do("burst", count=1500, title="n")
-    await asyncio.sleep(8)
+    await daemon.event("notification", within=120, uid=1501)
     await broker.up()
     since = watcher.now
     lost = await watcher.message("ancsd/kitchen/event", since=0, within=60, event="lost")
