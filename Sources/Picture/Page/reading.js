@@ -141,8 +141,7 @@ class Reading {
     const name = session.nameOf(row);
     if (facts.command !== undefined) this.complete(null, row, String(facts.command));
     if (facts.rssi !== undefined && link) link.signal.push({ time: session.time[row], value: facts.rssi });
-    // Beside HCI, the controller's events say what became of it.
-    if (!link || link.adapter !== 0xFFFF) return;
+    if (!link) return;
     if (facts.interval !== undefined) link.intervals.push({ time: session.time[row], value: facts.interval });
     if (name.startsWith("Disconnection Complete") && facts.status === undefined) this.over(link, row, facts.reason || "");
     if (name.startsWith("Encryption Change") && facts.status === undefined && facts.encryption !== "Off") {
@@ -171,7 +170,8 @@ class Reading {
     const session = this.session;
     const name = session.nameOf(row);
     if (/CONNECT_(IND|REQ)$/.test(name)) this.announced = row;
-    if (!link) return;
+    // Beside HCI, the controller's events say what became of it.
+    if (!link || link.adapter !== 0xFFFF) return;
     if (facts.interval !== undefined) link.intervals.push({ time: session.time[row], value: facts.interval });
     if (name === "LL_START_ENC_RSP") this.mark(link, "encrypted", row);
     if (name === "LL_TERMINATE_IND") this.over(link, row, facts.reason || "");
