@@ -33,7 +33,11 @@ import Wire
   private var outbox: Outbox
   /// The unanswered subscriptions are over: what was sent before them is late.
   private var isSubscribed = false
-  private var timer: TimerID?
+  private lazy var timer = Deadline(Loop.shared) { [weak self] in
+    guard let self else { return }
+    perform(machine.timeUp(now: Loop.shared.now))
+    pump()
+  }
   private var hasConnected = false
   /// What the log says already about publications that are too long.
   private var toldLengths: Set<String> = []
@@ -86,13 +90,13 @@ import Wire
   /// Publishes, if there is a connection; a new one begins with all states anyway.
   func publish(_ publications: [Publication]) {
     guard isUp else { return }
-    outbox.add(publications)
+    outbox.add(publications, at: Loop.shared.now)
     pump()
   }
 
   /// Publishes the consequences of an event.
   func publish(_ publications: [Publication], of position: Position?) {
-    outbox.add(publications)
+    outbox.add(publications, at: Loop.shared.now)
     if let position { outbox.passed(position) }
     pump()
   }
@@ -217,12 +221,14 @@ import Wire
   private func pump() {
     guard let connection, isUp else { return }
     let now = Loop.shared.now
-    reporter.report.skipped += outbox.dropExpired(at: now)
+    let expired = outbox.dropExpired(at: now)
+    reporter.report.skipped += expired
     while let publication = outbox.next(at: now), send(publication, on: connection) {
       guard isUp else { return }
     }
     machine.awaits(outbox.isAwaiting, now: now)
     setTimer()
+    if expired > 0 { tellState() }
     onMoved()
   }
 
@@ -274,17 +280,7 @@ import Wire
   // MARK: Time
 
   private func setTimer() {
-    if let timer { Loop.shared.cancel(timer) }
-    timer = nil
-    guard let deadline = [machine.deadline, outbox.deadline].compactMap({ $0 }).min() else {
-      return
-    }
-    timer = Loop.shared.schedule(at: deadline) { [weak self] in
-      guard let self else { return }
-      timer = nil
-      perform(machine.timeUp(now: Loop.shared.now))
-      pump()
-    }
+    timer.due = [machine.deadline, outbox.deadline(after: Loop.shared.now)].compactMap { $0 }.min()
   }
 
   /// Tells the daemon of the connection.

@@ -30,7 +30,7 @@ public struct Outbox: Sendable {
 
   private struct Entry: Sendable {
     var publication: Publication
-    /// When an event is too old; nil: the broker has taken it so far.
+    /// When an event is too old; nil as long as the broker takes them.
     var end: Instant?
   }
 
@@ -76,8 +76,11 @@ public struct Outbox: Sendable {
   /// Whether the broker owes an acknowledgement.
   public var isAwaiting: Bool { !inFlight.isEmpty }
 
-  /// When to send again; nil: now.
-  public var deadline: Instant? { waiting.isEmpty ? nil : pause?.until }
+  /// When to send again, or to give up an event; nil: there is nothing to wait for but the broker.
+  public func deadline(after now: Instant) -> Instant? {
+    guard let pause, !waiting.isEmpty else { return nil }
+    return ([pause.until] + waiting.compactMap(\.end)).filter { $0 > now }.min()
+  }
 
   /// A connection begins.
   ///
@@ -90,16 +93,19 @@ public struct Outbox: Sendable {
     window = max(1, min(receiveMaximum, Self.widestWindow))
   }
 
-  /// Adds publications. A state replaces an older one that is still waiting.
-  public mutating func add(_ publications: [Publication]) {
+  /// Adds publications. A state replaces an older one that is still waiting; an event ages while the broker has no space.
+  public mutating func add(_ publications: [Publication], at now: Instant) {
     for publication in publications {
-      let place = waiting.firstIndex {
-        $0.publication.isState && publication.isState && $0.publication.topic == publication.topic
-      }
-      if let place {
+      if publication.isState,
+        let place = waiting.firstIndex(where: {
+          $0.publication.isState && $0.publication.topic == publication.topic
+        })
+      {
         waiting[place].publication = publication
       } else {
-        waiting.append(Entry(publication: publication))
+        var entry = Entry(publication: publication)
+        if pause != nil { entry.end = publication.end(from: now) }
+        waiting.append(entry)
       }
     }
   }
@@ -108,6 +114,7 @@ public struct Outbox: Sendable {
   ///
   /// - Returns: how many.
   public mutating func dropExpired(at now: Instant) -> UInt64 {
+    guard pause != nil else { return 0 }
     let before = waiting.count
     waiting.removeAll { $0.end.map { $0 <= now } ?? false }
     return UInt64(before - waiting.count)
@@ -149,8 +156,8 @@ public struct Outbox: Sendable {
     guard let place = inFlight.firstIndex(where: { $0.number == number }) else { return nil }
     var entry = inFlight.remove(at: place).entry
     let publication = entry.publication
-    if reason.isLackOfSpace, case .event(let position, let expiry) = publication.kind {
-      entry.end = entry.end ?? now + .seconds(Int64(expiry))
+    if reason.isLackOfSpace, let position = publication.position {
+      entry.end = entry.end ?? publication.end(from: now)
       // In the order of the events, and before everything else.
       let place = waiting.firstIndex {
         $0.publication.position.map { $0.seq > position.seq } ?? true

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import JSON
+import Wire
 
 /// A message for the broker.
 public struct Publication: Hashable, Sendable {
@@ -34,6 +35,12 @@ public struct Publication: Hashable, Sendable {
 
   static func state(_ topic: String, _ value: some JSONObjectCodable) -> Publication {
     Publication(topic, value.json, .state())
+  }
+
+  /// When an event that came now is too old; nil for anything else.
+  func end(from now: Instant) -> Instant? {
+    guard case .event(_, let expiry) = kind else { return nil }
+    return now + .seconds(Int64(expiry))
   }
 
   /// The same, for a broker that keeps it for so many seconds only.

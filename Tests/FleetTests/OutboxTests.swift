@@ -13,7 +13,7 @@ import Wire
     var outbox = Outbox(position: Position(life: "a", seq: 1))
     outbox.begin(receiveMaximum: 20)
     for seq: UInt64 in 2...4 {
-      outbox.add([event(seq)])
+      outbox.add([event(seq)], at: .zero)
       outbox.passed(Position(life: "a", seq: seq))
       #expect(outbox.next(at: .zero)?.payload == [UInt8(seq)])
       outbox.sent(as: UInt16(seq))
@@ -37,7 +37,7 @@ import Wire
     outbox.begin(receiveMaximum: 20)
     outbox.passed(Position(life: "a", seq: 7))
     #expect(outbox.position?.seq == 7)
-    outbox.add([event(8)])
+    outbox.add([event(8)], at: .zero)
     outbox.passed(Position(life: "a", seq: 8))
     outbox.sent(as: 1)
     outbox.passed(Position(life: "a", seq: 9))
@@ -51,7 +51,7 @@ import Wire
     var outbox = Outbox(position: Position(life: "a", seq: 10))
     outbox.begin(receiveMaximum: 2)
     for seq: UInt64 in 11...13 {
-      outbox.add([event(seq)])
+      outbox.add([event(seq)], at: .zero)
       outbox.passed(Position(life: "a", seq: seq))
       if outbox.next(at: .zero) != nil { outbox.sent(as: UInt16(seq)) }
     }
@@ -68,7 +68,7 @@ import Wire
   func failed() {
     var outbox = Outbox(position: Position(life: "a", seq: 10))
     outbox.begin(receiveMaximum: 2)
-    outbox.add([event(11)])
+    outbox.add([event(11)], at: .zero)
     outbox.passed(Position(life: "a", seq: 11))
     // The connection fails while it is sent: nothing more is said of it.
     #expect(outbox.next(at: .zero) == event(11))
@@ -83,7 +83,7 @@ import Wire
     var outbox = Outbox(position: Position(life: "a", seq: 1))
     outbox.begin(receiveMaximum: 20)
     let full = ReasonCode(0x97)
-    outbox.add((2...4).map(event) + [Publication("s", [0], .state())])
+    outbox.add((2...4).map(event) + [Publication("s", [0], .state())], at: .zero)
     outbox.passed(Position(life: "a", seq: 4))
     for number: UInt16 in 2...4 { outbox.sent(as: number) }
     #expect(outbox.acknowledged(3, full, at: .zero) == .postponed(event(3)))
@@ -92,7 +92,7 @@ import Wire
     #expect(outbox.position?.seq == 1 && outbox.isFull)
     var now = Instant.zero
     for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
-      #expect(outbox.deadline == now + .seconds(seconds))
+      #expect(outbox.deadline(after: now) == now + .seconds(seconds))
       #expect(outbox.next(at: now) == nil)
       now = now + .seconds(seconds)
       #expect(outbox.next(at: now)?.payload == [2])
@@ -117,7 +117,7 @@ import Wire
     var outbox = Outbox()
     outbox.begin(receiveMaximum: maximum)
     var sent = 0
-    for seq: UInt64 in 1...40 { outbox.add([event(seq)]) }
+    for seq: UInt64 in 1...40 { outbox.add([event(seq)], at: .zero) }
     while outbox.next(at: .zero) != nil {
       sent += 1
       outbox.sent(as: UInt16(sent))
@@ -130,10 +130,11 @@ import Wire
   func states() {
     var outbox = Outbox()
     outbox.begin(receiveMaximum: 1)
-    outbox.add([
-      Publication("a", [1], .state()), Publication("b", [2], .state()),
-      Publication("a", [3], .state()),
-    ])
+    outbox.add(
+      [
+        Publication("a", [1], .state()), Publication("b", [2], .state()),
+        Publication("a", [3], .state()),
+      ], at: .zero)
     #expect(outbox.next(at: .zero) == Publication("a", [3], .state()))
     outbox.dropped()
     #expect(outbox.next(at: .zero) == Publication("b", [2], .state()))
@@ -147,7 +148,7 @@ import Wire
     outbox.begin(receiveMaximum: 1)
     var taken = 0
     while outbox.hasSpaceForResponse, taken < 1_000 {
-      outbox.add([Publication("x", [], .response(correlation: nil))])
+      outbox.add([Publication("x", [], .response(correlation: nil))], at: .zero)
       taken += 1
     }
     #expect(taken == 64)
@@ -162,10 +163,10 @@ import Wire
     var outbox = Outbox()
     outbox.begin(receiveMaximum: 20)
     let full = ReasonCode(0x97)
-    outbox.add([event(1)])
+    outbox.add([event(1)], at: .zero)
     outbox.sent(as: 1)
     #expect(outbox.acknowledged(1, full, at: .zero) == .postponed(event(1)))
-    outbox.add([event(2)])
+    outbox.add([event(2)], at: .zero + .seconds(300))
     let later = Instant.zero + .seconds(590)
     #expect(outbox.dropExpired(at: later) == 0)
     #expect(outbox.next(at: later)?.kind == .event(Position(life: "a", seq: 1), expiry: 10))
@@ -174,7 +175,12 @@ import Wire
       Issue.record("it is not postponed again")
       return
     }
+    #expect(outbox.deadline(after: later) == later + .seconds(2))
+    #expect(outbox.deadline(after: later + .seconds(2)) == .zero + .seconds(600))
     #expect(outbox.dropExpired(at: .zero + .seconds(600)) == 1)
-    #expect(outbox.next(at: .zero + .seconds(700)) == event(2))
+    // What was never tried ages, too.
+    let second = outbox.next(at: .zero + .seconds(700))
+    #expect(second?.kind == .event(Position(life: "a", seq: 2), expiry: 200))
+    #expect(outbox.dropExpired(at: .zero + .seconds(900)) == 1)
   }
 }
