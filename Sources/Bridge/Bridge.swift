@@ -30,12 +30,22 @@ import Wire
   private var stage = Stage.running
 
   /// The next status request to the daemon.
-  private var refresh: (timer: TimerID, at: Instant)?
-  private var settling: TimerID?
+  private lazy var refresh = Deadline(Loop.shared) { [weak self] in self?.askStatus() }
+  private lazy var settling = Deadline(Loop.shared) { [weak self] in
+    guard let self else { return }
+    publish(mirror.settle(at: .now))
+  }
   /// Until Home Assistant has forgotten devices.
-  private var forgetting: TimerID?
+  private lazy var forgetting = Deadline(Loop.shared) { [weak self] in
+    guard let self else { return }
+    publish(mirror.forgotten())
+  }
   /// For the requests under way.
-  private var patience: TimerID?
+  private lazy var patience: Deadline = .init(Loop.shared) { [weak self] in
+    guard let self else { return }
+    publish(desk.timeUp(now: Loop.shared.now))
+    patience.due = desk.deadline
+  }
 
   private enum Stage {
     case running
@@ -208,12 +218,7 @@ import Wire
     mirror.removed(publication.topic)
     if !broker.isFull { saveRetained() }
     guard isFirst, isRunning else { return }
-    if let forgetting { Loop.shared.cancel(forgetting) }
-    forgetting = Loop.shared.schedule(after: Self.removalTime) { [weak self] in
-      guard let self else { return }
-      forgetting = nil
-      publish(mirror.forgotten())
-    }
+    forgetting.due = Loop.shared.now + Self.removalTime
     guard mirror.isStateOfOther(publication.topic) else { return }
     // If the run with the other settings was killed, the broker still publishes its will.
     _ = Loop.shared.schedule(after: BrokerConnection.longestWill) { [weak self] in
@@ -318,7 +323,7 @@ import Wire
     switch consequence {
     case .asksStatus: scheduleRefresh(after: Self.refreshPause)
     case .asksAll: askAll()
-    case .settles: scheduleSettling()
+    case .settles: settling.limit(to: Loop.shared.now + Self.settlingPause)
     case .nothing: break
     }
   }
@@ -336,26 +341,7 @@ import Wire
   }
 
   private func scheduleRefresh(after pause: Duration) {
-    let time = Loop.shared.now + pause
-    // Do not postpone a request that is due sooner.
-    if let refresh {
-      guard time < refresh.at else { return }
-      Loop.shared.cancel(refresh.timer)
-    }
-    let timer = Loop.shared.schedule(at: time) { [weak self] in
-      self?.refresh = nil
-      self?.askStatus()
-    }
-    refresh = (timer, time)
-  }
-
-  private func scheduleSettling() {
-    guard settling == nil else { return }
-    settling = Loop.shared.schedule(after: Self.settlingPause) { [weak self] in
-      guard let self else { return }
-      settling = nil
-      publish(mirror.settle(at: .now))
-    }
+    refresh.limit(to: Loop.shared.now + pause)
   }
 
   // MARK: Requests
@@ -377,20 +363,9 @@ import Wire
       control.call(call.line) { [weak self] response in
         guard let self else { return }
         publish(desk.answered(number, response, mirror))
-        setTimer()
+        patience.due = desk.deadline
       }
     }
-    setTimer()
-  }
-
-  private func setTimer() {
-    if let patience { Loop.shared.cancel(patience) }
-    patience = desk.deadline.map { deadline in
-      Loop.shared.schedule(at: deadline) { [weak self] in
-        guard let self else { return }
-        publish(desk.timeUp(now: Loop.shared.now))
-        setTimer()
-      }
-    }
+    patience.due = desk.deadline
   }
 }

@@ -21,7 +21,7 @@ import Wire
   private let delivered: String
   private var savedRetained: (broker: BrokerAddress, topics: Set<String>)?
   private var saved: Position?
-  private var timer: TimerID?
+  private lazy var timer = Deadline(Loop.shared) { [weak self] in self?.flush() }
   private var hasFailed = false
 
   private static let pause = Duration.seconds(1)
@@ -72,15 +72,11 @@ import Wire
   }
 
   /// The position has moved, and is to be written soon.
-  func moved() {
-    guard timer == nil else { return }
-    timer = Loop.shared.schedule(after: Self.pause) { [weak self] in self?.flush() }
-  }
+  func moved() { timer.limit(to: Loop.shared.now + Self.pause) }
 
   /// Writes pending changes.
   func flush() {
-    if let timer { Loop.shared.cancel(timer) }
-    timer = nil
+    timer.due = nil
     guard let position = position(), position != saved else { return }
     if write(position.json, to: delivered) { saved = position }
   }

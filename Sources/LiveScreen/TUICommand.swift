@@ -59,9 +59,12 @@ extension Command {
   private let effects = Mailbox<Dashboard.Effect>()
   private let end = Mailbox<Result<ExitStatus, Failure>>()
   private var willDraw = false
-  private var clock: TimerID?
-  /// The timer for the dashboard's deadlines.
-  private var alarm: TimerID?
+  private lazy var clock = Deadline(Loop.shared) { [weak self] in self?.draw() }
+  /// For the dashboard's deadlines.
+  private lazy var alarm = Deadline(Loop.shared) { [weak self] in
+    guard let self else { return }
+    perform(dashboard.pass(to: Loop.shared.now))
+  }
 
   /// The pause between attempts to reach the daemon.
   private static let pause = Duration.seconds(1)
@@ -129,25 +132,9 @@ extension Command {
     dashboard.extent = extent
     screen.draw(rows, hasCursor: view.hasCursor)
     if dashboard.takeBell() { screen.ring() }
-    setAlarm()
+    alarm.due = dashboard.nextDeadline
     // The playback position moves by itself.
-    guard clock == nil, dashboard.isMoving else { return }
-    clock = Loop.shared.schedule(after: .seconds(1)) { [weak self] in
-      self?.clock = nil
-      self?.draw()
-    }
-  }
-
-  /// Sets the timer for the dashboard's next deadline.
-  private func setAlarm() {
-    if let alarm { Loop.shared.cancel(alarm) }
-    alarm = dashboard.nextDeadline.map { due in
-      Loop.shared.schedule(after: due - Loop.shared.now) { [weak self] in
-        guard let self else { return }
-        alarm = nil
-        perform(dashboard.pass(to: Loop.shared.now))
-      }
-    }
+    if dashboard.isMoving { clock.limit(to: Loop.shared.now + .seconds(1)) }
   }
 
   // MARK: The daemon

@@ -23,7 +23,9 @@ import Wire
   private let store: PhoneStore
   private var memory: PhoneMemory
   private var machine: CentralMachine
-  private var timer: TimerID?
+  private lazy var timer = Deadline(Loop.shared) { [weak self] in
+    self?.turn { machine, now in machine.timePassed(to: now) }
+  }
   private var socket: ATTSocket?
   /// The actions that are still to be performed.
   private let actions = Mailbox<CentralMachine.Action>()
@@ -146,12 +148,7 @@ import Wire
     for action in try input(&machine, Loop.shared.now) {
       if case .report(let event) = action { onEvent(event.json) } else { actions.post(action) }
     }
-    if let timer { Loop.shared.cancel(timer) }
-    timer = machine.deadline.map { deadline in
-      Loop.shared.schedule(at: deadline) { [weak self] in
-        self?.turn { machine, now in machine.timePassed(to: now) }
-      }
-    }
+    timer.due = machine.deadline
   }
 
   private func perform(_ action: CentralMachine.Action) async {

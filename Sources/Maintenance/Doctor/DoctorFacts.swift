@@ -52,7 +52,7 @@ struct DoctorFacts: Hashable, Sendable {
   var serialControllers: [SerialController] = []
   /// The drivers of the board's network interfaces.
   var wifiDrivers: Set<String> = []
-  /// How many links were lost (Connection Timeout) in the last 24 hours, by the daemon's history.
+  /// How many links were lost (Connection Timeout) in the last 24 hours, by the daemon's history, if Wi-Fi may be why.
   var lossesOfTheDay = 0
 
   struct SerialController: Hashable, Sendable {
@@ -100,6 +100,10 @@ extension DoctorFacts {
       (facts.adapters, facts.unconfigured) = try await adapters()
     } catch {
       facts.bluetooth = error
+    }
+    // The history of a day is read only where it would be of use.
+    if facts.sharesAntenna {
+      facts.lossesOfTheDay = facts.losses(since: WallTime(seconds: facts.clock - 86_400))
     }
     return facts
   }
@@ -155,7 +159,6 @@ extension DoctorFacts {
         (try? Files.target(of: "/sys/class/net/\(name)/device/driver"))?
           .split(separator: "/").last.map(String.init)
       })
-    lossesOfTheDay = losses(since: WallTime(seconds: clock - 86_400))
   }
 
   /// How many links were lost since then, by the daemon's history; 0 if there is none that this user may read.

@@ -151,11 +151,14 @@ extension DoctorFacts {
   /// How many lost links in a day are worth a remark.
   private static let manyLosses = 5
 
-  private var antenna: [Finding] {
-    let isShared =
-      !wifiDrivers.isDisjoint(with: KnownRadioFaults.antennaSharers)
+  /// Whether an adapter uses the same antenna as the board's Wi-Fi.
+  var sharesAntenna: Bool {
+    !wifiDrivers.isDisjoint(with: KnownRadioFaults.antennaSharers)
       && adapters.contains { $0.hardware?.hasPrefix("usb:") != true }
-    guard isShared, lossesOfTheDay >= Self.manyLosses else { return [] }
+  }
+
+  private var antenna: [Finding] {
+    guard sharesAntenna, lossesOfTheDay >= Self.manyLosses else { return [] }
     return [
       Finding(
         "wifi", .warning,
