@@ -131,7 +131,8 @@ public struct BrokerMachine: Sendable {
     switch state {
     case .connecting(_, _, let known): isNews = known != why
     case .connected: break
-    case .waiting, .leaving, .refused, .gone: return []
+    case .leaving: return [.drop] + lost(why, now: now)
+    case .waiting, .refused, .gone: return []
     }
     state = .refused(why: why, until: now + pause)
     return isNews ? [.drop, .say(why)] : [.drop]
@@ -139,6 +140,10 @@ public struct BrokerMachine: Sendable {
 
   /// Another client with the same id has taken the session over (MQTT 5, 3.14.2.1, 0x8E).
   public mutating func takenOver(now: Instant) -> [Action] {
+    switch state {
+    case .connecting, .connected, .leaving: break
+    case .waiting, .refused, .gone: return []
+    }
     let why =
       "another client has connected as “\(clientID)”: two boards have the same name (board = in [mqtt])"
     takeovers += 1

@@ -116,6 +116,24 @@ import Wire
     #expect(other.trouble == "the broker closed the connection")
   }
 
+  @Test("Without a connection nothing is dropped, and whatever ends one while it leaves is the end")
+  func noConnection() {
+    let ends: [(inout BrokerMachine, Instant) -> [BrokerMachine.Action]] = [
+      { $0.takenOver(now: $1) }, { $0.closed(now: $1) }, { $0.lost("reset", now: $1) },
+      { $0.refused("banned", now: $1) },
+    ]
+    for end in ends {
+      var leaving = connected()
+      _ = leaving.leave(now: start)
+      // Whoever hears of it has closed the connection, or is told to.
+      #expect(end(&leaving, start).filter { $0 != .drop } == [.finish])
+      #expect(leaving.state == .gone)
+      #expect(end(&leaving, start) == [])
+      var waiting = machine()
+      #expect(end(&waiting, start) == [] && waiting.state == machine().state)
+    }
+  }
+
   @Test("It leaves with DISCONNECT, and waits for the end for 2 s at most")
   func leaving() {
     var machine = connected()
