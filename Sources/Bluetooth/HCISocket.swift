@@ -23,10 +23,13 @@ public final class RawHCISocket {
   ) throws(BluetoothError) {
     let descriptor = try HCISocket.open(channel: Int32(HCI_CHANNEL_RAW), device: adapter)
     try bluetooth("hci\(adapter)") { () throws(SystemError) in
-      // Only the events Command Status, LE Meta, and perhaps Command Complete. Without a filter nothing is received.
+      // Only the events Disconnection Complete, Command Status, LE Meta, and perhaps Command Complete. Without a filter
+      // nothing is received.
       var filter = hci_filter()
       filter.type_mask = 1 << UInt32(HCI_EVENT_PKT)
-      filter.event_mask = (1 << 0x0F | (completions ? 1 << 0x0E : 0), 1 << (0x3E - 32))
+      filter.event_mask = (
+        1 << 0x05 | 1 << 0x0F | (completions ? 1 << 0x0E : 0), 1 << (0x3E - 32)
+      )
       try Syscall.setOption(descriptor.raw, SOL_HCI, HCI_FILTER, filter)
     }
     packets = PacketSocket(owning: descriptor, loop: loop)
@@ -195,6 +198,8 @@ public struct HCICommand: Hashable, Sendable {
     return HCICommand(opcode: connectionUpdateOpcode, parameters: writer.bytes)
   }
 
+  /// LE Set Default PHY (7.8.48): the controller prefers 1M in both directions, and accepts nothing else.
+  public static let onlyPHY1M = HCICommand(opcode: 0x2031, parameters: [0, 1, 1])
   /// Read Local Version Information (7.4.1).
   public static let readLocalVersion = HCICommand(opcode: 0x1001, parameters: [])
   /// LE Read Local Supported Features (7.8.3).
@@ -222,6 +227,8 @@ public enum HCIEvent: Hashable, Sendable {
   case connected(handle: UInt16, ConnectionParameters)
   /// LE Connection Update Complete (7.7.65.3): the parameters in force now.
   case connectionUpdated(handle: UInt16, status: UInt8, ConnectionParameters)
+  /// Disconnection Complete (7.7.5), without an error.
+  case disconnected(handle: UInt16, reason: UInt8)
   /// Any other: code and parameters.
   case other(code: UInt8, [UInt8])
 
@@ -233,6 +240,11 @@ public enum HCIEvent: Hashable, Sendable {
     }
     let code = try reader.u8()
     let parameters = Array(try reader.bytes(Int(try reader.u8())))
+    if code == 0x05, parameters.first == 0 {
+      var fields = ByteReader(parameters.dropFirst())
+      self = try .disconnected(handle: fields.u16(), reason: fields.u8())
+      return
+    }
     var fields = ByteReader(parameters.dropFirst(2))
     // Of LE Meta: the subevent and the status.
     switch (code, parameters.first, parameters.dropFirst().first) {

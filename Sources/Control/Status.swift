@@ -132,6 +132,9 @@ public struct LinkReport: JSONObjectCodable, Hashable, Sendable {
   public var isEncrypted = false
   public var isBonded = false
   public var mtu: Int?
+  /// For how many seconds the phone gets no requests for connection parameters, because it has dropped links after
+  /// some; nil: it gets them.
+  public var parametersPause: Int?
   /// The subscribed services.
   public var services: [PhoneService] = []
   /// Whether the phone allows its notifications to be read; nil while it has no ANCS.
@@ -173,6 +176,7 @@ public struct LinkReport: JSONObjectCodable, Hashable, Sendable {
     try json.required("waiting", &backlog)
     try json.required("requests", &requests)
     try json.optional("rssi", &rssi)
+    try json.optional("parameters_pause", &parametersPause)
     var interval = parameters?.minimumMilliseconds
     var latency = parameters?.latency
     var timeout = parameters?.timeoutMilliseconds

@@ -23,6 +23,8 @@ struct Quirks: Hashable, Sendable {
   /// The delay after encryption before indicating that the board's own services have changed; nil:
   /// never.
   var ownChanges: Duration? = .seconds(10)
+  /// Whether links stay on the 1M PHY.
+  var onlyPHY1M = false
   /// Whether to keep searching for ANCS and AMS while the phone lacks them.
   var searches = true
   /// Whether to end a link without a working ANCS, so that the phone reconnects.
@@ -86,6 +88,13 @@ struct Quirks: Hashable, Sendable {
     ) { $0.consumer.preExisting = $1 },
     flag("player-name", "whether to register for the player's name: on, off (on)") {
       $0.media.unwanted = $1 ? [] : [.playerName]
+    },
+    Entry(
+      name: "phy", summary: "the PHYs that links may use: any, 1m (any)", values: "any or 1m"
+    ) {
+      guard ["any", "1m"].contains($1) else { return false }
+      $0.onlyPHY1M = $1 == "1m"
+      return true
     },
     flag("own-changes", "whether to indicate changes of the board's services: on, off (on)") {
       $0.ownChanges = $1 ? .seconds(10) : nil

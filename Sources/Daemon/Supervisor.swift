@@ -223,9 +223,11 @@ import Wire
   }
 
   private func startRadio() async throws(Failure) {
+    var options = settings.radio
+    options.onlyPHY1M = settings.quirks.onlyPHY1M
     let radio = Radio(
       RadioContext(
-        settings.radio, name: name, life: life, platform, log, strangersLog: strangersLog, feed,
+        options, name: name, life: life, platform, log, strangersLog: strangersLog, feed,
         waits, timeline, bonds, self), try policy(settings.radio))
     self.radio = radio
     radio.onWaitChange = { [weak self] in self?.updateWait() }
@@ -359,6 +361,7 @@ import Wire
       var link = session.report
       link.rssi = conditions[number]?.rssi
       link.parameters = conditions[number]?.parameters
+      link.parametersPause = conditions[number]?.parametersPause.map { Int($0.components.seconds) }
       return link
     }
     report.phones = phoneReports

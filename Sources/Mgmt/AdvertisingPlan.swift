@@ -62,6 +62,10 @@ public struct AdvertisingPlan: Hashable, Sendable {
   private let name: String
   private let choice: AdvertisingProfile?
   private var air = Air.off
+  /// Nothing is on the air before this time.
+  private var quietUntil = Instant.zero
+  /// The rotation has no profile of a keyboard before this time.
+  private var noKeyboardUntil = Instant.zero
   /// When the fast pace and the rotation of profiles began.
   private var began = Instant.zero
 
@@ -99,6 +103,13 @@ public struct AdvertisingPlan: Hashable, Sendable {
     }
   }
 
+  /// A link has ended because the two sides' keys differ: nothing is on the air for a second. Some controllers meet
+  /// that at once upon a quick return (docs/guesses.md).
+  public mutating func rest(at now: Instant) { quietUntil = now + .seconds(1) }
+
+  /// A phone drops links after requests, as iOS 26 does with keyboards.
+  public mutating func avoidKeyboard(until time: Instant) { noKeyboardUntil = time }
+
   /// A phone has connected.
   public mutating func phoneConnected() {
     if case .on(let current) = air, current.reach == .connectable { air = .interrupted }
@@ -108,6 +119,8 @@ public struct AdvertisingPlan: Hashable, Sendable {
   public func step(for audience: Audience, at now: Instant) -> Step? {
     let wanted = advertisement(for: audience, at: now)
     switch air {
+    // The kernel has resumed it.
+    case .interrupted where now < quietUntil: return .remove
     // Nothing has to be removed: the kernel itself resumes it when the phone disconnects.
     case .off, .interrupted: return wanted.map(Step.advertise)
     case .on(let current) where current == wanted: return nil
@@ -148,17 +161,19 @@ public struct AdvertisingPlan: Hashable, Sendable {
   /// When to call `step` again, if at all.
   public func deadline(for audience: Audience, at now: Instant) -> Instant? {
     if case .failed(let failure) = air { return failure.again }
+    if now < quietUntil { return quietUntil }
     guard let current = advertisement(for: audience, at: now) else { return nil }
     var ends: [Instant] = []
     if current.pace == .fast { ends.append(began + AdvertisingPace.fastTime(for: audience)) }
-    if profiles(for: audience).count > 1 {
+    if profiles(for: audience, at: now).count > 1 {
       ends.append(began + AdvertisingProfile.turn * (turn(at: now) + 1))
     }
     return ends.min()
   }
 
   private func advertisement(for audience: Audience, at now: Instant) -> Advertisement? {
-    let profiles = profiles(for: audience)
+    if now < quietUntil { return nil }
+    let profiles = profiles(for: audience, at: now)
     let isFast = now < began + AdvertisingPace.fastTime(for: audience)
     let reach: Advertisement.Reach
     switch audience {
@@ -172,8 +187,9 @@ public struct AdvertisingPlan: Hashable, Sendable {
       reach: reach)
   }
 
-  private func profiles(for audience: Audience) -> [AdvertisingProfile] {
-    AdvertisingProfile.turns(of: choice, for: audience)
+  private func profiles(for audience: Audience, at now: Instant) -> [AdvertisingProfile] {
+    let turns = AdvertisingProfile.turns(of: choice, for: audience)
+    return now < noKeyboardUntil && turns.count > 1 ? turns.filter { $0 != .hid } : turns
   }
 
   /// The number of the turn, starting at 0.

@@ -45,6 +45,7 @@ struct ReportTests {
     link.rssi = -58
     // 48.75 ms and 6,000 ms.
     link.parameters = ConnectionParameters(interval: 39, latency: 4, timeout: 600)
+    link.parametersPause = 7_201
     link.waiting.why = "the phone does not share its notifications"
     status.links = [link]
     var bonded = PhoneReport()
@@ -90,7 +91,8 @@ struct ReportTests {
         phone   C0:11:22:33:44:55 “Anna’s iPhone” on hci0 connected for 6 min 40 s, encrypted, \
         bonded (MTU 185, 15 requests, -58 dBm, an interval of 48.75 ms, latency 4)
                 subscribed to ancs, ams; 3 notifications active (1 to fetch) \
-        · reading not allowed · battery 80 %
+        · reading not allowed · battery 80 % · drops links after requests for connection parameters: \
+        none for 3 h
                 the phone does not share its notifications
         phone   11:22:33:44:55:66 not connected (key: legacy, authenticated, 7 bytes)
         """)

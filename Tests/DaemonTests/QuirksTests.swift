@@ -10,7 +10,7 @@ struct QuirksTests {
     arguments: [
       "sharing-advertisement=off", "encrypt-pause=2", "probe=1.5", "silence=60", "retry=1",
       "call=30", "ancs=first",
-      "player-name=off", "own-changes=off", "search=off", "preexisting=30",
+      "player-name=off", "own-changes=off", "search=off", "preexisting=30", "phy=1m",
       "reconnect=off", "handles=hash", "handles=discover",
     ])
   func sets(text: String) {
@@ -21,7 +21,7 @@ struct QuirksTests {
   }
 
   @Test("Every belief has a value here")
-  func complete() { #expect(Quirks.entries.count == 13) }
+  func complete() { #expect(Quirks.entries.count == 14) }
 
   @Test(
     "Any other text is refused and changes nothing",

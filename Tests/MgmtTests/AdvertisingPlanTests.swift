@@ -41,7 +41,7 @@ struct AdvertisingPlanTests {
   @Test(
     "While any phone may pair the profiles take turns, otherwise there is the solicitation alone")
   func turns() {
-    let plan = plan(choice: nil)
+    var plan = plan(choice: nil)
     func profile(_ audience: AdvertisingPlan.Audience, turn: Int) -> AdvertisingProfile? {
       let now = Instant.zero + AdvertisingProfile.turn * turn
       guard case .advertise(let advertisement)? = plan.step(for: audience, at: now) else {
@@ -56,6 +56,11 @@ struct AdvertisingPlanTests {
     #expect(profile(.anybody, turn: profiles.count) == profiles.first)
     #expect((0..<3).map { profile(.bonded, turn: $0) } == [.solicit, .solicit, .solicit])
     #expect(plan.deadline(for: .anybody, at: at(0.5)) == at(0) + AdvertisingProfile.turn)
+    // After a phone has dropped links, for a while no keyboard is among them.
+    plan.avoidKeyboard(until: at(3_600))
+    let others = profiles.filter { $0 != .hid }
+    #expect((0..<others.count).map { profile(.anybody, turn: $0) } == others)
+    #expect((720..<726).compactMap { profile(.anybody, turn: $0) }.contains(.hid))
   }
 
   @Test("When a phone connects and no other may, the board stops advertising")

@@ -269,7 +269,8 @@ struct OneSidedBondTests {
       #expect(reason == "Connection Terminated due to MIC Failure")
       #expect(world.last(.stale) != nil, "\(world.story)")
       #expect(world.wait == "keys-differ")
-      // The next link says it too.
+      // The next link, after the board's second of quiet, says it too.
+      await world.pass(.seconds(1))
       world.phone.encryptsAfter = nil
       #expect(world.phone.connect(to: world.adapter))
       await world.pass(.seconds(1))

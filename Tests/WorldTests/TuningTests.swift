@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Bluetooth
 import Control
+import EventLoop
 import GAP
 import Testing
 import VirtualKernel
@@ -91,6 +92,78 @@ struct LinkTuningTests {
       #expect(world.phone.connect(to: world.adapter))
       await world.pass(.seconds(5))
       #expect(world.phone.connection?.parameterRequest == 36...48)
+    }
+  }
+
+  @Test("A controller that says only at the end that the procedure is missing is not asked again")
+  func missingProcedure() async throws {
+    try await inWorld { world in
+      try await world.start()
+      try await world.until(.advertising)
+      let controller = try #require(world.platform.controller)
+      controller.result = 0x1A
+      world.phone.connect(to: world.adapter)
+      try await world.until(.subscribed)
+      await world.pass(.seconds(60))
+      #expect(controller.requests.count == 1)
+      let adapter = try await world.call(ControlMethods.status, NoParameters()).adapters[0]
+      #expect(adapter.parametersRefusal == 0x1A)
+    }
+  }
+
+  @Test(
+    "A phone that drops two links soon after a request is not asked for a day",
+    arguments: [0x28, 0x08, 0x22, 0x13])
+  func drops(reason: Int) async throws {
+    try await inWorld { world in
+      try await Bonds.makeAndLeave(world)
+      let controller = try #require(world.platform.controller)
+      @LoopActor func link() async throws -> Int {
+        let before = controller.requests.count
+        await world.pass(.seconds(1))
+        #expect(world.phone.connect(to: world.adapter))
+        let handle = try #require(world.phone.connection?.handle)
+        await world.pass(.seconds(4))
+        world.phone.goOutOfRange()
+        controller.onEvent?(.disconnected(handle: handle, reason: UInt8(reason)))
+        try await world.until(.disconnected)
+        return controller.requests.count - before
+      }
+      let isOrdinary = reason == 0x13
+      #expect(try await link() == 1)
+      #expect(try await link() == 1)
+      #expect(try await link() == (isOrdinary ? 1 : 0))
+      await world.pass(.seconds(1))
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.subscribed)
+      let link2 = try await world.call(ControlMethods.status, NoParameters()).links[0]
+      #expect((link2.parametersPause != nil) == !isOrdinary)
+      world.phone.leave()
+      await world.pass(.seconds(24 * 3600))
+      #expect(try await link() == 1)
+    }
+  }
+
+  @Test("With the quirk phy=1m the controller is told so once")
+  func onlyPHY1M() async throws {
+    try await inWorld { world in
+      try await world.start { $0.quirks.onlyPHY1M = true }
+      #expect(world.platform.controller?.requests == [.onlyPHY1M])
+    }
+  }
+
+  @Test("After a MIC failure the board is quiet for a second")
+  func quietAfterMICFailure() async throws {
+    try await inWorld { world in
+      try await Bonds.makeAndLeave(world)
+      world.phone.spoilKey(of: world.adapter)
+      await world.pass(.seconds(1))
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.disconnected)
+      await world.pass(.milliseconds(500))
+      #expect(!world.adapter.isOnAir)
+      await world.pass(.milliseconds(600))
+      #expect(world.adapter.isOnAir)
     }
   }
 

@@ -231,6 +231,8 @@ final class VirtualController: ControllerChannel {
   var onEvent: ((HCIEvent) -> Void)?
   /// The status with which the controller answers LE Connection Update.
   var response: UInt8 = 0x00
+  /// The status in LE Connection Update Complete.
+  var result: UInt8 = 0x00
   /// The parameters that were asked for.
   private(set) var requests: [HCICommand] = []
   private let clock: HandClock
@@ -239,13 +241,15 @@ final class VirtualController: ControllerChannel {
 
   func send(_ command: HCICommand) -> Bool {
     requests.append(command)
+    guard command.opcode == HCICommand.connectionUpdateOpcode else { return true }
     let status = response
     let handle = command.parameters.prefix(2).reversed().reduce(0) { $0 << 8 | UInt16($1) }
     _ = clock.schedule(after: .milliseconds(1)) { [weak self] in
       self?.onEvent?(.commandStatus(opcode: HCICommand.connectionUpdateOpcode, status: status))
       guard status == 0 else { return }
       let granted = ConnectionParameters(interval: 24, latency: 0, timeout: 600)
-      self?.onEvent?(.connectionUpdated(handle: handle, status: 0, granted))
+      guard let result = self?.result else { return }
+      self?.onEvent?(.connectionUpdated(handle: handle, status: result, granted))
     }
     return true
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Control
 import EventLoop
+import GAP
 import Mgmt
 import System
 import Wire
@@ -13,6 +14,8 @@ import Wire
   private(set) var controller: ControllerLinks?
   /// The HCI error with which the controller refused to request connection parameters.
   private(set) var parametersRefusal: UInt8?
+  /// The phones that are not asked for connection parameters for a while.
+  private(set) var parameterPatience = ParameterPatience()
   /// For lines that phones can cause.
   let linkLog: Log
 
@@ -112,6 +115,7 @@ import Wire
     }
     updateWait()
     guard let adapter, adapter.isServing, !radio.isStopping else { return }
+    if end.cause == .keysDiffer { adapter.advertiser.rest() }
     if links.isEmpty { adapter.advertiser.phonesGone() } else { adapter.advertiser.update() }
   }
 
@@ -157,13 +161,31 @@ import Wire
     guard context.settings.tunes else { return }
     do {
       let channel = try context.platform.openController(index)
-      controller = ControllerLinks(channel, log: log)
+      controller = ControllerLinks(channel, onlyPHY1M: context.settings.onlyPHY1M, log: log)
       controller?.onEvent = { [weak self] handle, response in
         self?.links.last { $0.connectionHandle == handle }?.handle(response)
       }
+      controller?.onEnd = { [weak self] in self?.askedPhoneLeft($0, $1) }
     } catch {
       log.info("\(name): connection parameters are unchanged: \(error)")
     }
+  }
+
+  /// Requests connection parameters; false if this phone is not to be asked now, or can't be.
+  func request(_ wanted: ConnectionParameters, of phone: DeviceAddress, on handle: UInt16) -> Bool {
+    guard let controller, parameterPatience.pause(of: phone, at: scheduler.now) == nil else {
+      return false
+    }
+    parameterPatience.asked(phone, at: scheduler.now)
+    return controller.request(wanted, from: phone, on: handle)
+  }
+
+  private func askedPhoneLeft(_ phone: DeviceAddress, _ reason: UInt8) {
+    guard parameterPatience.ended(phone, reason: reason, at: scheduler.now) else { return }
+    linkLog.notice(
+      "\(name): \(phone) dropped two links soon after a request for connection parameters: none for a day"
+    )
+    adapter?.advertiser.avoidKeyboard(until: scheduler.now + ParameterPatience.pause)
   }
 
   func closeController() {

@@ -62,6 +62,12 @@ import Wire
     update()
   }
 
+  /// Called when a link has ended because the keys differ.
+  func rest() { plan.rest(at: now) }
+
+  /// Called when a phone drops links after requests.
+  func avoidKeyboard(until time: Instant) { plan.avoidKeyboard(until: time) }
+
   /// Called when a phone has connected.
   ///
   /// - Returns: the profile that was on the air.

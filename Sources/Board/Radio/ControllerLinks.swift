@@ -3,6 +3,7 @@ import Bluetooth
 import EventLoop
 import GAP
 import Mgmt
+import Wire
 
 /// The connection parameters of an adapter's links. mgmt does not expose them, so they are read and
 /// requested over raw HCI, unless `--no-tune` is given.
@@ -14,22 +15,31 @@ import Mgmt
     0x01,  // Unknown HCI Command
     0x0C,  // Command Disallowed
     0x11,  // Unsupported Feature or Parameter Value
-    0x1A,  // Unsupported Remote Feature
+    unsupported,
   ]
+  /// Unsupported Remote Feature: one of the two controllers lacks the procedure. Some say so only in Complete.
+  private static let unsupported: UInt8 = 0x1A
 
   /// Called with each reply to a request and the connection handle of its link.
   var onEvent: (_ handle: UInt16, LinkMachine.Input) -> Void = { _, _ in }
+
+  /// Called with the phone of each link that ends after a request, and the reason.
+  var onEnd: (_ phone: DeviceAddress, _ reason: UInt8) -> Void = { _, _ in }
 
   private let channel: any ControllerChannel
   private let log: Log
   private var parameters: [UInt16: ConnectionParameters] = [:]
   /// The links whose requests the controller has not acknowledged, oldest first.
   private var unacknowledged: [UInt16] = []
+  /// The phones that were asked, by their links.
+  private var asked: [UInt16: DeviceAddress] = [:]
 
-  init(_ channel: any ControllerChannel, log: Log) {
+  /// - Parameter onlyPHY1M: whether links stay on the 1M PHY.
+  init(_ channel: any ControllerChannel, onlyPHY1M: Bool, log: Log) {
     self.channel = channel
     self.log = log
     channel.onEvent = { [weak self] in self?.received($0) }
+    if onlyPHY1M { _ = channel.send(.onlyPHY1M) }
   }
 
   /// The parameters in force on a link; nil if no event has reported them.
@@ -40,8 +50,11 @@ import Mgmt
 
   func close() { channel.close() }
 
-  /// Requests parameters from the phone; false if the command could not be sent.
-  func request(_ wanted: ConnectionParameters, on handle: UInt16) -> Bool {
+  /// Requests parameters from a phone; false if the command could not be sent.
+  func request(
+    _ wanted: ConnectionParameters, from phone: DeviceAddress, on handle: UInt16
+  ) -> Bool {
+    asked[handle] = phone
     guard channel.send(.connectionUpdate(handle, wanted)) else { return false }
     log.debug("link \(handle): requested \(wanted)")
     unacknowledged.append(handle)
@@ -55,7 +68,12 @@ import Mgmt
       if status == 0 { parameters[handle] = held }
       log.debug(
         "link \(handle): \(status == 0 ? "\(held)" : "no new parameters: \(error(status))")")
-      onEvent(handle, .parametersChanged(status: status))
+      onEvent(
+        handle,
+        status == Self.unsupported
+          ? .parametersRefused(status: status) : .parametersChanged(status: status))
+    case .disconnected(let handle, let reason):
+      if let phone = asked.removeValue(forKey: handle) { onEnd(phone, reason) }
     case .commandStatus(HCICommand.connectionUpdateOpcode, let status):
       guard !unacknowledged.isEmpty else { return }
       let handle = unacknowledged.removeFirst()

@@ -65,6 +65,8 @@ package struct LinkCondition: Hashable, Sendable {
   package var rssi: Int?
   /// The connection parameters in force.
   package var parameters: ConnectionParameters?
+  /// How long the phone is not asked for others; nil: it may be.
+  package var parametersPause: Duration?
 
   package init() {}
 }

@@ -74,6 +74,8 @@ package struct RadioSettings: Hashable, Sendable {
   package var advertise: AdvertisingProfile?
   /// Whether to request connection parameters that suit the current load.
   package var tunes = true
+  /// Whether links stay on the 1M PHY; not without `tunes`.
+  package var onlyPHY1M = false
 
   package init() {}
 

@@ -17,6 +17,10 @@ import Wire
   var linkLog: Log { get }
   /// The connection parameters; nil if they are left unchanged.
   var controller: ControllerLinks? { get }
+  /// The phones that are not asked for any for a while.
+  var parameterPatience: ParameterPatience { get }
+  /// Requests connection parameters; false if this phone is not to be asked now, or can't be.
+  func request(_ wanted: ConnectionParameters, of phone: DeviceAddress, on handle: UInt16) -> Bool
   /// The board's current state for this link.
   func board(for link: RadioLink) -> LinkMachine.Board
   var keys: KeyKeeper { get }
@@ -160,6 +164,7 @@ import Wire
     guard let connectionHandle else { return LinkCondition() }
     var condition = LinkCondition()
     condition.parameters = host.controller?.parameters(of: connectionHandle)
+    condition.parametersPause = host.parameterPatience.pause(of: peer, at: now)
     condition.rssi = await host.signalStrength(of: peer)
     return condition
   }
@@ -255,7 +260,7 @@ import Wire
   }
 
   private func tune(_ wanted: ConnectionParameters) {
-    let isAsked = connectionHandle.map { host.controller?.request(wanted, on: $0) == true } ?? false
+    let isAsked = connectionHandle.map { host.request(wanted, of: peer, on: $0) } ?? false
     if isAsked { return }
     _ = machine.handle(.parametersRefused(status: 0), on: host.board(for: self), at: now)
   }

@@ -123,6 +123,11 @@ extension LinkReport {
     case .granted?, nil: break
     }
     if let battery { second.add("· battery \(battery) %") }
+    if let parametersPause {
+      second.add(
+        "· drops links after requests for connection parameters: none for \((parametersPause + 3599) / 3600) h",
+        .attention)
+    }
     var lines = first.lines(style, indent: style.subjectIndent)
     lines += second.lines(style, indent: style.subjectIndent, hanging: false)
     if let why = waiting.why {
