@@ -76,6 +76,11 @@ public enum PhoneCommand: Hashable, Sendable {
   /// Goes out of range: disconnects, and accepts no connection until `comeBack`.
   case leave
   case comeBack
+  /// The user taps the accessory's name: a phone that has given up connects again.
+  case tap
+  /// The user switches Bluetooth off in Control Center: it disconnects, and accepts no connection before 5 in the
+  /// morning.
+  case controlCenter
 
   // MARK: Raw PDUs
 
@@ -132,6 +137,8 @@ public enum PhoneEvent: Hashable, Sendable {
   case connected
   /// The link has ended, with the reason.
   case disconnected(String)
+  /// It stays away until its user taps the accessory, after this many links without a subscription.
+  case gaveUp(Int)
   /// The MTU in force has changed.
   case mtu(Int)
   /// A characteristic's configuration was written; `[]` unsubscribes.
@@ -169,6 +176,7 @@ extension PhoneEvent: CustomStringConvertible {
     switch self {
     case .connected: "connected"
     case .disconnected(let reason): "disconnected: \(reason)"
+    case .gaveUp(let links): "gave up after \(links) links without a subscription"
     case .mtu(let mtu): "the MTU is \(mtu)"
     case .subscribed(let characteristic, let wanted):
       "\(characteristic.rawValue): \(wanted.isEmpty ? "no longer subscribed to" : "subscribed to")"

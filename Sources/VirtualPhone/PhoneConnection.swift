@@ -15,6 +15,10 @@ final class PhoneConnection {
 
   /// Whether the phone has asked for the MTU, which it may do once (Vol 3 Part F, 3.4.2.1).
   var hasAskedForMTU = false
+  /// Whether the peer had a bond when the link began.
+  var isBonded = false
+  /// Whether the peer has subscribed to notifications or media on this link.
+  var hasSubscribed = false
   /// Whether what arrives waits until the link is encrypted.
   var isHolding = false
 

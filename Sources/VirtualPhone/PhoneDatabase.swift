@@ -265,6 +265,14 @@ public enum PhoneCharacteristic: String, CaseIterable, Hashable, Sendable {
   case batteryLevel = "battery-level"
   case currentTime = "current-time"
 
+  /// Whether a subscription to it tells the phone that the accessory is of use (`PhoneRules.strikes`).
+  var countsAsSubscription: Bool {
+    switch self {
+    case .notificationSource, .remoteCommand, .entityUpdate: true
+    case .serviceChanged, .dataSource, .batteryLevel, .currentTime: false
+    }
+  }
+
   /// The characteristic's type.
   public var uuid: UUID { types.characteristic }
 

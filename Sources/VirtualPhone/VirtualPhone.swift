@@ -25,6 +25,8 @@ public final class VirtualPhone {
   public struct Configuration: Hashable, Sendable {
     /// The phone that it imitates.
     public var profile = PhoneProfile.iphone
+    /// The rules that it keeps.
+    public var rules = PhoneRules()
     /// Its name (Generic Access, Device Name).
     public var name = "iPhone"
     /// Its model (Device Information).
@@ -56,6 +58,12 @@ public final class VirtualPhone {
   public var onSecurityNeeded: () -> Void = {}
   /// Whether the phone accepts a connection.
   public internal(set) var isReachable = true
+  /// The rules that it keeps.
+  public var rules: PhoneRules { didSet { (provider.rules, media.rules) = (rules, rules) } }
+  /// How many links in a row have ended before the accessory had subscribed.
+  public private(set) var strikes = 0
+  /// Whether it stays away until its user taps the accessory.
+  public var hasGivenUp: Bool { rules.strikes.map { strikes >= $0 } ?? false }
   /// Whether the phone is connected.
   public var isConnected: Bool { connection != nil }
   /// The notifications on the phone, oldest first.
@@ -95,12 +103,14 @@ public final class VirtualPhone {
   /// A phone without notifications, with an empty player and the usual apps.
   public init(_ configuration: Configuration = Configuration(), scheduler: any Scheduler) {
     profile = configuration.profile
+    rules = configuration.rules
     self.scheduler = scheduler
     state = State(configuration, at: scheduler.now)
     provider = NotificationProvider(profile, scheduler: scheduler)
     media = MediaSource(scheduler: scheduler)
     database = PhoneDatabase(configuration, provider, media, state, scheduler)
     provider.apps = VirtualDay.apps
+    (provider.rules, media.rules) = (rules, rules)
     connectProvider()
     connectMedia()
   }
@@ -143,16 +153,17 @@ public final class VirtualPhone {
   ///   - isBonded: whether the peer has a bond, which means that the phone is about to encrypt.
   ///   - send: called with a PDU for the link.
   ///   - hangUp: called to end the link; call `disconnected` when it has ended.
-  /// - Returns: false if the phone is out of range or already connected.
+  /// - Returns: false if the phone is out of range, has given up or is already connected.
   @discardableResult public func connect(
     isBonded: Bool = false, send: @escaping ([UInt8]) -> Void,
     hangUp: @escaping (String) -> Void
   ) -> Bool {
-    guard isReachable, connection == nil else { return false }
+    guard isReachable, !hasGivenUp || !isBonded, connection == nil else { return false }
     let connection = PhoneConnection(
       scheduler: scheduler, profile: profile, receiveMTU: state.receiveMTU, database: database,
       security: { [state] in state.isEncrypted ? .encrypted : .none },
       send: send, hangUp: hangUp, report: { [weak self] in self?.onEvent($0) })
+    connection.isBonded = isBonded
     connection.isHolding = isBonded && profile.holdsRequests && !state.isEncrypted
     connection.server.onSubscribe = { [weak self] handle, wanted in
       self?.subscriptionChanged(handle, wanted)
@@ -242,6 +253,10 @@ public final class VirtualPhone {
   public func disconnected(_ reason: String) {
     guard let connection else { return }
     self.connection = nil
+    if connection.isBonded || state.isEncrypted, !connection.hasSubscribed {
+      strikes += 1
+      if hasGivenUp { onEvent(.gaveUp(strikes)) }
+    }
     provider.endSession()
     media.forgetRemote()
     connection.bearer.close(.closed(reason))
@@ -258,6 +273,10 @@ public final class VirtualPhone {
 
   /// Applies a subscription to a characteristic, or its end.
   func apply(_ characteristic: PhoneCharacteristic, isSubscribed: Bool) {
+    if isSubscribed, characteristic.countsAsSubscription {
+      connection?.hasSubscribed = true
+      strikes = 0
+    }
     switch characteristic {
     case .notificationSource where isSubscribed: provider.beginSession()
     case .notificationSource: provider.endSession()
@@ -289,6 +308,13 @@ struct PhoneClock {
     let time = CurrentTime(
       secondsSince1970: Int64(whole), fractions256: fraction, adjustReason: adjusted)
     return time?.encoded ?? [UInt8](repeating: 0, count: 10)
+  }
+
+  /// How long it is until this hour of the day.
+  func pause(untilHour hour: Int, at now: Instant) -> Duration {
+    let day = 86_400.0
+    let pause = Double(hour * 3600) - seconds(at: now).truncatingRemainder(dividingBy: day)
+    return .milliseconds(Int64((pause > 0 ? pause : pause + day) * 1000))
   }
 
   /// The local time in ANCS's format: `20261121T070000`.
@@ -371,6 +397,12 @@ extension VirtualPhone {
       isReachable = false
       connection?.hangUp("the phone is out of range")
     case .comeBack: isReachable = true
+    case .tap: strikes = 0
+    case .controlCenter:
+      isReachable = false
+      connection?.hangUp("Bluetooth was switched off in Control Center")
+      let pause = state.clock.pause(untilHour: 5, at: scheduler.now)
+      _ = scheduler.schedule(after: pause) { [weak self] in self?.isReachable = true }
     case .send(let bytes): try connected().bearer.send(bytes)
     case .notify(let characteristic, let value):
       let pdu = PDU.handleValueNotification(try handle(of: characteristic), value: value)

@@ -203,7 +203,10 @@ public final class Connection {
     after(.seconds(32)) { if case .requested = self.security { self.fail(.failed, by: .phone) } }
     after(.milliseconds(15)) { [self] in
       guard case .requested = security else { return }
-      if handset.key(for: adapter.address) != nil { return encrypt() }
+      if handset.key(for: adapter.address) != nil {
+        if handset.heedsRequests { encrypt() }
+        return
+      }
       phonePairs()
     }
   }

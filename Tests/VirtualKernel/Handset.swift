@@ -49,6 +49,8 @@ public final class Handset {
   public var consent = Consent.accepts(after: .seconds(3))
   /// After how long a bonded phone encrypts by itself; nil: only when it is asked to.
   public var encryptsAfter: Duration? = .milliseconds(20)
+  /// Whether a Security Request makes a bonded phone encrypt.
+  public var heedsRequests = true
   /// After how long a phone without a bond has read something that requires encryption, and pairs by
   /// itself; nil: only when it is asked to.
   public var pairsAfter: Duration?
@@ -102,7 +104,8 @@ public final class Handset {
   /// Connects to an adapter; false where that is not on the air.
   @discardableResult
   public func connect(to adapter: VirtualAdapter) -> Bool {
-    guard adapter.isOnAir, connection == nil else { return false }
+    guard adapter.isOnAir, connection == nil, phone.isReachable else { return false }
+    guard !phone.hasGivenUp || !isBonded(to: adapter) else { return false }
     let connection = Connection(adapter, self, scheduler: scheduler)
     self.connection = connection
     adapter.add(connection)
@@ -127,7 +130,16 @@ public final class Handset {
   public func say(_ pdu: [UInt8]) { connection?.say(pdu) }
 
   /// “Forget This Device”.
-  public func forget(_ board: VirtualAdapter) { keys[board.address] = nil }
+  public func forget(_ board: VirtualAdapter) {
+    keys[board.address] = nil
+    _ = try? phone.perform(.tap)
+  }
+
+  /// Whether it and a board hold the same key.
+  public func hasWorkingBond(with board: VirtualAdapter) -> Bool {
+    guard let key = keys[board.address] else { return false }
+    return [kind.identity, address].contains { board.longTermKey(for: $0)?.suffix(16) == key[...] }
+  }
 
   /// Has the phone keep another key than the board, as after a restored backup.
   public func spoilKey(of board: VirtualAdapter) {

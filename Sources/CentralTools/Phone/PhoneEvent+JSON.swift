@@ -48,6 +48,7 @@ extension PhoneEvent {
       ["event": "discovered", "services": .array(services.map(\.json))]
     case .failed(let request, let failure):
       ["event": "failed", "question": .string(request), "error": .string("\(failure)")]
+    case .gaveUp(let links): ["event": "gave-up", "links": .number(links)]
     case .dayEnded: ["event": "day-ended"]
     }
   }

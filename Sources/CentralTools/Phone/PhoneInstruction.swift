@@ -32,6 +32,8 @@ extension PhoneInstruction {
     case add, burst, modify, remove, renumber, app, authorize, fragments, pace, fail, silence, cut
     case media, remote, battery, time, publish, unpublish, encrypt, freeze, disconnect, leave
     case connect, forget, respond, send, notify, indicate, discover, read, explore, day, wait, quit
+    case tap
+    case controlCenter = "control-center"
     case removeAll = "remove-all"
     case mediaAttribute = "media-attribute"
     case forgetSubscriptions = "forget-subscriptions"
@@ -98,6 +100,8 @@ extension PhoneInstruction {
     case .disconnect: .link(.disconnect)
     case .leave: .link(.leave)
     case .comeBack: .link(.comeBack)
+    case .tap: .command(.tap)
+    case .controlCenter: .command(.controlCenter)
     case .connect: .link(.connect(try fields.accessory()))
     case .forget: .link(.forget)
     case .respond:
@@ -324,6 +328,9 @@ struct PhoneForm: Sendable {
     PhoneForm(.disconnect, "drops the link"),
     PhoneForm(.leave, "goes out of range"),
     PhoneForm(.comeBack, "comes back into range"),
+    PhoneForm(.tap, "its user taps the accessory: a phone that has given up connects again"),
+    PhoneForm(
+      .controlCenter, "its user switches Bluetooth off in Control Center, until 5 in the morning"),
     PhoneForm(.connect, ["accessory"], "on the air: looks for an accessory"),
     PhoneForm(.respond, ["accept", "passkey"], "on the air: answers the last pairing"),
     PhoneForm(.forget, "on the air: forgets all bonds"),

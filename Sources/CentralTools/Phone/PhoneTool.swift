@@ -107,6 +107,15 @@ package enum PhoneTool {
       help: "which phone it plays: iphone, as captured, or ideal, with everything that the "
         + "specifications offer (default: iphone)", set: { $0.configuration.profile = $1 }),
     .value(
+      "--rule", value: "NAME=VALUE", expects: "a rule and its value",
+      help: "a rule of real phones that it keeps: "
+        + PhoneRules.entries.map(\.name).joined(separator: ", "),
+      read: { text in
+        var rules = PhoneRules()
+        return rules.set(text) ? text : nil
+      }, set: { _ = $0.configuration.rules.set($1) }
+    ).repeated,
+    .value(
       "--name", value: "NAME", expects: "a name of 1 to 248 bytes",
       help: "the phone's name (default: iPhone)",
       read: { (1...248).contains($0.utf8.count) ? $0 : nil }, set: { $0.configuration.name = $1 }),

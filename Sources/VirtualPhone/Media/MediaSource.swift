@@ -15,6 +15,9 @@ final class MediaSource {
   /// Notifies Remote Command.
   var sendCommands: ([UInt8]) -> Void = { _ in }
 
+  /// The rules that the phone keeps.
+  var rules = PhoneRules()
+
   private let scheduler: any Scheduler
   private var overrides: [MediaAttribute: [UInt8]] = [:]
   private var registered: [Entity: [MediaAttribute]] = [:]
@@ -101,7 +104,7 @@ final class MediaSource {
     }
     report(.registered(registration))
     registered[registration.entity] = attributes
-    for attribute in attributes { notify(attribute) }
+    if !rules.updatesChangesOnly { for attribute in attributes { notify(attribute) } }
   }
 
   /// Handles a selection written to Entity Attribute, which then has the value of that attribute.

@@ -17,6 +17,8 @@ final class NotificationProvider {
   private(set) var isAuthorized = true
   /// The faults to inject into commands and responses.
   var faults = ProviderFaults()
+  /// The rules that the phone keeps.
+  var rules = PhoneRules()
   /// Sends the responses.
   let sender: DataSourceSender
 
@@ -32,6 +34,8 @@ final class NotificationProvider {
   /// Whether a consumer is subscribed to the Notification Source.
   private(set) var hasSession = false
   private var lastUID: UInt32 = 0
+  /// Those that were modified, and not fetched since.
+  private var modified: Set<NotificationUID> = []
   private let profile: PhoneProfile
 
   init(_ profile: PhoneProfile, scheduler: any Scheduler) {
@@ -61,6 +65,7 @@ final class NotificationProvider {
   func modify(_ uid: NotificationUID, _ contents: NotificationContents) throws(PhoneRefusal) {
     let index = try index(of: uid)
     notifications[index].change(contents)
+    if rules.modifiesOnce, !modified.insert(uid).inserted { return }
     announce(.modified, notifications[index])
   }
 
@@ -106,7 +111,15 @@ final class NotificationProvider {
 
   /// The consumer unsubscribed, or the link has ended.
   func endSession() {
+    if hasSession, rules.restartsUIDs {
+      lastUID = 0
+      for index in notifications.indices {
+        notifications[index].uid = NotificationUID(rawValue: UInt32(index + 1))
+        lastUID = UInt32(index + 1)
+      }
+    }
     hasSession = false
+    modified = []
     sender.stop()
   }
 
@@ -117,13 +130,29 @@ final class NotificationProvider {
   private func announce(
     _ change: NotificationChange, _ notification: PhoneNotification, preExisting: Bool = false
   ) {
-    guard hasSession, isAuthorized else { return }
+    guard hasSession, isAuthorized, !isHidden(notification) else { return }
     let count = notifications.count { $0.category == notification.category }
+    var flags = notification.flags
+    if preExisting { flags.formUnion(profile.preExistingFlags) }
+    if change == .added, isLate(notification) { flags.insert(.preExisting) }
     let event = NotificationEvent(
       change, notification.uid, category: notification.category,
       categoryCount: UInt8(clamping: count),
-      flags: notification.flags.union(preExisting ? profile.preExistingFlags : []))
+      flags: flags)
     notify(event.encoded)
+  }
+
+  private func isHidden(_ notification: PhoneNotification) -> Bool {
+    rules.hiddenApp != nil
+      && notification.value(of: .appIdentifier) == rules.hiddenApp.map { Array($0.utf8) }
+  }
+
+  /// Whether it is delivered long after it was posted.
+  private func isLate(_ notification: PhoneNotification) -> Bool {
+    guard rules.marksLate, let now = CivilTime(notificationDate: Array(date().utf8)),
+      let posted = notification.value(of: .date).flatMap({ CivilTime(notificationDate: $0) })
+    else { return false }
+    return now.secondsSince1970 - posted.secondsSince1970 > 30
   }
 
   // MARK: Commands of the consumer
@@ -136,7 +165,7 @@ final class NotificationProvider {
     let decoded = Result { () throws(ControlPointError) in try ControlPointCommand(decoding: value)
     }
     do throws(ErrorCode) {
-      guard isAuthorized else { throw ErrorCode.writeNotPermitted }
+      guard isAuthorized || rules.respondsUnshared else { throw ErrorCode.writeNotPermitted }
       if let code = faults.nextRefusal() { throw ErrorCode(code) }
       let command: ControlPointCommand
       do throws(ControlPointError) {
@@ -159,11 +188,13 @@ final class NotificationProvider {
   private func response(to command: ControlPointCommand) throws(ErrorCode) -> DataSourceResponse? {
     switch command {
     case .getNotificationAttributes(let uid, let requests):
-      guard let notification = self[uid] else { throw .invalidParameter }
+      guard isAuthorized, let notification = self[uid] else { throw .invalidParameter }
+      modified.remove(uid)
       var attributes: [DataSourceResponse.Attribute] = []
       for request in requests {
         guard let value = notification.value(of: request.id) else { throw .invalidParameter }
-        let longest = Int(request.maximumLength ?? .max)
+        var longest = Int(request.maximumLength ?? .max)
+        if request.maximumLength != nil { longest = min(longest, rules.textLimit ?? longest) }
         attributes.append(
           .init(id: request.id.rawValue, value: profile.cut(value, to: longest)))
       }

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import GAP
+import GATT
+import TestLoop
+import Testing
+import Wire
+
+@testable import VirtualPhone
+
+@Suite("Virtual phone: the rules of real phones")
+struct RulesTests {
+  private static let message = ProviderTests.message
+
+  private static func phone(_ rules: String...) -> VirtualPhone.Configuration {
+    var configuration = VirtualPhone.Configuration()
+    for rule in rules {
+      let isSet = configuration.rules.set(rule)
+      #expect(isSet)
+    }
+    return configuration
+  }
+
+  @Test("Each rule has a source and a switch, and anything else is refused")
+  func switches() {
+    let values = ["strikes": "3", "text-limit": "512", "previews": "com.example.secret"]
+    for entry in PhoneRules.entries {
+      var rules = PhoneRules()
+      let isSet = rules.set("\(entry.name)=\(values[entry.name] ?? "on")")
+      #expect(isSet && rules != PhoneRules() && !entry.source.isEmpty, "\(entry.name)")
+    }
+    for wrong in ["patience=3", "strikes", "strikes=0", "late=", "previews="] {
+      var rules = PhoneRules()
+      let isSet = rules.set(wrong)
+      #expect(!isSet && rules == PhoneRules())
+    }
+  }
+
+  @Test(
+    "It stays away after links without a subscription, until its user taps the accessory",
+    arguments: [3, 5])
+  func strikes(limit: Int) throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop, Self.phone("strikes=\(limit)"))
+      for link in 1...limit {
+        #expect(bench.phone.strikes == link - 1)
+        bench.phone.disconnected("away")
+        if link < limit {
+          #expect(bench.phone.connect(VirtualLink(scheduler: loop.clock).one, isBonded: true))
+        }
+      }
+      #expect(bench.phone.hasGivenUp)
+      #expect(bench.events.contains(.gaveUp(limit)))
+      #expect(!bench.phone.connect(VirtualLink(scheduler: loop.clock).one, isBonded: true))
+      try bench.phone.perform(.tap)
+      #expect(bench.reconnect())
+      try await bench.subscribeNotifications()
+      bench.phone.disconnected("away")
+      #expect(bench.phone.strikes == 0)
+    }
+  }
+
+  @Test("Texts are cut at the limit, and Modified is announced once until it was fetched")
+  func textsAndChanges() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop, profile: .iphone, Self.phone("text-limit=512", "modified-once=on"))
+      try await bench.subscribeNotifications()
+      var long = Self.message
+      long[.message] = String(repeating: "x", count: 2000)
+      try bench.phone.perform(.add(long, uid: 7))
+      let whole = [ControlPointCommand.AttributeRequest(.message, maximumLength: 0xFFFF)]
+      let response = try await bench.ask(.getNotificationAttributes(7, whole))
+      #expect(response?.attributes.first?.value.count == 512)
+      for _ in 0..<3 {
+        try bench.phone.perform(.modify(7, NotificationContents(flags: .important)))
+      }
+      await bench.pass()
+      #expect(bench.source.map(\.change) == [.added, .modified])
+      _ = try await bench.ask(.getNotificationAttributes(7, whole))
+      try bench.phone.perform(.modify(7, NotificationContents(flags: [])))
+      await bench.pass()
+      #expect(bench.source.map(\.change) == [.added, .modified, .modified])
+    }
+  }
+
+  @Test(
+    "UIDs begin again after the last unsubscription, late ones are marked, a hidden app's are not announced"
+  )
+  func announcing() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop, Self.phone("fresh-uids=on", "late=on", "previews=com.example.secret"))
+      try await bench.subscribeNotifications()
+      try bench.phone.perform(.add(Self.message, uid: 40))
+      var secret = Self.message
+      secret[.appIdentifier] = "com.example.secret"
+      try bench.phone.perform(.add(secret))
+      var fresh = Self.message
+      fresh[.date] = nil
+      try bench.phone.perform(.add(fresh, uid: 50))
+      await bench.pass()
+      #expect(bench.source.map(\.uid) == [40, 50])
+      #expect(bench.source.map { $0.flags.contains(.preExisting) } == [true, false])
+      bench.phone.disconnected("away")
+      #expect(bench.phone.notifications.map(\.uid) == [1, 2, 3])
+    }
+  }
+
+  @Test("The Control Point responds without permission, but tells of no notification")
+  func unshared() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop, Self.phone("unshared=on"))
+      try await bench.subscribeNotifications()
+      try bench.phone.perform(.authorize(false))
+      try bench.phone.perform(.add(Self.message, uid: 7))
+      let name = try await bench.ask(
+        .getAppAttributes(appIdentifier: "com.apple.MobileSMS", [.displayName]))
+      #expect(name != nil && bench.source == [])
+      await #expect(throws: (any Error).self) {
+        try await bench.ask(.getNotificationAttributes(7, [.init(.title)]))
+      }
+    }
+  }
+
+  @Test("Entity Update tells only what changes")
+  func media() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop, Self.phone("media-changes=on"))
+      try await bench.subscribeMedia()
+      let updates = try bench.handle(bench.ams, .entityUpdate).value
+      try await bench.client.write(updates, [0, 0, 1, 2])
+      await bench.pass()
+      #expect(bench.updates == [])
+      var change = MediaChange()
+      change.volume = 0.25
+      try bench.phone.perform(.media(change))
+      await bench.pass()
+      #expect(bench.updates.map(\.value) == [Array("0.25".utf8)])
+    }
+  }
+
+  @Test("Bluetooth that is switched off in Control Center comes back at 5 in the morning")
+  func controlCenter() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      let now = CivilTime(notificationDate: Array("20261121T230000".utf8))
+      try bench.phone.perform(.time(try #require(now), zone: nil))
+      try bench.phone.perform(.controlCenter)
+      await bench.pass()
+      #expect(bench.end != nil && !bench.reconnect())
+      await bench.pass(.seconds(6 * 3600 - 60))
+      #expect(!bench.reconnect())
+      await bench.pass(.seconds(61))
+      #expect(bench.reconnect())
+    }
+  }
+}
