@@ -195,6 +195,8 @@ let package = Package(
       name: "OnLoop", dependencies: ["EventLoop", "Wire"], path: "Tests/OnLoop",
       swiftSettings: settings),
     .target(
+      name: "Scratch", dependencies: ["System"], path: "Tests/Scratch", swiftSettings: settings),
+    .target(
       name: "TestLoop", dependencies: ["Wire"], path: "Tests/TestLoop", swiftSettings: settings),
     .target(
       name: "FakeDaemon",
@@ -220,7 +222,7 @@ let package = Package(
     suite("JSONTests", ["JSON"]),
     suite("TOMLTests", ["TOML"]),
     suite("PatternsTests", ["Patterns"]),
-    suite("HistoryTests", ["History", "System", "Wire"]),
+    suite("HistoryTests", ["History", "System", "Wire", "Scratch"]),
     suite(
       "ControlTests",
       [
@@ -240,13 +242,13 @@ let package = Package(
         "Daemon", "Board", "Arguments", "Control", "Capture", "Bluetooth", "EventLoop", "System",
         "JSON",
         "TOML", "Patterns", "Mgmt", "VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT",
-        "GAP", "Wire", "TestLoop", "OnLoop",
+        "GAP", "Wire", "TestLoop", "OnLoop", "Scratch",
       ]),
     suite(
       "ControlClientsTests",
       [
         "ControlClients", "Arguments", "Control", "History", "System", "JSON", "Mgmt", "ANCS",
-        "AMS", "Wire", "OnLoop", "FakeDaemon",
+        "AMS", "Wire", "OnLoop", "FakeDaemon", "Scratch",
       ]),
     suite(
       "CommandTests",
@@ -260,19 +262,20 @@ let package = Package(
       [
         "Maintenance", "ControlClients", "Arguments", "Control", "Bluetooth", "System", "JSON",
         "Mgmt", "ANCS",
-        "GATT", "ATT", "GAP", "Wire", "FakeDaemon",
+        "GATT", "ATT", "GAP", "Wire", "FakeDaemon", "Scratch",
       ]),
     suite(
       "CaptureToolsTests",
       [
         "CaptureTools", "Arguments", "Control", "Picture", "Bluetooth", "EventLoop", "System",
-        "JSON", "Capture", "ANCS", "GATT", "ATT", "GAP", "Wire", "TestLoop", "OnLoop", "FakeDaemon",
+        "JSON", "Capture", "ANCS", "GATT", "ATT", "GAP", "Wire", "TestLoop", "OnLoop",
+        "FakeDaemon", "Scratch",
       ]),
     suite(
       "CentralToolsTests",
       [
         "CentralTools", "Arguments", "Control", "LineEditor", "System", "JSON", "Mgmt",
-        "VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire", "TestLoop",
+        "VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire", "TestLoop", "Scratch",
       ]),
     suite(
       "WorldTests",
@@ -285,8 +288,8 @@ let package = Package(
     suite("LineEditorTests", ["LineEditor"]),
     suite("TerminalScreenTests", ["TerminalScreen", "CCurses", "Control"]),
     suite("WireTests", ["Wire", "TestLoop"]),
-    suite("SystemTests", ["System", "Wire"]),
-    suite("EventLoopTests", ["EventLoop", "System", "Wire", "OnLoop"]),
+    suite("SystemTests", ["System", "Wire", "Scratch"]),
+    suite("EventLoopTests", ["EventLoop", "System", "Wire", "OnLoop", "Scratch"]),
     suite("BluetoothTests", ["Bluetooth", "EventLoop", "System", "GAP", "Wire"]),
     suite("GAPTests", ["GAP", "Wire", "TestLoop"]),
     suite("ATTTests", ["ATT", "Wire", "TestLoop"]),

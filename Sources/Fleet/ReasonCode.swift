@@ -30,18 +30,15 @@ public struct ReasonCode: Hashable, Sendable {
   /// Whether a retry would be refused too, until the user changes something.
   public var isPersistent: Bool { Self.persistent.contains(rawValue) }
 
-  /// The name of the code, and its number.
-  var name: String {
-    let number = "0x\(String(rawValue, radix: 16, uppercase: true))"
-    return Self.table[rawValue].map { "\($0.name) (\(number))" } ?? "reason code \(number)"
-  }
-
   /// What failed, why, and what to do.
   ///
   /// - Parameters:
+  ///   - name: the code's name in the specification.
   ///   - user: the user that the broker knows this client as.
   ///   - remark: what the broker itself says about it, or the other server that it names.
-  public func sentence(_ attempt: Attempt, as user: String, remark: String? = nil) -> String {
+  public func sentence(
+    _ attempt: Attempt, named name: String, as user: String, remark: String? = nil
+  ) -> String {
     let what =
       switch attempt {
       case .connecting: "the broker refuses the connection"
@@ -50,12 +47,13 @@ public struct ReasonCode: Hashable, Sendable {
       case .removing(let topic): "the broker does not let “\(user)” remove \(topic)"
       case .subscribing(let filter): "the broker does not let “\(user)” subscribe to \(filter)"
       }
+    let number = "0x\(String(rawValue, radix: 16, uppercase: true))"
     let said = remark.map { ", “\($0)”" } ?? ""
-    return "\(what): \(name)\(said)\(remedy(attempt, user).map { "; \($0)" } ?? "")"
+    return "\(what): \(name) (\(number))\(said)\(remedy(attempt, user).map { "; \($0)" } ?? "")"
   }
 
   /// What to do about a packet that is too large.
-  public static let tooLargeRemedy = table[0x95]?.remedy ?? ""
+  public static let tooLargeRemedy = "raise the broker's limit (mosquitto: max_packet_size)"
 
   private func remedy(_ attempt: Attempt, _ user: String) -> String? {
     switch (self, attempt) {
@@ -65,7 +63,7 @@ public struct ReasonCode: Hashable, Sendable {
       "remove it as a user who may: mosquitto_pub -r -n -t \(topic)"
     case (.notAuthorized, .subscribing(let filter)):
       "its ACL has to allow that (mosquitto: topic read \(filter))"
-    default: Self.table[rawValue]?.remedy
+    default: Self.remedies[rawValue]
     }
   }
 
@@ -74,37 +72,24 @@ public struct ReasonCode: Hashable, Sendable {
     0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C, 0x90, 0x95, 0x99, 0x9D,
   ]
 
-  /// All codes of refusals, with their names and remedies.
-  static let table: [UInt8: (name: String, remedy: String?)] = [
-    0x80: ("unspecified error", log), 0x81: ("malformed packet", fault),
-    0x82: ("protocol error", fault), 0x83: ("implementation specific error", log),
-    0x84: ("MQTT 5 is not supported", "use a broker that supports it (mosquitto does since 1.6)"),
-    0x85: ("client id not valid", "the broker has to allow ids that begin with “ancsd-”"),
-    0x86: ("wrong user name or password", "see user and password-file in [mqtt]"),
-    0x87: ("not authorized", "see user and password-file in [mqtt]"),
-    0x88: ("server unavailable", nil), 0x89: ("server busy", nil),
-    0x8A: ("banned", "only the broker's administrator can change that"),
-    0x8B: ("server shutting down", nil),
-    0x8C: ("bad authentication method", "the broker has to accept a user and a password"),
-    0x8D: ("keep alive timeout", "the network may have been interrupted"),
-    0x8E: ("session taken over", "give each board its own name (board in [mqtt])"),
-    0x8F: ("topic filter invalid", topics), 0x90: ("topic name invalid", topics),
-    0x91: ("packet identifier in use", fault), 0x92: ("packet identifier not found", fault),
-    0x93: ("Receive Maximum exceeded", fault), 0x94: ("topic alias invalid", fault),
-    0x95: ("packet too large", "raise the broker's limit (mosquitto: max_packet_size)"),
-    0x96: ("message rate too high", "raise the broker's limit for this user"),
-    0x97: ("quota exceeded", "raise the broker's limit for this user"),
-    0x98: ("administrative action", log),
-    0x99: ("payload format invalid", "the broker has to accept JSON on this topic"),
-    0x9A: ("retain not supported", nil), 0x9B: ("QoS not supported", nil),
-    0x9C: ("use another server", server), 0x9D: ("server moved", server),
-    0x9E: ("shared subscriptions not supported", fault),
-    0x9F: ("connection rate exceeded", nil), 0xA0: ("maximum connect time", nil),
-    0xA1: ("subscription identifiers not supported", fault),
-    0xA2: ("wildcard subscriptions not supported", "requests to boards need them"),
+  /// What to do about a refusal, where there is anything to do.
+  static let remedies: [UInt8: String] = [
+    0x80: log, 0x81: fault, 0x82: fault, 0x83: log,
+    0x84: "use a broker that supports MQTT 5 (mosquitto does since 1.6)",
+    0x85: "the broker has to allow ids that begin with “ancsd-”",
+    0x86: "see user and password-file in [mqtt]", 0x87: "see user and password-file in [mqtt]",
+    0x8A: "only the broker's administrator can change that",
+    0x8C: "the broker has to accept a user and a password",
+    0x8D: "the network may have been interrupted",
+    0x8E: "give each board its own name (board in [mqtt])",
+    0x8F: topics, 0x90: topics, 0x91: fault, 0x92: fault, 0x93: fault, 0x94: fault,
+    0x95: tooLargeRemedy, 0x96: limit, 0x97: limit, 0x98: log,
+    0x99: "the broker has to accept JSON on this topic", 0x9C: server, 0x9D: server, 0x9E: fault,
+    0xA1: fault, 0xA2: "requests to boards need them",
   ]
   private static let log = "the broker's log may tell more"
   private static let fault = "please report this fault of ancsd-mqtt or the broker"
   private static let topics = "try another prefix in [mqtt]"
+  private static let limit = "raise the broker's limit for this user"
   private static let server = "change url in [mqtt]"
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import CMosquitto
-import Fleet
+public import Fleet
 import Glibc
 
 /// A libmosquitto client (libmosquitto(3)) driven by an external loop. The library calls back only during calls to it;
@@ -333,5 +333,17 @@ final class Mosquitto {
     else { return nil }
     defer { free(value) }
     return Array(UnsafeRawBufferPointer(start: value, count: Int(count)))
+  }
+}
+
+extension ReasonCode {
+  /// What failed, why in the words of MQTT 5 (2.4), and what to do.
+  ///
+  /// - Parameters:
+  ///   - user: the user that the broker knows this client as.
+  ///   - remark: what the broker itself says about it, or the other server that it names.
+  public func sentence(_ attempt: Attempt, as user: String, remark: String? = nil) -> String {
+    let name = mosquitto_reason_string(Int32(rawValue)).map { String(cString: $0) }
+    return sentence(attempt, named: name ?? "", as: user, remark: remark)
   }
 }

@@ -4,6 +4,7 @@ import Capture
 import Control
 import FakeDaemon
 import Picture
+import Scratch
 import System
 import Testing
 import Wire
@@ -17,10 +18,10 @@ struct DecodeTests {
 
   @Test("The parts of a capture are read in the order of their times, however they are named")
   func parts() throws {
-    let name = "/tmp/ancsd-part-\(UInt32.random(in: 0...UInt32.max))"
+    let scratch = try Scratch()
+    let name = "\(scratch.path)/part"
     let records = CaptureOutputTests.records.sorted { $0.time < $1.time }
     let paths = ["\(name)-latest", "\(name)-earlier"]
-    defer { for path in paths { try? Files.remove(path) } }
     for (path, record) in zip(paths, [records.last, records.first]) {
       let file = try Files.create(path)
       try file.writeAll(BtsnoopWriter.header + (record.map(BtsnoopWriter.record) ?? []))
@@ -102,8 +103,8 @@ struct DecodeTests {
     "A page replaces an earlier page, but no other file without --force; a file that is not a capture makes none"
   )
   func replaced() throws {
-    let path = "/tmp/ancsd-page-\(UInt32.random(in: 0...UInt32.max))"
-    defer { try? Files.remove(path) }
+    let scratch = try Scratch()
+    let path = "\(scratch.path)/page"
     // The page's name was forgotten, so the first capture is taken for it.
     try Files.create(path, mode: 0o644).writeAll(Self.capture)
     let refused = try Self.decode("--html \(path) \(path).1", Self.capture)
@@ -203,12 +204,14 @@ struct DecodeTests {
   @Test("A missing file")
   func missing() {
     let failure = #expect(throws: Failure.self) {
-      _ = try Invocation(["decode", "/nonexistent/day.btsnoop"], commands: [.decode], width: 80)
-        .perform { _ in }
+      _ = try Invocation(
+        ["decode", "/proc/nonexistent/day.btsnoop"], commands: [.decode], width: 80
+      )
+      .perform { _ in }
     }
     #expect(
       failure
-        == Failure(.noInput, "reading /nonexistent/day.btsnoop", "No such file or directory"))
+        == Failure(.noInput, "reading /proc/nonexistent/day.btsnoop", "No such file or directory"))
   }
 
   @Test("A link whose discovery is not in the capture causes a warning, whatever is shown")

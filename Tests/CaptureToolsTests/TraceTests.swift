@@ -8,6 +8,7 @@ import GAP
 import GATT
 import JSON
 import OnLoop
+import Scratch
 import System
 import Testing
 import Wire
@@ -60,7 +61,6 @@ struct TraceTests {
     var known: [KnownLink] = []
     var warnings: [String] = []
     var sockets: [String] = []
-    private let path = "/tmp/ancsd-trace-\(UInt32.random(in: 0...UInt32.max))"
 
     /// Runs a trace of `records`; `end` is called when the trace waits for more.
     func run(
@@ -69,8 +69,9 @@ struct TraceTests {
     ) async throws -> (status: Control.ExitStatus, output: [Substring]) {
       var options = TraceOptions()
       try Grammar.trace.parse(arguments.split(separator: " ").map(String.init), into: &options)
+      let scratch = try Scratch()
+      let path = "\(scratch.path)/out"
       let descriptor = try Files.create(path)
-      defer { try? Files.remove(path) }
       let trace = try Trace(
         options, Console(.json, TextStyle()) { _ throws(Failure) in },
         Trace.Environment(
@@ -116,8 +117,8 @@ struct TraceTests {
   func page() async throws {
     try await onLoop {
       let stage = Stage()
-      let path = "/tmp/ancsd-page-\(UInt32.random(in: 0...UInt32.max))"
-      defer { try? Files.remove(path) }
+      let scratch = try Scratch()
+      let path = "\(scratch.path)/page"
       let (status, output) = try await stage.run("--html \(path)")
       #expect(status == .interrupted)
       #expect(output.isEmpty)
@@ -231,14 +232,14 @@ struct TraceTests {
       var environment = Trace.Environment.kernel
       environment.openMonitor = { () throws(BluetoothError) in FakeMonitor() }
       var options = TraceOptions()
-      options.write = "/nonexistent/out"
+      options.write = "/proc/nonexistent/out"
       let failure = #expect(throws: Failure.self) {
         _ = try Trace(options, Console(.json, TextStyle()) { _ throws(Failure) in }, environment)
       }
       #expect(
         failure
           == Failure(
-            .cannotCreate, "writing /nonexistent/out", "No such file or directory"))
+            .cannotCreate, "writing /proc/nonexistent/out", "No such file or directory"))
     }
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Control
-import Glibc
 import Mgmt
+import Scratch
 import System
 import Testing
 import Wire
@@ -9,18 +9,13 @@ import Wire
 @testable import CentralTools
 
 @Suite("Virtual phone: its stored state")
-final class PhoneMemoryTests {
-  private let directory = "/tmp/ancsd-phone.\(UInt64.random(in: 0...UInt64.max))"
+struct PhoneMemoryTests {
+  private let scratch: Scratch
   private let store: PhoneStore
 
-  init() {
-    store = PhoneStore(directory: "\(directory)/state", adapter: Address(0xF0F1_F2F3_F4F6))
-  }
-
-  deinit {
-    unlink(store.path)
-    rmdir("\(directory)/state")
-    rmdir(directory)
+  init() throws {
+    scratch = try Scratch()
+    store = PhoneStore(directory: "\(scratch.path)/state", adapter: Address(0xF0F1_F2F3_F4F6))
   }
 
   @Test("A new phone has its own keys, and reads nothing if nothing was saved")

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Control
 import FakeDaemon
-import Glibc
 import History
 import JSON
 import OnLoop
+import Scratch
 import System
 import Testing
 
@@ -15,12 +15,8 @@ struct RecorderTests {
   @Test("A damaged file is set aside and said so, and the history goes on in a new one")
   func damaged() async throws {
     try await onLoop {
-      let folder = "/tmp/ancsd-recorder-\(UInt32.random(in: 0...UInt32.max))"
-      try Files.makeDirectory(folder, mode: 0o700)
-      defer {
-        for name in (try? Files.names(in: folder)) ?? [] { try? Files.remove("\(folder)/\(name)") }
-        rmdir(folder)
-      }
+      let scratch = try Scratch()
+      let folder = scratch.path
       var history = HistoryReport()
       // The events are from 1970.
       (history.file, history.age, history.size) = ("\(folder)/log.db", 1 << 40, 1)
@@ -56,6 +52,28 @@ struct RecorderTests {
       let status = try await Clients.show(options, daemon.client, daemon.client.console)
       #expect(status == .done)
       #expect(daemon.output == #"{"app":"y","seq":2}"# + "\n" + #"{"app":"y","seq":3}"# + "\n")
+    }
+  }
+
+  @Test(
+    "Without a daemon the file in the usual place is read; if there is none, the daemon is missing")
+  func withoutDaemon() async throws {
+    try await onLoop {
+      let scratch = try Scratch()
+      let daemon = FakeDaemon { _ in [] }
+      daemon.isAbsent = true
+      let usual = "\(scratch.path)/log.db"
+      func show() async throws(Failure) -> Control.ExitStatus {
+        try await Clients.show(LogOptions(), daemon.client, daemon.client.console, usual: usual)
+      }
+      do throws(Failure) {
+        _ = try await show()
+        Issue.record("it has read a history that is not there")
+      } catch {
+        #expect(error.status == .unavailable)
+      }
+      _ = try HistoryFile(writing: usual, limit: 1 << 20)
+      #expect(try await show() == .refused)
     }
   }
 }

@@ -6,6 +6,7 @@ import EventLoop
 import GATT
 import Mgmt
 import OnLoop
+import Scratch
 import System
 import Testing
 import Wire
@@ -16,8 +17,9 @@ import Wire
 @Suite("run --btsnoop")
 struct CaptureWriterTests {
   /// The bytes of a capture of one link: a request, its response, the end.
-  private static func captured(_ name: String) async throws -> [UInt8] {
-    let path = "/tmp/ancsd-capture-\(name)-\(UInt32.random(in: 0...UInt32.max))"
+  private static func captured() async throws -> [UInt8] {
+    let scratch = try Scratch()
+    let path = "\(scratch.path)/capture"
     try await onLoop {
       let writer = try CaptureWriter(path)
       let link = StubLink()
@@ -26,7 +28,6 @@ struct CaptureWriterTests {
       writer.ended(link)
       writer.ended(link)
     }
-    defer { try? Files.remove(path) }
     return try Files.read(path)
   }
 
@@ -43,7 +44,7 @@ struct CaptureWriterTests {
   @Test("What was written is read again: the adapter, the link, its PDUs and its end, once")
   func roundTrip() async throws {
     let before = WallTime.now
-    let records = try Self.records(try await Self.captured("round"))
+    let records = try Self.records(try await Self.captured())
     let after = WallTime.now
     #expect(
       records.map(\.opcode) == [
@@ -64,7 +65,7 @@ struct CaptureWriterTests {
   )
   func heads() async throws {
     let before = WallTime.now.seconds
-    let file = try await Self.captured("heads")
+    let file = try await Self.captured()
     let after = WallTime.now.seconds
     #expect(file.prefix(16).elementsEqual(Array("btsnoop\0".utf8) + [0, 0, 0, 1, 0, 0, 7, 0xD1]))
     func number(_ place: Int, _ width: Int = 4) -> UInt64 {
@@ -87,8 +88,8 @@ struct CaptureWriterTests {
 
   @Test("At its limit the capture ends with a log line, and the file is readable")
   func limit() async throws {
-    let path = "/tmp/ancsd-capture-limit-\(UInt32.random(in: 0...UInt32.max))"
-    defer { try? Files.remove(path) }
+    let scratch = try Scratch()
+    let path = "\(scratch.path)/capture"
     let errors = try await onLoop {
       let writer = try CaptureWriter(path, limit: 10_000)
       var errors: [SystemError] = []
@@ -121,8 +122,8 @@ struct CaptureWriterTests {
 
   @Test("An earlier capture is continued, behind its last whole record")
   func continued() async throws {
-    let path = "/tmp/ancsd-capture-again-\(UInt32.random(in: 0...UInt32.max))"
-    defer { try? Files.remove(path) }
+    let scratch = try Scratch()
+    let path = "\(scratch.path)/capture"
     try await Self.capture(path, 1)
     let first = try Files.read(path)
     // A crash has left a part of a record.
@@ -140,8 +141,8 @@ struct CaptureWriterTests {
 
   @Test("A file that is something else is left alone")
   func foreign() async throws {
-    let path = "/tmp/ancsd-capture-foreign-\(UInt32.random(in: 0...UInt32.max))"
-    defer { try? Files.remove(path) }
+    let scratch = try Scratch()
+    let path = "\(scratch.path)/capture"
     try Files.create(path).writeAll(Array("a letter to somebody".utf8))
     let error = await #expect(throws: SystemError.self) { try await Self.capture(path, 1) }
     #expect(
@@ -153,9 +154,9 @@ struct CaptureWriterTests {
 
   @Test("Full files are rotated, up to a number, and each is readable by itself")
   func rotated() async throws {
-    let path = "/tmp/ancsd-capture-rotated-\(UInt32.random(in: 0...UInt32.max))"
+    let scratch = try Scratch()
+    let path = "\(scratch.path)/capture"
     let paths = [path, path + ".1", path + ".2", path + ".3"]
-    defer { for path in paths { try? Files.remove(path) } }
     try await Self.capture(path, 1_000, limit: 10_000, files: 3)
     #expect(try Files.kind(of: paths[3]) == nil)
     for path in paths.dropLast() {

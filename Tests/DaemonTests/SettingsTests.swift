@@ -3,6 +3,7 @@ import ANCS
 import Control
 import Glibc
 import Patterns
+import Scratch
 import System
 import TOML
 import Testing
@@ -377,12 +378,9 @@ struct SettingsTests {
   private static func withFile<Value>(
     _ text: String, mode: mode_t = 0o644, _ body: (String) throws -> Value
   ) throws -> Value {
-    let path = "/tmp/ancsd-settings-\(UInt64.random(in: 0 ... .max)).toml"
-    let descriptor = open(path, O_CREAT | O_WRONLY | O_EXCL, 0o600)
-    _ = text.withCString { Glibc.write(descriptor, $0, strlen($0)) }
-    fchmod(descriptor, mode)
-    close(descriptor)
-    defer { unlink(path) }
+    let scratch = try Scratch()
+    let path = "\(scratch.path)/ancsd.toml"
+    try AtomicFile.save(Array(text.utf8), to: path, mode: mode)
     return try body(path)
   }
 
@@ -406,18 +404,12 @@ struct SettingsTests {
   private static func withFolder<Value>(
     _ files: [String: String], _ body: (String) throws -> Value
   ) throws -> Value {
-    let folder = "/tmp/ancsd-settings-\(UInt64.random(in: 0 ... .max))"
-    mkdir(folder, 0o755)
-    mkdir(folder + "/conf.d", 0o755)
+    let scratch = try Scratch()
+    try Files.makeDirectory("\(scratch.path)/conf.d")
     for (name, text) in files {
-      try AtomicFile.save(Array(text.utf8), to: "\(folder)/\(name)")
+      try AtomicFile.save(Array(text.utf8), to: "\(scratch.path)/\(name)")
     }
-    defer {
-      for name in files.keys { unlink("\(folder)/\(name)") }
-      rmdir(folder + "/conf.d")
-      rmdir(folder)
-    }
-    return try body(folder)
+    return try body(scratch.path)
   }
 
   @Test(

@@ -2,6 +2,7 @@
 import EventLoop
 import Glibc
 import OnLoop
+import Scratch
 import System
 import Testing
 import Wire
@@ -210,8 +211,8 @@ extension OnTheLoop {
     @Test("A file, which epoll cannot watch, is read to its end")
     func file() async throws {
       try await onLoop {
-        let path = "/tmp/ancsd-test-lines-\(getpid())"
-        defer { try? Files.remove(path) }
+        let scratch = try Scratch()
+        let path = "\(scratch.path)/lines"
         let text = (0..<20_000).map { "line \($0)" }
         try AtomicFile.save(Array(text.joined(separator: "\n").utf8), to: path)
         let file = try Files.open(path)

@@ -2,6 +2,7 @@
 import EventLoop
 import Glibc
 import OnLoop
+import Scratch
 import System
 import Testing
 import Wire
@@ -108,8 +109,8 @@ extension OnTheLoop {
       "A full disk that has room again gets whole lines, and the number of those that are missing")
     func fullDisk() async throws {
       try await onLoop {
-        let path = "/tmp/ancsd-test-full-\(getpid())"
-        defer { try? Files.remove(path) }
+        let scratch = try Scratch()
+        let path = "\(scratch.path)/full"
         let file = try Files.create(path)
         let full = try Files.create("/dev/full")
         // The same number is the file, then the full disk, then the file again.

@@ -53,9 +53,10 @@ async def receive_maximum(bed: Testbed) -> None:
 
 @case("mqtt-packet-size")
 async def packet_size(bed: Testbed) -> None:
-    """With Maximum Packet Size 700, nothing longer is sent, and the log names the topic; the rest continues."""
+    """With Maximum Packet Size 700, nothing longer is sent; the log names each topic once, and `status` what is missing; the rest
+    continues."""
     broker = await bed.scripted(MaximumPacketSize=700)
-    _, phone, bridge = await bed.board(broker, content="full")
+    daemon, phone, bridge = await bed.board(broker, content="full")
     await broker.connected()
     await broker.seen(f"{PHONE}/state")
     phone.ancs.post(Notification(1, message="x" * 1000), Notification(2))
@@ -65,6 +66,13 @@ async def packet_size(bed: Testbed) -> None:
     for event in (json.loads(published.payload) for published in broker.of(EVENTS)):
         check(event["uid"] != 1 or "message" in event.get("withheld", []) + event.get("truncated", []), f"it was published as {event}")
     check(1 in numbers(broker) or EVENTS in bridge.log, f"the log does not name the topic: {bridge.log}")
+    phone.ancs.post(*(Notification(uid, message="x" * 1000) for uid in range(10, 20)), Notification(20))
+    await eventually(lambda: 20 in numbers(broker), "the next short one was not sent", 10)
+    check(bridge.log.count(EVENTS) <= 1, f"the log has a line for each event: {bridge.log}")
+    topic = "homeassistant/device/kitchen/board/config"
+    check(bridge.log.count(topic) == 1, f"the log does not name discovery once: {bridge.log}")
+    report = (await daemon.call("status"))["bridges"][0]
+    check(topic in report["refused"], f"the daemon knows {report}")
     # It does not block later events, nor those after a reconnection.
     broker.cut()
     await broker.connected(2, within=15)

@@ -219,14 +219,14 @@ async def quota(bed: Testbed) -> None:
     await broker.seen(f"{PHONE}/counts")
     broker.verdict = lambda published: 0x97 if published.topic == EVENTS else 0
     phone.ancs.post(*(Notification(uid) for uid in range(1, 41)))
-    await bed.says(bridge, "quota exceeded", EVENTS)
+    await bed.says(bridge, "Quota exceeded", EVENTS)
     await asyncio.sleep(2)
     check(broker.most_open <= 16 and len(numbers(broker)) <= 64, f"it has sent {len(numbers(broker))} events")
     broker.verdict = lambda _: 0
     since = len(broker.published)
     await eventually(lambda: 40 in numbers(broker, since), "events are missing", 20)
     check(numbers(broker, since) == list(range(1, 41)), f"published: {numbers(broker, since)}")
-    check(len(broker.connects) == 1 and bridge.log.count("quota") == 1, f"the log is {bridge.log}")
+    check(len(broker.connects) == 1 and bridge.log.count("Quota") == 1, f"the log is {bridge.log}")
 
 
 @case("mqtt-quota-age")

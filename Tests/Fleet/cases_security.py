@@ -170,7 +170,7 @@ async def acl_refused(bed: Testbed) -> None:
     await watcher.message(EVENTS, uid=1)
     await asyncio.sleep(1)
     said = [line for line in bridge.log.splitlines() if topic in line]
-    check(len(said) == 1 and "not authorized (0x87)" in said[0] and f"topic write {topic}" in said[0], f"the log is {bridge.log}")
+    check(len(said) == 1 and "Not authorized (0x87)" in said[0] and f"topic write {topic}" in said[0], f"the log is {bridge.log}")
     await bridge.stop()
     file = bed.work / "kitchen0.toml"
     file.write_text(file.read_text().replace('board = "kitchen"', 'board = "attic"'))

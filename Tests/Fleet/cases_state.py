@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 
 from Harness.ancs import Notification, call
@@ -130,6 +131,36 @@ async def no_daemon(bed: Testbed) -> None:
     await watcher.message("ancsd/kitchen/state", state="online", within=15)
     await watcher.message(f"{PHONE}/state", state="online", within=15)
     check(daemon.running, "the daemon has ended")
+
+
+@case("mqtt-older-daemon")
+async def older_daemon(bed: Testbed) -> None:
+    """An older daemon, which does not understand the subscription, is logged as such; the states are published."""
+    broker = await bed.mosquitto()
+    daemon, _, _ = await bed.served()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        responses, requests = await asyncio.open_unix_connection(str(daemon.socket))
+
+        async def back() -> None:
+            while line := await responses.readline():
+                writer.write(line)
+            writer.close()
+
+        bed.cleanups += [requests.close, asyncio.create_task(back()).cancel]
+        while line := await reader.readline():
+            if b'"subscribe"' not in line:
+                requests.write(line)
+                continue
+            error = {"code": -32602, "message": "max_age is no parameter"}
+            writer.write(json.dumps({"jsonrpc": "2.0", "id": json.loads(line)["id"], "error": error}).encode() + b"\n")
+
+    path = bed.work / "older.sock"
+    server = await asyncio.start_unix_server(serve, path)
+    bed.cleanups.append(server.close)
+    bridge = await bed.bridge(path, broker.url)
+    await bed.says(bridge, "sends no events: max_age is no parameter", "upgrade ancsd")
+    await bed.online(broker)
 
 
 @case("mqtt-socket")

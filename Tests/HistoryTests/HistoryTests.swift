@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Glibc
+import Scratch
 import System
 import Testing
 import Wire
@@ -16,13 +17,8 @@ import Wire
 
   /// A path in a directory that is removed after the test.
   private func inDirectory(_ body: (String) throws -> Void) throws {
-    var template = Array("/tmp/ancsd-history-XXXXXX".utf8CString)
-    let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
-    defer {
-      for name in (try? Files.names(in: folder)) ?? [] { try? Files.remove("\(folder)/\(name)") }
-      rmdir(folder)
-    }
-    try body("\(folder)/log.db")
+    let scratch = try Scratch()
+    try body("\(scratch.path)/log.db")
   }
 
   private func all(_ file: HistoryFile, since time: WallTime? = nil) throws -> [HistoryEntry] {

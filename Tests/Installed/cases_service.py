@@ -66,6 +66,34 @@ async def installed(bed: Testbed) -> None:
     await bed.inside(*as_user, f"--groups={owner.st_gid}", "ancsd", "status")
 
 
+@case("history")
+async def history(bed: Testbed) -> None:
+    """The history is for root and for users of the group, while the daemon runs; others, and without a daemon, get a sentence."""
+    await bed.install()
+    (DEBIAN / "etc/ancsd/ancsd.toml").write_text("[log]\n")
+    await bed.inside("systemctl", "restart", "ancsd")
+    await bed.until_state("active/running")
+    phone = await bed.paired()
+    phone.ancs.post(Notification(1))
+    group = (DEBIAN / SOCKET.lstrip("/")).stat().st_gid
+    user = ["setpriv", "--reuid=65534", "--regid=65534"]
+    member, stranger = [*user, f"--groups={group}"], [*user, "--clear-groups"]
+    asked = ["env", "HOME=/home/pi", "ancsd", "log", "--json", "--app", "com.apple.*"]
+    for _ in range(60):
+        if (await bed.inside(*member, *asked, status=None)).status == 0:
+            break
+        await asyncio.sleep(0.5)
+    for reader in ([], member):
+        found = await bed.inside(*reader, *asked)
+        check('"uid":1' in found.out, f"{reader} reads {found.out!r}")
+    refused = await bed.inside(*stranger, *asked, status=77)
+    check("join the group" in refused.err, f"a user outside the group learns {refused.err!r}")
+    await bed.inside("systemctl", "stop", "ancsd")
+    check('"uid":1' in (await bed.inside(*asked)).out, "root does not read the file of a stopped daemon")
+    absent = await bed.inside(*member, *asked, status=69)
+    check("/home/pi" not in absent.err and "systemctl start ancsd" in absent.err, f"without a daemon, a user learns {absent.err!r}")
+
+
 @case("sandbox")
 async def sandbox(bed: Testbed) -> None:
     """The sandbox lets it read rfkill and ask for connection parameters, and refuses nothing that it does."""

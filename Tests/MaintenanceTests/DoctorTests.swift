@@ -4,6 +4,7 @@ import Control
 import ControlClients
 import Glibc
 import JSON
+import Scratch
 import System
 import Testing
 import Wire
@@ -48,6 +49,16 @@ struct DoctorTests {
       bluetooth: .init("bluetooth", isEnabled: false))
     facts.daemon = .status(StatusReport())
     return facts
+  }
+
+  private static func bridge(
+    _ state: BridgeReport.State, why: String? = nil, refused: [String] = []
+  ) -> StatusReport {
+    var (status, bridge) = (StatusReport(), BridgeReport())
+    (bridge.broker, bridge.user) = ("mqtt://ha.lan", "kitchen")
+    (bridge.state, bridge.why, bridge.refused) = (state, why, refused)
+    status.bridges = [bridge]
+    return status
   }
 
   private static func error(_ errno: Errno) -> BluetoothError {
@@ -225,6 +236,18 @@ struct DoctorTests {
       $0.daemon = .status(status)
     },
     Fault(
+      testDescription: "a bridge without a broker", check: "mqtt", verdict: .warning,
+      words: "not connected to mqtt://ha.lan as “kitchen”: “ha.lan” can't be resolved",
+      status: .done
+    ) { $0.daemon = .status(bridge(.connecting, why: "“ha.lan” can't be resolved")) },
+    Fault(
+      testDescription: "a bridge whose messages are too long for the broker", check: "mqtt",
+      verdict: .warning, words: "refuses homeassistant/device/kitchen/board/config", status: .done
+    ) {
+      $0.daemon = .status(
+        bridge(.connected, refused: ["homeassistant/device/kitchen/board/config"]))
+    },
+    Fault(
       testDescription: "a clock that begins in 1970", check: "clock", verdict: .warning,
       words: "the year 1970", command: "timedatectl", status: .done
     ) { $0.clock = 100 },
@@ -313,7 +336,8 @@ struct DoctorTests {
 
   @Test("Radio switches and a state directory are read from the disk")
   func files() throws {
-    let root = "/tmp/ancsd-doctor-\(UInt32.random(in: 0...UInt32.max))"
+    let scratch = try Scratch()
+    let root = scratch.path
     try Files.makeDirectory("\(root)/rfkill3")
     for (file, text) in [("type", "bluetooth"), ("name", "hci1"), ("soft", "1"), ("hard", "0")] {
       try Files.create("\(root)/rfkill3/\(file)").writeAll((text + "\n").utf8)
@@ -324,11 +348,6 @@ struct DoctorTests {
     let folder = "\(root)/f0f1f2f3f4f5"
     let bond = "\(folder)/random-c01122334455.bond.json"
     let address = "\(root)/static-address.json.bad"
-    defer {
-      let radio = ["type", "name", "soft", "hard"].map { "\(root)/rfkill3/\($0)" }
-      for file in radio + [bond, address] { try? Files.remove(file) }
-      for directory in [folder, "\(root)/rfkill3", root] { rmdir(directory) }
-    }
     try Files.makeDirectory(folder)
     for file in [bond, address] { try Files.create(file).writeAll("{".utf8) }
     #expect(DoctorFacts.state(root) == .fine(bonds: 0, unusable: [bond, address]))
@@ -342,9 +361,8 @@ struct DoctorTests {
     "The service's own directory is no fault, whoever looks; a third user's is one",
     .enabled(if: geteuid() == 0, "giving a directory away takes root"))
   func servicesDirectory() throws {
-    let root = "/tmp/ancsd-doctor-\(UInt32.random(in: 0...UInt32.max))"
-    try Files.makeDirectory(root)
-    defer { rmdir(root) }
+    let scratch = try Scratch()
+    let root = scratch.path
     let systemd = ServiceHost(.systemd, daemon: .init("ancsd", isStarted: false, user: "65534"))
     let openRC = ServiceHost(.openRC, daemon: systemd.daemon)
     func state(_ host: ServiceHost) -> DoctorFacts.StateFacts {
@@ -365,13 +383,9 @@ struct DoctorTests {
     "A state directory behind another user's link, which the daemon would not create, is not reported as usable",
     .enabled(if: geteuid() == 0, "giving a link away takes root"))
   func foreignLink() throws {
-    let root = "/tmp/ancsd-doctor-\(UInt32.random(in: 0...UInt32.max))"
+    let scratch = try Scratch()
+    let root = scratch.path
     let link = "\(root)/link"
-    try Files.makeDirectory(root)
-    defer {
-      try? Files.remove(link)
-      rmdir(root)
-    }
     try #require(symlink(".", link) == 0)
     #expect(DoctorFacts.state("\(link)/state") == .missing)
     try #require(lchown(link, 65_534, 65_534) == 0)

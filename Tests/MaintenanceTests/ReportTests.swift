@@ -9,6 +9,7 @@ import GAP
 import GATT
 import JSON
 import Mgmt
+import Scratch
 import System
 import Testing
 import Wire
@@ -286,7 +287,7 @@ struct ReportTests {
   @Test("It is written to the named file, or refused with a reason")
   func file() throws {
     var options = ReportOptions()
-    try Grammar.report.parse(["--keep-text", "/nonexistent/report.txt"], into: &options)
+    try Grammar.report.parse(["--keep-text", "/proc/nonexistent/report.txt"], into: &options)
     #expect(options.keepsText && options.page == nil)
     let printed = FakeDaemon.Printed()
     let console = Console(.text, TextStyle()) { bytes throws(Failure) in printed.append(bytes) }
@@ -294,11 +295,11 @@ struct ReportTests {
       if let output = options.text { try options.write(Array(text.utf8), to: output, console) }
     }
     #expect(throws: Failure.self) { try write("x") }
-    let path = "/tmp/ancsd-report-\(UInt32.random(in: 0...UInt32.max))"
+    let scratch = try Scratch()
+    let path = "\(scratch.path)/report"
     options.file = path
     let text = Report.text(ReportFacts())
     try write(text)
-    defer { try? Files.remove(path) }
     #expect(String(decoding: try Files.read(path), as: UTF8.self) == text)
     #expect(printed.text.hasPrefix("wrote \(path)"))
     // An earlier report is replaced, but nothing else.

@@ -6,6 +6,7 @@ import ControlClients
 import FakeDaemon
 import Glibc
 import Mgmt
+import Scratch
 import System
 import Testing
 import Wire
@@ -16,7 +17,8 @@ import Wire
 struct SetupTests {
   /// A board whose files are in a directory, and which records the commands that are run on it.
   private final class Board {
-    let root = "/tmp/ancsd-setup-\(UInt32.random(in: 0...UInt32.max))"
+    private let scratch: Scratch
+    var root: String { scratch.path }
     var isRoot = true
     var user: String? = "pi"
     var host = ServiceHost(
@@ -41,16 +43,10 @@ struct SetupTests {
     var failing: [String: String] = [:]
 
     init() throws {
+      scratch = try Scratch()
       try Files.makeDirectory(root + "/etc/ancsd")
       write("root:x:0:\nancsd:x:990:anna\n", "/etc/group")
       write("root:x:0:0\nnobody:x:65534:65534\npi:x:1000:1000\nanna:x:1001:1001\n", "/etc/passwd")
-    }
-
-    deinit { remove(root) }
-
-    private func remove(_ path: String) {
-      for name in (try? Files.names(in: path)) ?? [] { remove("\(path)/\(name)") }
-      if rmdir(path) != 0 { unlink(path) }
     }
 
     func write(_ text: String, _ path: String, mode: UInt32 = 0o644) {
@@ -384,7 +380,7 @@ struct SetupTests {
       board.host.daemon = .init("ancsd", isStarted: wasRunning)
       board.failing = ["restart": "Job for ancsd.service failed"]
       var settingsAtLast: String?
-      board.onCommand = { settingsAtLast = board.settings }
+      board.onCommand = { [unowned board] in settingsAtLast = board.settings }
       do throws(Failure) {
         _ = try await run(board, Self.daemon(typed: ["hall", nil]))
         Issue.record("it was not noticed")

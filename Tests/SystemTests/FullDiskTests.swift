@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Glibc
+import Scratch
 import System
 import Testing
 
@@ -14,12 +15,7 @@ final class SmallDisk {
     self.scratch = scratch
   }
 
-  deinit {
-    for name in (try? Files.names(in: scratch.path)) ?? [] {
-      try? Files.remove(scratch.path + "/" + name)
-    }
-    umount2(scratch.path, 2)  // MNT_DETACH
-  }
+  deinit { umount2(scratch.path, 2) }  // MNT_DETACH
 }
 
 @Suite("A full disk")

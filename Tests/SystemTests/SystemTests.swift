@@ -1,24 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Glibc
+import Scratch
 import System
 import Testing
 import Wire
-
-/// A temporary directory that is removed with the object.
-final class Scratch {
-  let path: String
-
-  init() throws {
-    var template = Array("/tmp/ancsd-test-XXXXXX\0".utf8CString)
-    guard mkdtemp(&template) != nil else { throw SystemError("mkdtemp", .noSpace) }
-    path = String(decoding: template.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
-  }
-
-  deinit {
-    for name in (try? Files.names(in: path)) ?? [] { try? Files.remove(path + "/" + name) }
-    rmdir(path)
-  }
-}
 
 @Suite("System calls and files")
 struct SystemTests {

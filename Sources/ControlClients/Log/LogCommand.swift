@@ -51,10 +51,11 @@ extension Clients {
 
   /// Prints from the named file, from the daemon, or without one from the file in the usual place.
   static func show(
-    _ options: LogOptions, _ client: ControlClient, _ console: Console
+    _ options: LogOptions, _ client: ControlClient, _ console: Console,
+    usual: String = DefaultPaths.history(in: DefaultPaths.stateDirectory)
   ) async throws(Failure) -> ExitStatus {
     var printout = HistoryPrintout(options, console)
-    if options.file == nil, try isReachable(client) {
+    if options.file == nil, try isReachable(client, orHas: usual) {
       let query = HistoryQuery(since: options.since)
       for event in try await client.listAsWritten(
         ControlMethods.readHistory, query, "reading the history")
@@ -63,7 +64,7 @@ extension Clients {
       }
       return try printout.finish("the history")
     }
-    let path = options.file ?? DefaultPaths.history(in: DefaultPaths.stateDirectory)
+    let path = options.file ?? usual
     let file = try reading(path) { () throws(HistoryError) in try HistoryFile(reading: path) }
     var place: Int64 = 0
     while true {
@@ -76,15 +77,22 @@ extension Clients {
     }
   }
 
-  /// Whether a daemon runs.
-  private static func isReachable(_ client: ControlClient) throws(Failure) -> Bool {
+  /// Whether a daemon runs. Without one and without a file, the error is that no daemon runs: it may keep its history
+  /// elsewhere.
+  private static func isReachable(
+    _ client: ControlClient, orHas path: String
+  ) throws(Failure) -> Bool {
     do throws(Failure) {
       try client.connect()
       return true
     } catch {
-      guard error.status == .unavailable else { throw error }
+      guard error.status == .unavailable, mayExist(path) else { throw error }
       return false
     }
+  }
+
+  private static func mayExist(_ path: String) -> Bool {
+    do throws(SystemError) { return try Files.kind(of: path) != nil } catch { return true }
   }
 }
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Glibc
+import System
+
+/// A directory of a test's own, which is removed with the object, whatever is in it.
+public final class Scratch {
+  public let path: String
+
+  public init() throws(SystemError) {
+    var template = Array("/tmp/ancsd-test-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { throw SystemError("mkdtemp", .noSpace) }
+    path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+  }
+
+  deinit { Self.remove(path) }
+
+  /// Removes a file, or a directory with all that is in it; what a link points to stays.
+  private static func remove(_ path: String) {
+    if case .directory? = try? Files.kind(of: path) {
+      for name in (try? Files.names(in: path)) ?? [] { remove("\(path)/\(name)") }
+      rmdir(path)
+    } else {
+      unlink(path)
+    }
+  }
+}
