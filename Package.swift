@@ -115,7 +115,8 @@ let edges: [Target] = [
       "CPage", "Control", "Capture", "JSON", "ANCS", "ATT", "GATT", "GAP", "Wire",
     ], exclude: ["Page"], swiftSettings: settings + small),
   module(
-    "Arguments", ["Control", "Bluetooth", "EventLoop", "System", "Mgmt", "Wire", "CBuild"], small),
+    "Arguments",
+    ["Control", "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "Wire", "CBuild"], small),
 ]
 
 let package = Package(

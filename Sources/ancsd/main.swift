@@ -11,7 +11,7 @@ import Maintenance
 Program.main(
   CommandLine.arguments,
   commands: [.run] + Clients.commands + [.tui] + Clients.phoneCommands + [
-    .mqtt, .fleet, .setup, .config(asking: Clients.settings),
+    .mqtt, .fleet, .forward, .setup, .config(asking: Clients.settings),
     .rules(explaining: Clients.explainRules, names: Clients.phoneNames),
     .gatt,
     .trace, .decode, PhoneTool.command,

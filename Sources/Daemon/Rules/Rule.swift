@@ -222,6 +222,9 @@ struct TimeOfDay: Hashable, Comparable, Sendable {
     var start: TimeOfDay
     var end: TimeOfDay
 
+    /// How it is written, for errors.
+    static let form = "a span such as \"22:00-07:00\""
+
     /// Reads `22:30-07:00`.
     init?(_ text: String) {
       let parts = text.split(separator: "-", omittingEmptySubsequences: false)

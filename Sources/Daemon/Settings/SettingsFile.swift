@@ -48,6 +48,8 @@ package struct SettingsFile: Sendable {
   private var bridge: (settings: BridgeSettings, place: SettingsPlace)?
   private var hooks: [Hook] = []
   private var rules: [Rule] = []
+  /// The tables [[forward]], which are for “ancsd forward” and only checked here, and where each is.
+  private(set) var forwards: [(target: ForwardTarget, place: SettingsPlace)] = []
   /// Where each rule is.
   private var rulePlaces: [SettingsPlace] = []
 
@@ -111,6 +113,14 @@ package struct SettingsFile: Sendable {
         Self.hindrance(to: file.path, isSecret: file.isSecret)
           .map { SettingsFault(place: bridge.place, message: "\(file.key): \($0)") }
       }
+    }
+    remarks += forwards.compactMap { target, place in
+      let hindrance: String? =
+        switch target.destination {
+        case .file(let path): Self.hindrance(to: path, isSecret: true).map { "to-file: \($0)" }
+        case .url: target.hindrance(in: place.file)
+        }
+      return hindrance.map { SettingsFault(place: place, message: $0) }
     }
     if let wanted = entry("require-mitm"), wanted.isOn, entry("io") == nil {
       remarks.append(
@@ -201,6 +211,13 @@ package struct SettingsFile: Sendable {
       }
       rules += read.map(\.value)
       rulePlaces += read.map(\.place)
+    case "forward":
+      var number = forwards.count
+      let read = tables(entry.value, "forward") { table in
+        number += 1
+        return ForwardTarget(reading: &table, number: number)
+      }
+      forwards += read.map { ($0.value, $0.place) }
     case "quirks": readQuirks(entry.value)
     case "log": readLog(entry.value)
     case BridgeSettings.table:
@@ -270,7 +287,7 @@ package struct SettingsFile: Sendable {
 
   private mutating func readOption(_ entry: TOMLValue.Entry) {
     guard Self.names.contains(entry.key) else {
-      let names = Self.names + ["hook", "rule", "quirks", "log", BridgeSettings.table]
+      let names = Self.names + ["hook", "rule", "forward", "quirks", "log", BridgeSettings.table]
       let hint =
         entry.key == "exec"
         ? "; a program to run is a table [[hook]] with event and run"
@@ -387,7 +404,7 @@ extension Rule {
 }
 
 extension Rule.Conditions {
-  fileprivate init(reading table: inout TableReader) {
+  init(reading table: inout TableReader) {
     apps =
       table.list("app", expected: "a pattern of an app's identifier, or an array of them") {
         Glob($0)
@@ -410,7 +427,7 @@ extension Rule.Conditions {
     phone = table.text("phone").map { PhoneSelector($0) }
     title = table.pattern("title")
     message = table.pattern("message")
-    time = table.value("time", expected: "a span such as \"22:00-07:00\"") { content in
+    time = table.value("time", expected: TimeOfDay.Span.form) { content in
       content.text.flatMap { TimeOfDay.Span($0) }
     }
   }

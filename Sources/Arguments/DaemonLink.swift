@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Arguments
-import Control
-import EventLoop
-import Fleet
-import JSON
+public import Control
+public import EventLoop
+public import JSON
 import System
 import Wire
 
@@ -11,14 +9,14 @@ import Wire
 ///
 /// From `open` to `close` it reconnects after growing pauses. While it is paused (`isPaused`), it does not read, and events
 /// wait in the daemon.
-@LoopActor final class DaemonLink {
+@LoopActor public final class DaemonLink {
   /// Called when the connection is up, before the daemon has said whether it serves it.
-  var onUp: () -> Void = {}
+  public var onUp: () -> Void = {}
   /// Called with the reason when the daemon can't be reached or has ended the connection; once for each reason, until the
   /// daemon has responded again.
-  var onDown: (String) -> Void = { _ in }
+  public var onDown: (String) -> Void = { _ in }
   /// Called with each event.
-  var onEvent: (JSONObject) -> Void = { _ in }
+  public var onEvent: (JSONObject) -> Void = { _ in }
 
   private enum State {
     case closed
@@ -37,15 +35,15 @@ import Wire
   /// The daemon is on the same machine, and often back soon.
   private let pauses = RetryPauses(longest: .seconds(10)) { Double.random(in: 0...1) }
 
-  init(paths: [String]) { self.paths = paths }
+  public init(paths: [String]) { self.paths = paths }
 
-  var isUp: Bool { if case .up = state { true } else { false } }
+  public var isUp: Bool { if case .up = state { true } else { false } }
 
   /// Since when it does not read; nil: it reads.
-  private(set) var pausedSince: Instant?
+  public private(set) var pausedSince: Instant?
 
   /// Whether reading is paused.
-  var isPaused: Bool {
+  public var isPaused: Bool {
     get { pausedSince != nil }
     set {
       guard newValue != isPaused else { return }
@@ -56,12 +54,12 @@ import Wire
   }
 
   /// Connects, unless it does already.
-  func open() {
+  public func open() {
     guard case .closed = state else { return }
     wait(.zero, failures: 0)
   }
 
-  func close() {
+  public func close() {
     switch state {
     case .waiting(let timer, _): Loop.shared.cancel(timer)
     case .up(let socket, _): socket.close()
@@ -73,7 +71,7 @@ import Wire
   }
 
   /// Sends a request; `done` gets the response, and is not called if the connection ends first.
-  func call(_ line: (Int64) -> [UInt8], _ done: @escaping (JSONValue) -> Void) {
+  public func call(_ line: (Int64) -> [UInt8], _ done: @escaping (JSONValue) -> Void) {
     guard case .up(let socket, _) = state else { return }
     lastID += 1
     calls[lastID] = done
@@ -81,7 +79,7 @@ import Wire
   }
 
   /// The same for one of the methods.
-  func call<Parameters, Response>(
+  public func call<Parameters, Response>(
     _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters,
     _ done: @escaping (JSONValue) -> Void
   ) {

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Arguments
+import Control
+import EventLoop
+import System
+import Wire
+
+/// The options of `forward`.
+struct ForwardOptions: Sendable {
+  /// The settings file; nil: the default ones.
+  var config: String?
+  var socket: String?
+  /// Where it notes what was sent; nil: the service's.
+  var stateDirectory: String?
+  var program = ForwardOptions.usualProgram
+  /// Only a message to each destination.
+  var tests = false
+
+  static let usualProgram = "/usr/lib/ancsd-forward/deliver"
+}
+
+extension Command {
+  /// `ancsd forward`: sends notifications to the services of the settings.
+  public static let forward = Command(
+    "forward", "sends notifications onward, to the services in the settings ([[forward]])",
+    usage: ["ancsd forward [OPTIONS]"], grammar: .forward, defaults: ForwardOptions(),
+    notes: [
+      "The package ancsd-forward runs it as a service, and has the program that sends (Apprise). On SIGHUP it reads the "
+        + "settings again. With --test, the status is 69 if a destination took no message."
+    ]
+  ) { options throws(Failure) in
+    let targets = try ForwardTarget.read(options.config)
+    return Console().onLoop { () async throws(Failure) in
+      options.tests
+        ? await test(targets, options.program) : await run(targets, options)
+    }
+  }
+
+  @LoopActor private static func test(
+    _ targets: [ForwardTarget], _ program: String
+  ) async -> ExitStatus {
+    var status = ExitStatus.done
+    for target in targets {
+      let message = ForwardMessage(title: "ancsd", body: "A test: notifications arrive here.")
+      var running: Delivery?
+      let result = await withCheckedContinuation { done in
+        running = Delivery([message], to: target, by: program) { done.resume(returning: $0) }
+      }
+      withExtendedLifetime(running) {}
+      if result.why != nil { status = .unavailable }
+      say("\(target.shown): \(result.why ?? "delivered")", .notice)
+    }
+    return status
+  }
+
+  /// Runs until a signal ends it; SIGHUP starts over with the settings as they are then.
+  @LoopActor private static func run(
+    _ first: [ForwardTarget], _ options: ForwardOptions
+  ) async -> ExitStatus {
+    var targets = first
+    let memory = ForwardMemory(
+      directory: options.stateDirectory ?? Host.variable("STATE_DIRECTORY"),
+      onFailure: { say("can't note what was sent: \($0)", .warning) })
+    while true {
+      let forwarder = Forwarder(
+        targets, paths: DefaultPaths.sockets(options.socket), program: options.program,
+        memory: memory, say: say)
+      say("to \(targets.map(\.shown).joined(separator: ", "))", .notice)
+      forwarder.start()
+      let signals = Mailbox<Signal>()
+      try? Loop.shared.onSignal([.interrupt, .terminate, .hangUp]) { signals.post($0) }
+      while let signal = await signals.next() {
+        guard signal == .hangUp else {
+          forwarder.stop()
+          return ExitStatus(signal: signal.rawValue)
+        }
+        do throws(Failure) {
+          targets = try ForwardTarget.read(options.config)
+          break
+        } catch {
+          say("\(error.sentence); keeping the old settings", .error)
+        }
+      }
+      forwarder.stop()
+    }
+  }
+
+  private static func say(_ text: String, _ level: LogLevel) {
+    Standard.report("ancsd forward: \(text.printable)", level)
+  }
+}
+
+extension ForwardTarget {
+  /// The destinations of the settings.
+  fileprivate static func read(_ path: String?) throws(Failure) -> [ForwardTarget] {
+    let file = try SettingsFile.find(path)
+    if let failure = file?.failure(named: path) { throw failure }
+    guard let targets = file?.forwards.map(\.target), !targets.isEmpty else {
+      throw Failure(
+        .badSettings, "forwarding", "the settings name no destination",
+        remedy: "add [[forward]] with to = \"ntfys://ntfy.sh/my-board\", or another service's URL")
+    }
+    return targets
+  }
+}
+
+extension Grammar<ForwardOptions> {
+  fileprivate static let forward = Grammar([
+    .flag(
+      "--test", help: "send one message to each destination, and exit", set: { $0.tests = true }),
+    .config(of: "the settings file", set: { $0.config = $1 }),
+    .file(
+      "--program", help: "what sends a message (default: \(ForwardOptions.usualProgram))",
+      set: { $0.program = $1 }),
+    .socket(set: { $0.socket = $1 }),
+    .stateDirectory(
+      for: "what was sent", default: "STATE_DIRECTORY, else nowhere",
+      set: { $0.stateDirectory = $1 }),
+  ])
+}

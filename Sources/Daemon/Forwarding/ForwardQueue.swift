@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Control
+import Wire
+
+/// The messages for one destination: what waits, what is being sent, and when to try again. Without a clock or a process.
+///
+///     take(event) ──▶ waiting ── next() ──▶ being sent ── finished() ──▶ delivered, or waiting again after a pause
+struct ForwardQueue {
+  let target: ForwardTarget
+  private var waiting: [ForwardMessage] = []
+  private var state = State.ready
+  /// The last event of the daemon's run that was considered.
+  private var seen: UInt64
+  /// The last call that was sent, until when its other notification is not.
+  private var lastCall: (call: ForwardMessage.Call, until: Instant)?
+
+  private enum State {
+    case ready
+    /// The first `count` of those that wait.
+    case sending(count: Int, failures: Int)
+    case pausing(until: Instant, failures: Int)
+  }
+
+  /// How many messages wait at most.
+  static let capacity = 500
+  /// How many are sent at once.
+  static let batch = 20
+  /// How long after a call its other notification is the same call's.
+  private static let callTime = Duration.seconds(120)
+
+  /// - Parameter seen: the last event that was handled in an earlier run of this program.
+  init(_ target: ForwardTarget, seen: UInt64 = 0) { (self.target, self.seen) = (target, seen) }
+
+  /// The last event that is handled, with all before it.
+  var handled: UInt64 { waiting.map(\.seq).min().map { min(seen, $0 &- 1) } ?? seen }
+
+  /// When to try again; nil: nothing waits, or it is being sent.
+  var deadline: Instant? {
+    if case .pausing(let until, _) = state, !waiting.isEmpty { until } else { nil }
+  }
+
+  /// Whether nothing waits.
+  var isEmpty: Bool { waiting.isEmpty }
+
+  /// Another run of the daemon counts its events from the first.
+  mutating func restarted() { seen = 0 }
+
+  private var inFlight: Int { if case .sending(let count, _) = state { count } else { 0 } }
+
+  /// Adds what an event says.
+  ///
+  /// - Parameters:
+  ///   - phone: what its phone is called.
+  ///   - time: the board's time of day.
+  /// - Returns: how many older messages were given up for it.
+  mutating func take(_ event: NumberedEvent, phone: String?, time: TimeOfDay, at now: Instant)
+    -> Int
+  {
+    guard event.seq > seen else { return 0 }
+    seen = event.seq
+    guard case .notification(let report) = event.event.content, wants(report, event, phone, time)
+    else { return 0 }
+    let message = ForwardMessage(event, report, phone: phone, target.content, at: now)
+    guard let call = message.call else {
+      waiting.append(message)
+      return shorten()
+    }
+    if let lastCall, lastCall.call == call, now < lastCall.until { return 0 }
+    if let place = waiting.indices.dropFirst(inFlight).first(where: { waiting[$0].call == call }) {
+      waiting[place] = message
+      return 0
+    }
+    // A call does not wait behind what came before it.
+    let place = waiting.indices.dropFirst(inFlight).first { waiting[$0].call == nil }
+    waiting.insert(message, at: place ?? waiting.endIndex)
+    return shorten()
+  }
+
+  private func wants(
+    _ report: NotificationReport, _ event: NumberedEvent, _ phone: String?, _ time: TimeOfDay
+  ) -> Bool {
+    guard report.event.change == .added, !report.isRepeat,
+      !report.event.flags.contains(.preExisting)
+    else { return false }
+    if let quiet = target.quiet, report.standing != .urgent, quiet.contains(time) { return false }
+    let facts = RuleFacts(
+      event: report.event, attributes: report.attributes, phone: (event.event.phone, phone),
+      time: time)
+    if case .hold = target.conditions.hold(for: facts) { return true }
+    return false
+  }
+
+  private mutating func shorten() -> Int {
+    guard waiting.count > Self.capacity else { return 0 }
+    waiting.remove(at: inFlight)
+    return 1
+  }
+
+  /// Gives up what is too old.
+  ///
+  /// - Returns: how many messages.
+  mutating func dropExpired(at now: Instant) -> Int {
+    guard case .sending = state else {
+      let before = waiting.count
+      waiting.removeAll { now - $0.came >= target.maxAge }
+      return before - waiting.count
+    }
+    return 0
+  }
+
+  /// What to send now, whose end is told with `finished`; nil if nothing is.
+  mutating func next(at now: Instant) -> [ForwardMessage]? {
+    guard !waiting.isEmpty else { return nil }
+    let failures: Int
+    switch state {
+    case .ready: failures = 0
+    case .pausing(let until, let before):
+      guard until <= now else { return nil }
+      failures = before
+    case .sending: return nil
+    }
+    let count = min(waiting.count, failures == 0 ? Self.batch : 1)
+    state = .sending(count: count, failures: failures)
+    return Array(waiting[..<count])
+  }
+
+  /// The first so many of the messages were delivered, or the next one has failed.
+  ///
+  /// - Parameter pauses: how long to wait after a failure.
+  /// - Returns: how many attempts have failed in a row.
+  @discardableResult mutating func finished(delivered: Int, at now: Instant, _ pauses: RetryPauses)
+    -> Int
+  {
+    guard case .sending(let count, var failures) = state else { return 0 }
+    let done = min(delivered, count)
+    if let call = waiting[..<done].last(where: { $0.call != nil })?.call {
+      lastCall = (call, now + Self.callTime)
+    }
+    waiting.removeFirst(done)
+    guard done < count else {
+      state = .ready
+      return 0
+    }
+    failures = done > 0 ? 1 : failures + 1
+    state = .pausing(until: now + pauses.pause(after: failures), failures: failures)
+    return failures
+  }
+}

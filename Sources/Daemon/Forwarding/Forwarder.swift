@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Control
+import EventLoop
+import JSON
+import System
+import Wire
+
+/// Sends the daemon's notifications to the destinations of the settings: a client of the control socket, with a queue and a
+/// program for each destination.
+///
+///     daemon ── events ──▶ Forwarder ── a queue for each [[forward]] ──▶ Delivery (Apprise, in a program of its own)
+@LoopActor final class Forwarder {
+  private let program: String
+  private let memory: ForwardMemory
+  private let say: (String, LogLevel) -> Void
+  private let daemon: DaemonLink
+  private var lanes: [Lane]
+  /// The run of the daemon whose events the queues have seen.
+  private var life: String?
+  /// What the phones are called.
+  private var names: [Address: String] = [:]
+  private lazy var saving = Deadline(Loop.shared) { [weak self] in self?.save() }
+
+  /// A destination with its queue.
+  private struct Lane {
+    var queue: ForwardQueue
+    var delivery: Delivery?
+    var retry: Deadline
+    /// The failure that was logged, so that it is logged once.
+    var complaint: String?
+  }
+
+  /// - Parameters:
+  ///   - paths: the daemon's sockets.
+  ///   - program: the path of the program that sends.
+  init(
+    _ targets: [ForwardTarget], paths: [String], program: String, memory: ForwardMemory,
+    say: @escaping (String, LogLevel) -> Void
+  ) {
+    (self.program, self.memory, self.say) = (program, memory, say)
+    daemon = DaemonLink(paths: paths)
+    lanes = []
+    let record = memory.read()
+    life = record?.life
+    for (place, target) in targets.enumerated() {
+      let retry = Deadline(Loop.shared) { [weak self] in self?.send(place) }
+      lanes.append(
+        Lane(
+          queue: ForwardQueue(target, seen: record?.handled[target.name] ?? record?.seen ?? 0),
+          retry: retry))
+    }
+    daemon.onUp = { [weak self] in self?.connected() }
+    daemon.onDown = { [weak self] in self?.say("the daemon: \($0)", .warning) }
+    daemon.onEvent = { [weak self] in self?.received($0) }
+  }
+
+  func start() { daemon.open() }
+
+  /// Ends, at once: what was not delivered is sent by the next run.
+  func stop() {
+    daemon.close()
+    save()
+  }
+
+  // MARK: The daemon
+
+  private static let pauses = RetryPauses(longest: .seconds(300)) { Double.random(in: 0...1) }
+
+  private func connected() {
+    daemon.call(ControlMethods.status, NoParameters()) { [weak self] in self?.welcomed($0) }
+  }
+
+  private func welcomed(_ response: JSONValue) {
+    let status = StatusReport(json: response["result"] ?? .null)
+    note(status)
+    guard let life = status?.life else {
+      return say("the daemon does not say what it is: upgrade ancsd", .error)
+    }
+    let isFirst = self.life == nil
+    let oldest = lanes.map(\.queue.handled).min() ?? 0
+    let known = self.life
+    if let known, known != life { for place in lanes.indices { lanes[place].queue.restarted() } }
+    self.life = life
+    let longest = lanes.map(\.queue.target.maxAge).max() ?? .zero
+    daemon.call(
+      ControlMethods.subscribe,
+      Subscription(
+        events: [.notification, .connected], since: isFirst ? nil : oldest, life: known,
+        maxAge: Int(clamping: longest.components.seconds))
+    ) { [weak self] response in
+      guard let why = response["error"]?["message"]?.string else { return }
+      self?.say("the daemon sends no events: \(why)", .error)
+    }
+  }
+
+  private func note(_ status: StatusReport?) {
+    for phone in status?.phones ?? [] { names[phone.phone] = phone.name }
+  }
+
+  private func received(_ object: JSONObject) {
+    guard let event = try? NumberedEvent(reading: .object(object)) else { return }
+    if event.event.name == .connected {
+      daemon.call(ControlMethods.status, NoParameters()) { [weak self] response in
+        self?.note(StatusReport(json: response["result"] ?? .null))
+      }
+    }
+    let time = TimeOfDay(event.time, zoneOffset: event.time.zoneOffset)
+    let phone = event.event.phone.flatMap { names[$0] }
+    for place in lanes.indices {
+      let lost = lanes[place].queue.take(event, phone: phone, time: time, at: Loop.shared.now)
+      lose(lost, place, "more wait than it takes")
+      send(place)
+    }
+    saving.limit(to: Loop.shared.now + .seconds(1))
+  }
+
+  // MARK: The destinations
+
+  private func send(_ place: Int) {
+    let now = Loop.shared.now
+    lose(lanes[place].queue.dropExpired(at: now), place, "they are too old")
+    guard lanes[place].delivery == nil else { return }
+    let target = lanes[place].queue.target
+    if let messages = lanes[place].queue.next(at: now) {
+      lanes[place].delivery = Delivery(messages, to: target, by: program) { [weak self] in
+        self?.ended(place, $0)
+      }
+    }
+    lanes[place].retry.due = lanes[place].queue.deadline
+  }
+
+  private func ended(_ place: Int, _ result: Delivery.Result) {
+    lanes[place].delivery = nil
+    let failures = lanes[place].queue.finished(
+      delivered: result.delivered, at: Loop.shared.now, Self.pauses)
+    let shown = lanes[place].queue.target.shown
+    if let why = result.why, failures > 0 {
+      if lanes[place].complaint != why { say("\(shown): \(why); trying again", .warning) }
+      lanes[place].complaint = why
+    } else if lanes[place].complaint != nil {
+      say("\(shown): delivered again", .notice)
+      lanes[place].complaint = nil
+    }
+    saving.limit(to: Loop.shared.now + .seconds(1))
+    send(place)
+  }
+
+  private func lose(_ count: Int, _ place: Int, _ why: String) {
+    guard count > 0 else { return }
+    say("\(lanes[place].queue.target.shown): lost \(count.counted("message")): \(why)", .error)
+  }
+
+  private func save() {
+    guard let life else { return }
+    var record = ForwardRecord()
+    record.life = life
+    record.seen = lanes.map(\.queue.handled).max() ?? 0
+    for lane in lanes { record.handled[lane.queue.target.name] = lane.queue.handled }
+    memory.write(record)
+  }
+}
+
+/// What was handled, so that the next run neither repeats nor leaves out anything.
+struct ForwardRecord: Hashable {
+  /// The run of the daemon.
+  var life = ""
+  /// The last event that any destination has handled.
+  var seen: UInt64 = 0
+  /// The last event that each has handled, by its name.
+  var handled: [String: UInt64] = [:]
+
+  init() {}
+
+  init?(_ json: JSONValue) {
+    guard let life = json["life"]?.string, let seen = json["seen"]?.int else { return nil }
+    (self.life, self.seen) = (life, UInt64(clamping: seen))
+    for (name, value) in json["handled"]?.object?.members ?? [] {
+      handled[name] = value.int.map { UInt64(clamping: $0) }
+    }
+  }
+
+  var json: [UInt8] {
+    var members = JSONObject()
+    for (name, seq) in handled.sorted(by: { $0.key < $1.key }) { members.add(name, .number(seq)) }
+    let record: JSONObject = [
+      "life": .string(life), "seen": .number(seen), "handled": .object(members),
+    ]
+    return JSONValue.object(record).json + [UInt8(ascii: "\n")]
+  }
+}
+
+/// The file with a `ForwardRecord`; without a directory, nothing is remembered.
+@LoopActor final class ForwardMemory {
+  private let path: String?
+  private var saved: ForwardRecord?
+  private let onFailure: (String) -> Void
+  private var hasFailed = false
+
+  init(directory: String?, onFailure: @escaping (String) -> Void) {
+    path = directory.map { "\($0)/forwarded.json" }
+    self.onFailure = onFailure
+  }
+
+  func read() -> ForwardRecord? {
+    guard let path, let bytes = try? Files.read(path, limit: 1 << 20),
+      let json = try? JSONValue(parsing: bytes)
+    else { return nil }
+    saved = ForwardRecord(json)
+    return saved
+  }
+
+  func write(_ record: ForwardRecord) {
+    guard let path, record != saved else { return }
+    do throws(SystemError) {
+      try AtomicFile.save(record.json, to: path)
+      (saved, hasFailed) = (record, false)
+    } catch {
+      if !hasFailed { onFailure("\(error)") }
+      hasFailed = true
+    }
+  }
+}

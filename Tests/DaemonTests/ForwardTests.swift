@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Arguments
+import Control
+import Fleet
+import Testing
+import Wire
+
+@testable import Daemon
+
+@Suite("Onward: what is sent to whom, and when")
+struct ForwardTests {
+  private static let pauses = RetryPauses(longest: .seconds(300)) { 0.5 }
+  private static let noon = TimeOfDay(WallTime(seconds: 43_200), zoneOffset: 0)
+
+  private func target(_ text: String = "") throws -> ForwardTarget {
+    let file = SettingsFile(Array("[[forward]]\nto = 'ntfy://ha.lan/board'\n\(text)".utf8))
+    #expect(file.faults.isEmpty)
+    return try #require(file.forwards.first?.target)
+  }
+
+  private func event(
+    _ seq: UInt64, _ title: String = "Mum", category: Category = .social,
+    flags: EventFlags = [], change: NotificationChange = .added
+  ) -> NumberedEvent {
+    var attributes = NotificationAttributes()
+    attributes[.appIdentifier] = "com.apple.MobileSMS"
+    attributes[.title] = title
+    attributes[.message] = "Are you coming?"
+    let report = NotificationReport(
+      NotificationEvent(
+        change, NotificationUID(rawValue: UInt32(seq)), category: category, flags: flags),
+      attributes: attributes, app: "Messages")
+    return NumberedEvent(seq: seq, time: WallTime(seconds: 0), Event(.notification(report)))
+  }
+
+  private func titles(_ queue: inout ForwardQueue, at now: Instant = .zero) -> [String] {
+    queue.next(at: now)?.map(\.title) ?? []
+  }
+
+  @Test(
+    "No more is sent than the content allows",
+    arguments: [
+      ("none", "ancsd", "A notification on Anna’s"), ("app", "Messages", "New notification"),
+      ("title", "Mum – Messages", "New notification"),
+      ("full", "Mum – Messages", "Are you coming?"),
+    ])
+  func content(level: String, title: String, body: String) throws {
+    var queue = ForwardQueue(try target("content = '\(level)'"))
+    #expect(queue.take(event(1), phone: "Anna’s", time: Self.noon, at: .zero) == 0)
+    let messages = queue.next(at: .zero)
+    let message = try #require(messages?.first)
+    #expect(message.title == title && message.body == body)
+  }
+
+  @Test(
+    "Only what is new, selected, and not in the quiet hours is sent",
+    arguments: [
+      ("", "12:00", true), ("app = 'com.apple.*'", "12:00", true), ("app = 'x'", "12:00", false),
+      ("title = '^Mum$'", "12:00", true), ("quiet = '22:00-07:00'", "06:59", false),
+      ("quiet = '22:00-07:00'", "07:00", true),
+    ])
+  func selected(settings: String, time: String, isSent: Bool) throws {
+    var queue = ForwardQueue(try target(settings))
+    let time = try #require(TimeOfDay(time))
+    for other in [
+      event(1, flags: .preExisting), event(2, change: .modified), event(3, change: .removed),
+    ] {
+      _ = queue.take(other, phone: nil, time: time, at: .zero)
+    }
+    #expect(queue.isEmpty)
+    _ = queue.take(event(4), phone: nil, time: time, at: .zero)
+    #expect(queue.isEmpty == !isSent)
+    #expect(queue.handled == (isSent ? 3 : 4))
+  }
+
+  @Test(
+    "A failure is followed by growing pauses and single attempts; what was delivered is not repeated"
+  )
+  func failures() throws {
+    var queue = ForwardQueue(try target())
+    for seq: UInt64 in 1...3 {
+      _ = queue.take(event(seq), phone: nil, time: Self.noon, at: .zero)
+    }
+    #expect(titles(&queue).count == 3)
+    #expect(queue.next(at: .zero) == nil)
+    #expect(queue.finished(delivered: 1, at: .zero, Self.pauses) == 1)
+    #expect(queue.handled == 1)
+    var now = Instant.zero
+    for seconds in [1, 2, 4, 8] {
+      #expect(queue.deadline == now + .seconds(seconds))
+      #expect(queue.next(at: now) == nil)
+      now = now + .seconds(seconds)
+      #expect(queue.next(at: now)?.count == 1)
+      _ = queue.finished(delivered: 0, at: now, Self.pauses)
+    }
+    now = now + .seconds(16)
+    #expect(queue.next(at: now)?.count == 1)
+    #expect(queue.finished(delivered: 1, at: now, Self.pauses) == 0)
+    #expect(queue.next(at: now)?.count == 1)
+    _ = queue.finished(delivered: 1, at: now, Self.pauses)
+    #expect(queue.isEmpty && queue.handled == 3 && queue.deadline == nil)
+    // The same events again, as after a new connection.
+    _ = queue.take(event(3), phone: nil, time: Self.noon, at: now)
+    #expect(queue.isEmpty)
+  }
+
+  @Test("What is too old or too much is given up, and counted")
+  func lost() throws {
+    var queue = ForwardQueue(try target("max-age = 60"))
+    var lost = 0
+    for seq in 1...UInt64(ForwardQueue.capacity + 5) {
+      lost += queue.take(event(seq), phone: nil, time: Self.noon, at: .zero)
+    }
+    #expect(lost == 5)
+    #expect(queue.dropExpired(at: .zero + .seconds(59)) == 0)
+    #expect(queue.next(at: .zero)?.count == ForwardQueue.batch)
+    #expect(queue.dropExpired(at: .zero + .seconds(60)) == 0, "what is being sent may arrive yet")
+    _ = queue.finished(delivered: 0, at: .zero + .seconds(60), Self.pauses)
+    #expect(queue.dropExpired(at: .zero + .seconds(60)) == ForwardQueue.capacity)
+    #expect(queue.handled == UInt64(ForwardQueue.capacity + 5))
+  }
+
+  @Test("A call passes what waits, and its end becomes one message with it")
+  func calls() throws {
+    var queue = ForwardQueue(try target("content = 'title'"))
+    func take(_ seq: UInt64, _ title: String, _ category: Category) {
+      let event = event(seq, title, category: category)
+      _ = queue.take(event, phone: nil, time: Self.noon, at: .zero)
+    }
+    take(1, "Mum", .social)
+    #expect(titles(&queue) == ["Mum – Messages"])
+    take(2, "Dad", .social)
+    take(3, "Grace", .incomingCall)
+    take(4, "Anna", .incomingCall)
+    take(5, "Grace", .missedCall)
+    _ = queue.finished(delivered: 1, at: .zero, Self.pauses)
+    let next = queue.next(at: .zero)
+    #expect(next?.map(\.body) == ["Missed call", "Incoming call", "New notification"])
+    _ = queue.finished(delivered: 2, at: .zero, Self.pauses)
+    take(6, "Anna", .missedCall)
+    #expect(titles(&queue, at: .zero + .seconds(1)) == ["Dad – Messages"])
+  }
+
+  @Test("Another run of the daemon counts its events from the first")
+  func restart() throws {
+    var queue = ForwardQueue(try target(), seen: 10)
+    _ = queue.take(event(3), phone: nil, time: Self.noon, at: .zero)
+    #expect(queue.isEmpty)
+    queue.restarted()
+    _ = queue.take(event(3), phone: nil, time: Self.noon, at: .zero)
+    #expect(!queue.isEmpty)
+  }
+
+  @Test(
+    "Wrong tables are named with what is wrong",
+    arguments: [
+      ("", "1:1: this forward has no to: a URL such as"),
+      ("to = 'ntfy.sh'", "2:6: to must be a URL"),
+      ("to = 'a://b c'", "2:6: to must be a URL"),
+      ("to = 'a://b'\nto-file = '/x'", "3:11: to and to-file are both set"),
+      ("to-file = 'x'", "2:11: to-file must be an absolute path"),
+      ("to = 'a://b'\ncontent = 'all'", "3:11: content must be one of none, app, title, full"),
+      ("to = 'a://b'\nquiet = 'night'", "3:9: quiet must be a span such as"),
+      ("to = 'a://b'\nmax-age = 0", "3:11: max-age must be a number of seconds"),
+      ("to = 'a://b'\nonly = 'x'", "3:1: there is no setting “only” here"),
+    ])
+  func faults(text: String, expected: String) {
+    let file = SettingsFile(Array("[[forward]]\n\(text)".utf8))
+    let fault = file.faults.first.map {
+      "\($0.place.line):\($0.place.column): \($0.message)"
+    }
+    #expect(file.faults.count == 1 && fault?.hasPrefix(expected) == true, "\(fault ?? "none")")
+  }
+
+  @Test("A destination is shown without what may be secret in it")
+  func shown() throws {
+    let file = SettingsFile(Array("[[forward]]\nto = 'tgram://12345:token/chat'".utf8))
+    #expect(file.forwards.first?.target.shown == "“1” (tgram://…)")
+  }
+}

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`ancsd forward`: notifications go onward by Apprise, each to its destinations, and a destination that is down delays nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from Harness.case import case, check, eventually
+from Harness.ancs import Notification
+from Harness.process import Daemon, Process, run
+
+from .testbed import Testbed
+
+DELIVER = Path(__file__).resolve().parents[2] / "packaging/deliver"
+
+
+class Service:
+    """A web service that takes what Apprise sends to `json://`; a silent one takes the connection, and answers nothing."""
+
+    def __init__(self, bed: Testbed, silent: bool = False) -> None:
+        self.messages: list[tuple[str, str]] = []
+        self.requests = 0
+        self.silent = silent
+        self.port = 0
+        self.server: asyncio.Server | None = None
+        bed.cleanups.append(self.close)
+
+    async def start(self) -> Service:
+        self.server = await asyncio.start_server(self.serve, "127.0.0.1", self.port)
+        self.port = self.server.sockets[0].getsockname()[1]
+        return self
+
+    async def close(self) -> None:
+        if self.server:
+            self.server.close()
+
+    @property
+    def url(self) -> str:
+        return f"json://127.0.0.1:{self.port}/board"
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+            length = int(head.partition("content-length:")[2].split("\r\n")[0])
+            message = json.loads(await reader.readexactly(length))
+            self.requests += 1
+            if self.silent:
+                await reader.read()
+                return
+            self.messages.append((message["title"], message["message"]))
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+            await writer.drain()
+        except (OSError, EOFError):
+            pass
+        finally:
+            writer.close()
+
+
+async def forwarder(bed: Testbed, daemon: Daemon, *tables: dict[str, Any]) -> Process:
+    """Starts `ancsd forward` with these destinations."""
+    file = bed.work / "forward.toml"
+    file.write_text("".join("[[forward]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
+                            for table in tables))
+    command = [bed.binary, "forward", "--config", file, "--socket", daemon.socket, "--program", DELIVER, "--state-dir", bed.work]
+    running = await bed.start(Process(command, bed.out / "forward"))
+    await eventually(lambda: "ancsd forward: to" in running.log, "it does not start")
+    # It has to be subscribed before there is anything new.
+    async def clients() -> int:
+        return (await daemon.call("status")).get("clients", 0)
+    for _ in range(100):
+        if await clients() > 1:
+            break
+        await asyncio.sleep(0.05)
+    return running
+
+
+@case("forward-day", seconds=60)
+async def day(bed: Testbed) -> None:
+    """Each destination gets what its conditions select, at its level of content, as text; one that is down delays only itself."""
+    daemon, phone, _ = await bed.served()
+    whole, apps, down, hole = [await Service(bed, silent=number == 3).start() for number in range(4)]
+    await down.close()
+    running = await forwarder(
+        bed, daemon, {"to": whole.url, "content": "full"}, {"to": apps.url, "app": "com.apple.MobileSMS"},
+        {"to": down.url, "name": "cellar"}, {"to": hole.url})
+    phone.ancs.post(Notification(1, title="<b>Mum</b>", message="*Are you*\n\x1b[2Jcoming?"))
+    phone.ancs.post(Notification(2, app_id="com.apple.mobilephone", title="Grace Hopper", category=1, message=""))
+    await eventually(lambda: len(whole.messages) == 2 and len(apps.messages) == 1, f"{whole.messages} {apps.messages}", 20)
+    check(sorted(whole.messages) == [
+        ("<b>Mum</b> – Messages", "*Are you*\n␛[2Jcoming?"), ("Grace Hopper – Phone", "Incoming call")], f"{whole.messages}")
+    check(apps.messages == [("Messages", "New notification")], f"{apps.messages}")
+    await eventually(lambda: "“cellar” (json://…): A Connection error occurred" in running.log, f"log: {running.log}", 20)
+    await eventually(lambda: hole.requests == 1, "nothing reaches the silent service", 20)
+    await down.start()
+    await eventually(lambda: len(down.messages) == 2, f"{down.messages}", 40)
+    check("delivered again" in running.log and "Mum" not in running.log, f"log: {running.log}")
+    # The call was missed: one message is enough.
+    phone.ancs.remove(2)
+    phone.ancs.post(Notification(3, app_id="com.apple.mobilephone", title="Grace Hopper", category=2))
+    phone.ancs.post(Notification(4, title="Dad", message="Hello"))
+    await eventually(lambda: len(whole.messages) == 3, f"{whole.messages}", 20)
+    check(whole.messages[2] == ("Dad – Messages", "Hello"), f"{whole.messages}")
+
+
+@case("forward-killed", seconds=90)
+async def killed(bed: Testbed) -> None:
+    """What was not delivered when it is killed is sent by the next run, and what was delivered is not sent again."""
+    daemon, phone, _ = await bed.served()
+    up, down = await Service(bed).start(), await Service(bed).start()
+    await down.close()
+    tables: list[dict[str, Any]] = [{"to": up.url, "content": "title"}, {"to": down.url, "content": "title"}]
+    running = await forwarder(bed, daemon, *tables)
+    phone.ancs.post(*(Notification(uid, title=f"{uid}") for uid in range(1, 31)))
+    await eventually(lambda: len(up.messages) == 30, f"{len(up.messages)} of 30", 30)
+    await asyncio.sleep(1.5)  # what was delivered is noted within a second
+    os.kill(running.process.pid, signal.SIGKILL)
+    await running.ended()
+    phone.ancs.post(Notification(31, title="31"))
+    await daemon.event("notification", uid=31)
+    await down.start()
+    await forwarder(bed, daemon, *tables)
+    await eventually(lambda: len(down.messages) == 31 and len(up.messages) == 31, f"{len(down.messages)}, {len(up.messages)}", 30)
+    for service in (up, down):
+        told = [title for title, _ in service.messages]
+        check(told == [f"{uid} – Messages" for uid in range(1, 32)], f"{told}")
+
+
+@case("forward-test")
+async def test(bed: Testbed) -> None:
+    """`forward --test` tells what becomes of a message, and takes a URL only from a file that others can't read."""
+    service = await Service(bed).start()
+    secret = bed.work / "url"
+    secret.write_text(service.url + "\n")
+    secret.chmod(0o644)
+    file = bed.work / "forward.toml"
+    file.write_text(f'[[forward]]\nto-file = "{secret}"\nname = "home"\n')
+    command = [bed.binary, "forward", "--test", "--config", file, "--program", DELIVER]
+    told = await run(*command)
+    check(told.status == 69 and f"chmod 600 {secret}" in told.err, f"{told}")
+    secret.chmod(0o600)
+    told = await run(*command)
+    check(told.status == 0 and "“home”" in told.err and len(service.messages) == 1, f"{told}")
+    told = await run(*command[:-1], bed.work / "nothing")
+    check(told.status == 69 and "install the package ancsd-forward" in told.err, f"{told}")
