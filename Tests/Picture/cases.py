@@ -60,7 +60,7 @@ async def question(bed: Testbed) -> None:
     """Why did the first notification take three seconds? The sentence at the top answers it, in parts without a gap."""
     page = await bed.page(bed.session())
     text = await page.run("document.getElementById('story').innerText")
-    check("The first notification was whole 3." in text, text)
+    check("The first notification was complete 3." in text, text)
     check("is discovery: 31 requests, 60.0 ms each, 2.0 connection intervals of 30 ms" in text, text)
     total, parts = await page.run("(() => { const s = storyOf(app.session, app.session.links[0]); return [s.length, s.parts.reduce((sum, one) => sum + one.end - one.start, 0)]; })()")
     check(abs(total - parts) < 1e-9, f"{parts} of {total} s have a name")
@@ -177,8 +177,19 @@ async def search(bed: Testbed) -> None:
     check(await found("--phone 5A:CB:11:22:33:44 --att") > 100, "--phone")
     check(await found("--phone 00:00:00:00:00:01") == 0, "--phone of nobody")
     check(await found("Jürgen") == 1, "a title")
+    for text in "Saturday", "com.apple.mobilecal", "glacier", "13:00 and 15:00", "0x0021", "5A:CB:11:22:33:44", "Ju\u0308rgen":
+        check(await found(f'"{text}"') > 0, f"{text} is in the capture, but not found")
+    check(await found("Saturday glacier") == 0, "two words that no row has")
     await page.run("document.getElementById('query').value = '--nothing'; app.search()")
     check("no filter --nothing" in await page.run("document.getElementById('found').textContent"), "a wrong filter is not refused in words")
+    await bed.end(page)
+    # A daemon without a radio writes links with an address of zeros.
+    capture = sample.Capture()
+    capture.begin()
+    capture.connect(peer="000000000000")
+    capture.discover(thorough=False)
+    page = await bed.page(bed.decode(capture.write(bed.out / "zeros.btsnoop")))
+    check(await found("--phone 00:00:00:00:00:00 --att") == 2 * 3, "--phone of zeros")
     await bed.end(page)
 
 
@@ -300,6 +311,22 @@ async def looks(bed: Testbed) -> None:
                     check(what == [], f"{name}: {what}")
             await bed.end(page)
             await page.call("Page.close")
+
+
+@case("narrow")
+async def narrow(bed: Testbed) -> None:
+    """No view scrolls sideways, however narrow the window is."""
+    page = await bed.page(bed.session(), 799)
+    for width in 799, 700, 500, 390, 320:
+        await page.size(width, 800)
+        for view in "ladder", "lanes", "figures":
+            await page.run(f"app.show('{view}'); app.select(app.session.fetches[1].rows.at(-1), true)")
+            await page.settle()
+            wide = await page.run("""(() => { const room = document.documentElement.clientWidth;
+                return document.documentElement.scrollWidth <= room ? [] : [...document.querySelectorAll('body *')]
+                  .filter((one) => one.getBoundingClientRect().right > room + 1).map((one) => one.id || one.className || one.tagName).slice(0, 9); })()""")
+            check(wide == [], f"{view} at {width} px scrolls sideways: {wide}")
+    await bed.end(page)
 
 
 @case("print")

@@ -115,8 +115,8 @@ class App {
     const story = storyOf(session, link);
     const since = link.known ? "the phone connected" : "the capture began";
     part("question").textContent = story.done
-      ? `The first ${session.source.timeline ? "response to a fetch began" : "notification was whole"} ${duration(story.length)} after ${since}.`
-      : story.parts.length ? `No notification was fetched whole on this link (${link.name}).` : `${link.name}: ${duration(link.end - link.start)}.`;
+      ? `The first ${session.source.timeline ? "response to a fetch began" : "notification was complete"} ${duration(story.length)} after ${since}.`
+      : story.parts.length ? `No notification was fetched completely on this link (${link.name}).` : `${link.name}: ${duration(link.end - link.start)}.`;
     const longest = story.parts.reduce((one, other) => other.end - other.start > one.end - one.start ? other : one, story.parts[0]);
     const answer = part("answer");
     answer.replaceChildren();
@@ -278,11 +278,11 @@ class App {
     const address = location.href.split("#")[0] + (this.address || location.hash);
     let isDone = false;
     try { await navigator.clipboard.writeText(address); isDone = true; } catch {
-      // A page from a file may not: the address stands in the address bar.
+      // A page from a file may not.
       history.replaceState(null, "", this.address || location.hash);
     }
-    part("copy").textContent = isDone ? "Copied" : "It is in the address bar";
-    setTimeout(() => { part("copy").textContent = "Copy address"; }, 2000);
+    part("copy").textContent = isDone ? "Copied" : "The link is in the address bar";
+    setTimeout(() => { part("copy").textContent = "Copy link"; }, 2000);
   }
 
   // Keys
@@ -382,7 +382,7 @@ App.keys = [
   ["j k ↓ ↑", "the next row, the one before"], ["Enter", "show or hide the fragments of a response"],
   ["p", "from a request to its response, and back"], ["n N", "the next match of the search, or error; the one before"],
   ["/", "search: --att --ancs --ams --phone ADDRESS, error, slow, any text"], ["1 2 3", "ladder, notifications and player, figures"],
-  ["o", "the overview: ← → move the stretch, + − zoom"], ["Escape", "all of the capture"], ["c", "copy the address of this moment"],
+  ["o", "the overview: ← → move the time range, + − zoom"], ["Escape", "show the whole capture"], ["c", "copy a link to this moment"],
 ];
 
 /** Reads the data blocks and starts. */

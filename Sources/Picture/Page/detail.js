@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 "use strict";
-// The chosen PDU: what it is about, what belongs to it, its tree, and its bytes with the field under the pointer lit.
+// The selected PDU: what it is about, what belongs to it, its tree, and its bytes with the field under the pointer lit.
 
 class Detail {
   /** @param {App} app */
@@ -19,7 +19,7 @@ class Detail {
     this.fields = [];
     this.cells = [];
     if (row < 0) {
-      this.panel.replaceChildren(make("p", "aside", "Choose a row, a bar or a mark: its decoded tree and its bytes stand here."));
+      this.panel.replaceChildren(make("p", "aside", "Select a row, a bar or a mark: its decoded tree and its bytes appear here."));
       return;
     }
     const { session } = this.app;
@@ -55,7 +55,7 @@ class Detail {
       this.jump(partner, partner > row ? `Response after ${duration(wait)}${share}` : `Request ${duration(wait)} before${share}`);
     }
     const whole = session.whole[row];
-    if (whole >= 0) this.jump(whole, "The whole that this is a part of");
+    if (whole >= 0) this.jump(whole, "What this is a part of");
     const fetch = session.fetchOf.get(row);
     if (fetch && fetch.row !== row) this.jump(fetch.row, `Asked ${duration(session.time[row] - fetch.start)} before`);
     if (fetch && fetch.row === row && fetch.rows.length) {

@@ -130,7 +130,7 @@ function axisTime(time, step) {
   return hours ? `${hours}:${two(minutes)}${seconds ? ":" + two(seconds) : ""} h` : `${minutes}:${two(seconds)} min`;
 }
 
-/** The time of a row as it stands in the ladder. @param {number} time */
+/** The time of a row as the ladder shows it. @param {number} time */
 function clock(time) { return time.toFixed(6); }
 
 /**

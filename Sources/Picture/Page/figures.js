@@ -71,7 +71,7 @@ class Figures {
     if (sorted.length) {
       const at = (/** @type {number} */ share) => duration(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]);
       box.append(make("p", "aside", `${counted(sorted.length, "response")}: half within ${at(0.5)}, nine of ten within ${at(0.9)}, the slowest after ${at(1)}.`));
-    } else box.append(make("p", "aside", "No response in this stretch."));
+    } else box.append(make("p", "aside", "No response in this time range."));
     return box;
   }
 
@@ -143,7 +143,7 @@ class Figures {
         this.app.select(row, true);
       });
       const isNotice = session.factsOf(row).event !== undefined;
-      return [duration(wait), clock(session.time[row]), isNotice ? "until it was whole" : "until this response", button];
+      return [duration(wait), clock(session.time[row]), isNotice ? "until it was complete" : "until this response", button];
     });
     return this.table("The ten longest waits", ["waited", "at", "", "what"], rows, [0, 1]);
   }

@@ -42,12 +42,12 @@ class Lanes {
     this.at = Math.min(this.at, Math.max(0, this.notices.length - 1));
     const whole = this.notices.filter((notice) => notice.end === notice.end);
     const texts = [];
-    texts.push(this.notices.length ? `${counted(this.notices.length, "notification")}, ${whole.length} of them fetched whole.`
+    texts.push(this.notices.length ? `${counted(this.notices.length, "notification")}, ${whole.length} of them fetched completely.`
       : session.source.timeline ? "The daemon’s timeline has no values: which notification a PDU is about is not in it."
-      : "No event of the Notification Source in this stretch.");
+      : "No event of the Notification Source in this time range.");
     if (whole.length) {
       const slowest = whole.reduce((one, other) => other.end - other.start > one.end - one.start ? other : one);
-      texts.push(`The slowest, #${slowest.uid}, was whole ${duration(slowest.end - slowest.start)} after its event.`);
+      texts.push(`The slowest, #${slowest.uid}, was complete ${duration(slowest.end - slowest.start)} after its event.`);
     }
     texts.push("Hatched: it waited. Solid: its own fetch. The dot is its event, the tick its removal.");
     part("lanes-text").textContent = texts.join(" ");
@@ -146,7 +146,7 @@ class Lanes {
     context.arc(this.x(notice.start), bar + 6, 3.5, 0, 7);
     context.fill();
     if (notice.removed === notice.removed) context.fillRect(this.x(notice.removed) - 1, bar - 2, 2, 16);
-    const took = notice.end === notice.end ? duration(notice.end - notice.start) : notice.fetches.length ? "never whole" : "";
+    const took = notice.end === notice.end ? duration(notice.end - notice.start) : notice.fetches.length ? "never complete" : "";
     const width = context.measureText(took).width;
     const after = Math.max(this.x(until) + 8, this.x(notice.start) + 8);
     context.fillStyle = colour("faint");

@@ -77,8 +77,8 @@ class Overview {
     this.drawActivity(context, y, 42, isWide);
     this.drawBrush(context, height);
     part("overview-text").textContent = session.links.length > lanes.length
-      ? `The first ${counted(lanes.length, "link")} of ${session.links.length.toLocaleString("en")}; drag to choose a stretch.`
-      : "Drag to choose a stretch.";
+      ? `The first ${counted(lanes.length, "link")} of ${session.links.length.toLocaleString("en")}; drag to select a time range.`
+      : "Drag to select a time range.";
     this.surface.canvas.setAttribute("aria-label", this.describe());
     this.app.tell({ lanes: lanes.length, advertising: session.advertising.length });
   }

@@ -110,10 +110,9 @@ class Reading {
 
   /** @param {Link} link @param {string} peer */
   name(link, peer) {
-    // A link that is no radio's has no address.
-    link.peer = /^[0:]*$/.test(peer) ? "" : peer;
-    peer = link.peer;
-    link.name = peer || (link.known ? `link ${link.number}` : `handle ${link.handle}`);
+    link.peer = peer;
+    // A link that is no radio's has no address of its own.
+    link.name = !/^[0:]*$/.test(peer) ? peer : (link.known ? `link ${link.number}` : `handle ${link.handle}`);
   }
 
   /** @param {Link} link @param {number} row @param {string} reason */

@@ -63,7 +63,7 @@ function sayController(facts) {
 }
 
 /**
- * Reads what stands in the search box: `--att`, `--ancs`, `--ams`, `--phone ADDRESS` as `decode` has them, `error`,
+ * Reads the search box: `--att`, `--ancs`, `--ams`, `--phone ADDRESS` as `decode` has them, `error`,
  * `slow`, and words, each of which a row must have.
  * @param {string} query
  */
@@ -82,9 +82,33 @@ function readQuery(query) {
     } else if (word.startsWith("--")) read.wrong = `no filter ${word}`;
     else if (/^errors?$/i.test(word)) read.error = true;
     else if (/^slow$/i.test(word)) read.slow = true;
-    else read.words.push(word.replace(/^"|"$/g, "").toLowerCase());
+    else read.words.push(folded(word.replace(/^"|"$/g, "")));
   }
   return read;
+}
+
+/**
+ * A text as the search compares it: in either case, and a letter with its accent in one or two characters.
+ * @param {string} text
+ */
+function folded(text) { return text.normalize("NFC").toLowerCase(); }
+
+/**
+ * Everything that the ladder and the panel beside it say about a row.
+ * @param {Session} session @param {number} row
+ */
+function everythingOf(session, row) {
+  const tree = session.tree(row);
+  const link = session.linkOf(row);
+  const texts = [clock(session.time[row]), link ? link.name : "", tree.title, tree.problem, ...tree.notes];
+  const collect = (/** @type {any[][]} */ nodes) => {
+    for (const [label, value, , , below] of nodes) {
+      texts.push(session.text(label), session.text(value));
+      if (below) collect(below);
+    }
+  };
+  collect(tree.nodes);
+  return texts.join(" ");
 }
 
 /**
@@ -105,15 +129,19 @@ function compileQuery(session, query) {
     }
     if (phone) {
       const link = session.linkOf(row);
-      if (!link || !link.peer.startsWith(phone)) return false;
+      if (![link && link.peer, facts.peer].some((peer) => peer && peer.startsWith(phone))) return false;
     }
     if (error && session.trouble[row] < 2) return false;
     if (slow && !(waitOf(session, row) >= SLOW)) return false;
     if (words.length === 0) return true;
     const says = sayRow(session, row);
     const handle = facts.handle === undefined ? "" : "0x" + facts.handle.toString(16).padStart(4, "0");
-    const text = `${says.name} ${says.what} ${handle} ${session.layerOf(row)} #${session.number[row]}`.toLowerCase();
-    return words.every((word) => text.includes(word));
+    const text = folded(`${says.name} ${says.what} ${handle} ${session.layerOf(row)} #${session.number[row]}`);
+    // The trees have to be read for the words that are not in the rows.
+    const missing = words.filter((word) => !text.includes(word));
+    if (missing.length === 0) return true;
+    const everything = folded(everythingOf(session, row));
+    return missing.every((word) => everything.includes(word));
   };
   return { test, wrong: "" };
 }

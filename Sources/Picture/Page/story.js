@@ -9,7 +9,7 @@
 function storyOf(session, link) {
   const names = {
     connected: "connected", encrypted: "encrypted", discovery: "discovery begins", subscribing: "first subscription",
-    subscribed: "Notification Source subscribed", event: "first event", fetch: "first fetch", complete: "first notification whole",
+    subscribed: "Notification Source subscribed", event: "first event", fetch: "first fetch", complete: "first notification complete",
   };
   const marks = link.marks.filter((mark) => mark.name in names);
   const done = marks.find((mark) => mark.name === "complete");
