@@ -146,8 +146,9 @@ let package = Package(
     module(
       "ControlClients",
       [
-        "Arguments", "Control", "History", "EventLoop", "System", "JSON", "Mgmt", "ANCS", "AMS",
-        "GAP", "Wire",
+        "Arguments", "Control", "History", "Patterns", "EventLoop", "System", "JSON", "Mgmt",
+        "ANCS",
+        "AMS", "GAP", "Wire",
       ], small),
     module(
       "LiveScreen",
@@ -255,7 +256,7 @@ let package = Package(
       "CommandTests",
       [
         "ControlClients", "LiveScreen", "Maintenance", "CaptureTools", "CentralTools", "Daemon",
-        "Arguments", "JSON",
+        "Arguments", "Control", "JSON",
       ]),
     suite("LiveScreenTests", ["LiveScreen", "Control", "TerminalScreen", "ANCS", "AMS", "Wire"]),
     suite(

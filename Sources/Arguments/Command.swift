@@ -16,6 +16,8 @@ public struct Command: Sendable {
   let perform: @Sendable (_ arguments: [String]) throws(Failure) -> ExitStatus
   /// Its options and operands, for `Program.catalogue`.
   let described: @Sendable () -> JSONValue
+  /// Whether it is another program, which has its own help.
+  var isProgram = false
   /// Returns a function that tells whether the argument after an option is its value.
   let takesNext: @Sendable () -> (_ option: String) -> Bool
 
@@ -25,18 +27,20 @@ public struct Command: Sendable {
   ///   - usage: the ways to call it, if not its name, `[OPTIONS]` and its operands.
   ///   - grammar: its options and operands, built only when the command is used.
   ///   - notes: paragraphs at the end of its help.
+  ///   - examples: command lines without `ancsd` and its name.
   ///   - help: formats its help, if not the usual page.
   public init<Options: Sendable>(
     _ name: String, _ summary: String, usage: [String] = [],
     grammar: @autoclosure @escaping @Sendable () -> Grammar<Options>,
     defaults: @autoclosure @escaping @Sendable () -> Options,
     notes: @autoclosure @escaping @Sendable () -> [String] = [],
+    examples: @autoclosure @escaping @Sendable () -> [String] = [],
     help: (@Sendable (_ arguments: [String], _ width: Int) -> String)? = nil,
     run: @escaping @Sendable (Options) throws(Failure) -> ExitStatus
   ) {
     self.init(
       name, summary, usage: usage, grammar: grammar(), defaults: defaults(), notes: notes(),
-      help: help,
+      examples: examples(), help: help,
       runWithArguments: { options, _ throws(Failure) in try run(options) })
   }
 
@@ -46,6 +50,7 @@ public struct Command: Sendable {
     grammar: @autoclosure @escaping @Sendable () -> Grammar<Options>,
     defaults: @autoclosure @escaping @Sendable () -> Options,
     notes: @autoclosure @escaping @Sendable () -> [String] = [],
+    examples: @autoclosure @escaping @Sendable () -> [String] = [],
     help: (@Sendable (_ arguments: [String], _ width: Int) -> String)? = nil,
     runWithArguments run:
       @escaping @Sendable (Options, _ arguments: [String]) throws(Failure) -> ExitStatus
@@ -58,7 +63,9 @@ public struct Command: Sendable {
         let line = ["ancsd", name, "[OPTIONS]", grammar.operands].filter { !$0.isEmpty }
         return Help.page(
           usage: usage.isEmpty ? [line.joined(separator: " ")] : usage, summary: summary,
-          tables: grammar.tables, notes: notes(), width: width)
+          tables: grammar.tables, notes: notes(),
+          examples: examples().map { $0.isEmpty ? "ancsd \(name)" : "ancsd \(name) \($0)" },
+          width: width)
       }
     takesNext = { grammar().takesNext }
     described = { grammar().described(name) }
@@ -97,6 +104,7 @@ public struct Command: Sendable {
     }
     takesNext = { { _ in false } }
     described = { Grammar<Void>([]).described(name) }
+    isProgram = true
     check = { _ throws(Failure) in }
     perform = { arguments throws(Failure) in
       // Next to this program, where both were built or copied to, or else in the usual directories.

@@ -11,15 +11,17 @@ public struct Console: Sendable {
   public let format: OutputFormat
   /// The layout of text on standard output.
   public let style: TextStyle
+  private let template: Template?
   private let write: @Sendable ([UInt8]) throws(Failure) -> Void
 
   /// A console that passes its output to `write`.
   package init(
-    _ format: OutputFormat, _ style: TextStyle,
+    _ format: OutputFormat, _ style: TextStyle, template: Template? = nil,
     write: @escaping @Sendable ([UInt8]) throws(Failure) -> Void
   ) {
     self.format = format
     self.style = style
+    self.template = template
     self.write = write
   }
 
@@ -41,7 +43,7 @@ public struct Console: Sendable {
       format,
       TextStyle(
         colour: colour, width: isTerminal ? Terminal.size()?.columns ?? 80 : nil,
-        zone: WallTime.now.zoneOffset)
+        zone: WallTime.now.zoneOffset), template: output.template
     ) { bytes throws(Failure) in
       do throws(SystemError) {
         try FileDescriptor.writeAllInterruptibly(bytes, to: Standard.output)
@@ -71,11 +73,21 @@ public struct Console: Sendable {
     if !bytes.isEmpty { try write(bytes) }
   }
 
-  /// Prints a value as JSON on one line, or as `text` lays it out.
+  /// Prints a value as JSON on one line, by the template, or as `text` lays it out.
   package func show(_ value: some JSONCodable, text: (TextStyle) -> String) throws(Failure) {
-    switch format {
-    case .json: try print(value.json + [UInt8(ascii: "\n")])
-    case .text: try print(line: text(style))
+    try show(json: value.json) { text(style) }
+  }
+
+  /// The same for a value that is JSON already.
+  package func show(
+    json: @autoclosure () -> [UInt8], text: () -> String
+  ) throws(Failure) {
+    if let template {
+      try print(lines: [template.line(for: (try? JSONValue(parsing: json())) ?? .null)])
+    } else if format == .json {
+      try print(json() + [UInt8(ascii: "\n")])
+    } else {
+      try print(line: text())
     }
   }
 

@@ -172,7 +172,8 @@ public struct Grammar<Options>: Sendable {
 
   private func option(_ name: String) throws(Failure) -> CommandOption<Options> {
     if let place = find(name) { return options[place] }
-    let near = nearest(to: name, among: forms.filter(\.isListed).flatMap(\.names))
+    let near = nearest(
+      to: name, among: forms.filter(\.isListed).flatMap(\.names) + ["--help", "--version"])
     throw Failure(
       usage: "unknown option “\(name)”", remedy: near.map { "did you mean \($0)?" })
   }

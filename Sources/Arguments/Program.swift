@@ -68,7 +68,7 @@ public enum Invocation: Sendable {
   /// Options may precede the command's name. Without a command, the first one is used: `ancsd --hci0`.
   public init(_ arguments: [String], commands: [Command], width: Int) throws(Failure) {
     switch arguments.first {
-    case "--version", "-V":
+    case "--version", "-V", "version":
       self = .print("ancsd \(Program.version)\n")
       return
     case "help" where arguments.dropFirst() == ["--json"]:
@@ -94,7 +94,9 @@ public enum Invocation: Sendable {
     {
       command = try Self.command(rest.remove(at: place), among: commands)
     }
-    self = wantsHelp ? .print(command.help(rest, width)) : .perform(command, arguments: rest)
+    self =
+      wantsHelp && !command.isProgram
+      ? .print(command.help(rest, width)) : .perform(command, arguments: rest)
   }
 
   /// Parses the command line of a program with a single command.
@@ -155,7 +157,9 @@ extension DefaultPaths {
   /// The possible paths of this user's control socket, in order; only `ANCSD_SOCKET` if that is set.
   public static var sockets: [String] {
     if let named = Host.variable("ANCSD_SOCKET"), !named.isEmpty { return [socket(named)] }
-    return sockets(userID: Host.userID, runtimeDirectory: Host.variable("XDG_RUNTIME_DIR"))
+    return sockets(
+      userID: Host.userID, runtimeDirectory: Host.variable("XDG_RUNTIME_DIR"),
+      stateDirectory: stateDirectory)
   }
 
   /// The address of a socket that a user has named: an absolute path, since hooks run elsewhere, or `@name`.

@@ -65,7 +65,11 @@ public enum SettingsFolder {
       var files: [(path: String, text: [UInt8]?)] = []
       let paths = if let path { [path] } else { try usualPaths(in: folder) }
       for path in paths {
-        files.append((path, try Files.readTrusted(path, limit: longest)))
+        // What is on standard input is only checked.
+        let text =
+          try path == "-"
+          ? Files.read("/dev/stdin", limit: longest) : Files.readTrusted(path, limit: longest)
+        files.append((path == "-" ? "standard input" : path, text))
       }
       return files
     } catch {

@@ -22,6 +22,14 @@ extension CommandOption where Options: PrintingOptions {
     ]
   }
 
+  /// `--template`: the layout of each line.
+  public static var template: CommandOption {
+    .value(
+      "--template", value: "TEXT", expects: Template.forms,
+      help: "print each as this text, with members as in JSON: '{app}: {title}', '{track.artist}'",
+      read: { Template(typed: $0) }, set: { $0.output.template = $1 })
+  }
+
   /// `--color`: whether text has colours.
   public static var color: CommandOption {
     .choice(
@@ -113,6 +121,8 @@ public struct OutputOptions: Hashable, Sendable {
   /// nil: the environment decides.
   public var format: OutputFormat?
   public var color = ColorChoice.auto
+  /// The layout of each line; nil: the command's.
+  public var template: Template?
 
   public init() {}
 
@@ -120,6 +130,7 @@ public struct OutputOptions: Hashable, Sendable {
   ///
   /// - Parameter variable: the value of `ANCSD_FORMAT`.
   package func format(variable: String?) throws(Failure) -> OutputFormat {
+    if template != nil { return .text }
     if let format { return format }
     guard let variable, !variable.isEmpty else { return .text }
     guard let format = OutputFormat(rawValue: variable.lowercased()) else {

@@ -81,7 +81,8 @@ static inline void curses_add(const wchar_t *text, int length, int style) {
   addnwstr(text, length);
 }
 
-/* Sends the changes to the terminal. If wanted, shows a cursor at the end of the last text. */
+/* Sends the changes to the terminal. The cursor stays at the end of the last text, or at the row begun last, and is shown if
+ * wanted. */
 static inline void curses_show(int with_cursor) {
   curs_set(with_cursor ? 1 : 0);
   refresh();

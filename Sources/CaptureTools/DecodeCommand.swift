@@ -27,6 +27,11 @@ extension Command {
       "Exit status: 0; 64 for a wrong command line, 66 for a file that can't be read, 73 for a page that can't be "
         + "written.",
     ],
+    examples: [
+      "--ancs session.btsnoop",
+      "--html session.html session.btsnoop session.btsnoop.1",
+      "--json --phone 5A:CB:11:22:33:44 bluetoothd-hci.pklg",
+    ],
     run: { options throws(Failure) in
       let console = try Console(options.capture.output)
       var printer = CapturePrinter(options.capture, console)

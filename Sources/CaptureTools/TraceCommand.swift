@@ -31,6 +31,11 @@ extension Command {
       "Exit status: 130 (SIGINT), 143 (SIGTERM); 64 for a wrong command line, 69 without "
         + "Bluetooth in the kernel, 73 for a file that can't be written, 77 without permission.",
     ],
+    examples: [
+      "--ancs",
+      "--write session.btsnoop --capture-limit 64",
+      "--html session.html",
+    ],
     run: { options throws(Failure) in
       let console = try Console(options.capture.output)
       return console.onLoop { () async throws(Failure) in

@@ -31,12 +31,15 @@ public enum DefaultPaths {
 
   /// Where to look for the control socket, in order: a user's own daemon before the system's.
   ///
-  /// - Parameter runtimeDirectory: the user's XDG_RUNTIME_DIR, if set.
-  public static func sockets(userID: UInt32, runtimeDirectory: String?) -> [String] {
+  /// - Parameters:
+  ///   - runtimeDirectory: the user's XDG_RUNTIME_DIR, if set.
+  ///   - stateDirectory: that of the user's daemon, which has the socket otherwise.
+  public static func sockets(
+    userID: UInt32, runtimeDirectory: String?, stateDirectory: String
+  ) -> [String] {
     let system = "/run/ancsd/control.sock"
-    guard userID != 0, let runtimeDirectory, runtimeDirectory.hasPrefix("/") else {
-      return [system]
-    }
-    return ["\(runtimeDirectory)/ancsd.sock", system]
+    if userID == 0 || stateDirectory == systemState { return [system] }
+    let runtime = runtimeDirectory.flatMap { $0.hasPrefix("/") ? $0 : nil }
+    return ["\(runtime ?? stateDirectory)/ancsd.sock", system]
   }
 }

@@ -86,6 +86,11 @@ extension Clients {
       "The status is 1 if a notification does not have the action, or the phone refuses it. With several UIDs, each is "
         + "tried, and the status is that of the first failure.",
     ],
+    examples: [
+      "12 positive",
+      "7 8 clear",
+      "--all --app Mail --dry-run negative",
+    ],
     read: { options, operands throws(Failure) in try options.read(operands) }
   ) { options, client throws(Failure) in
     let phone = options.client.phone

@@ -9,7 +9,8 @@ import Wire
 package enum Clients {
   /// Those about notifications and media, in the order in which the help lists them.
   package static let commands: [Command] = [
-    status.command, watch.command, list.command, count.command, show.command, act.command,
+    status.command, watch.command, wait.command, list.command, count.command, show.command,
+    act.command,
     apps.command, media.command, log,
   ]
 
@@ -73,16 +74,18 @@ package struct ClientCommand<Options: ClientCommandOptions>: Sendable {
 
   /// - Parameters:
   ///   - options: its own options.
-  ///   - phone: whether it concerns one phone, which `--phone` selects.
+  ///   - phone: what `--phone` selects; nil if it does not concern one phone.
   ///   - usage: the ways to call it, if there are several.
   ///   - ends: whether it ends with its responses, so that `--timeout` limits the wait for each.
   ///   - read: reads the operands.
   init(
     _ name: String, _ summary: String, usage: [String] = [],
     options: @autoclosure @escaping @Sendable () -> [CommandOption<Options>] = [],
-    phone: Bool = true, ends: Bool = true,
+    phone: String? = "the phone, by address or name; needed if there is more than one",
+    ends: Bool = true,
     operands: String = "", kinds: @autoclosure @escaping @Sendable () -> [ValueKind] = [],
     notes: @autoclosure @escaping @Sendable () -> [String] = [],
+    examples: @autoclosure @escaping @Sendable () -> [String],
     read: @escaping Grammar<Options>.Reader = Grammar<Options>.noOperands, body: @escaping Body
   ) {
     let grammar = { @Sendable in
@@ -93,7 +96,8 @@ package struct ClientCommand<Options: ClientCommandOptions>: Sendable {
     makeGrammar = grammar
     self.body = body
     command = Command(
-      name, summary, usage: usage, grammar: grammar(), defaults: Options(), notes: notes()
+      name, summary, usage: usage, grammar: grammar(), defaults: Options(), notes: notes(),
+      examples: examples()
     ) { options throws(Failure) in
       let console = try Console(options.client.output)
       return console.onLoop { () async throws(Failure) in
@@ -116,14 +120,9 @@ package struct ClientCommand<Options: ClientCommandOptions>: Sendable {
   }
 
   /// The options of every client.
-  private static func common(phone: Bool, ends: Bool) -> [CommandOption<Options>] {
+  private static func common(phone: String?, ends: Bool) -> [CommandOption<Options>] {
     var options: [CommandOption<Options>] = []
-    if phone {
-      options.append(
-        .phone(
-          help: "the phone, by address or name; needed if there is more than one",
-          set: { $0.client.phone = $1 }))
-    }
+    if let phone { options.append(.phone(help: phone, set: { $0.client.phone = $1 })) }
     if ends {
       options.append(
         .timeout(

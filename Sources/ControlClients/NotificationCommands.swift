@@ -6,9 +6,11 @@ import System
 import Wire
 
 /// The options of `list`, `count` and `apps`.
-struct ListOptions: FilterOptions {
+struct ListOptions: FilterOptions, LatestOptions {
   var client = ClientOptions()
   var filter = NotificationFilter()
+  var count: Int?
+  var newestFirst = false
 }
 
 /// The options of `show`.
@@ -23,18 +25,29 @@ extension Clients {
 
   /// `ancsd list`: what is active now.
   static let list = ClientCommand<ListOptions>(
-    "list", "lists the active notifications", options: CommandOption.filtersOfActive,
-    notes: ["JSON is one object per line.", emptyNote]
+    "list", "lists the active notifications",
+    options: CommandOption.filtersOfActive + CommandOption.latest(of: "notifications") + [
+      .template
+    ],
+    notes: ["JSON is one object per line.", emptyNote],
+    examples: [
+      "--app Messages --since today",
+      "-n 5 --newest-first --template '{app}: {title}'",
+      "--json --flag important | jq -r .title",
+    ]
   ) { options, client throws(Failure) in
     let (filter, phone) = (options.filter, options.client.phone)
-    if client.console.format == .json, filter.isOfDaemon {
+    let isWhole = options.count == nil && !options.newestFirst && filter.isOfDaemon
+    if client.console.format == .json, isWhole {
       let found = try await client.listAsWritten(
         ControlMethods.listNotifications, filter.query(phone), "list")
       if found.isEmpty { try await client.requireNotifications(of: phone, "list") }
       for json in found { try client.console.print(json + [UInt8(ascii: "\n")]) }
       return client.listed(found.count, filter)
     }
-    let found = try await client.notifications(matching: filter, on: phone, "list")
+    let all = try await client.notifications(matching: filter, on: phone, "list")
+    let zone = client.console.style.zone
+    let found = isWhole ? all : options.latest(of: all.inOrder(zone: zone))
     for notification in found {
       try client.console.show(notification) { notification.report.listing($0, now: .now) }
     }
@@ -44,7 +57,12 @@ extension Clients {
   /// `ancsd count`: how many are active now.
   static let count = ClientCommand<ListOptions>(
     "count", "counts the active notifications", options: CommandOption.filtersOfActive,
-    notes: [emptyNote]
+    notes: [emptyNote],
+    examples: [
+      "--category missed-call",
+      "--app Mail --since yesterday",
+      "--phone 'Anna’s iPhone'",
+    ]
   ) { options, client throws(Failure) in
     let count = try await client.notifications(
       matching: options.filter, on: options.client.phone, "count"
@@ -57,6 +75,11 @@ extension Clients {
   static let show = ClientCommand<ShowOptions>(
     "show", "shows a notification with its full message", operands: "UID...",
     kinds: [.notification],
+    examples: [
+      "12",
+      "12 14 --json",
+      "'#12' --timeout 5",
+    ],
     read: { options, operands throws(Failure) in
       let (uids, rest) = try operands.uids(for: "show")
       try rest.check(atMost: 0)
@@ -74,7 +97,12 @@ extension Clients {
   /// `ancsd apps`: the apps with active notifications.
   static let apps = ClientCommand<ListOptions>(
     "apps", "lists the apps with active notifications: count, name, identifier",
-    notes: ["--app takes these identifiers. JSON is one object per line."]
+    notes: ["--app takes these identifiers. JSON is one object per line."],
+    examples: [
+      "",
+      "--json | jq -r .app_id",
+      "--phone 'Anna’s iPhone'",
+    ]
   ) { options, client throws(Failure) in
     let phone = options.client.phone
     let apps = try await client.list(ControlMethods.listApps, AppQuery(phone: phone), "apps")
@@ -87,6 +115,23 @@ extension Clients {
           ? "no app has an active notification" : AppReport.table(apps, client.console.style))
     }
     return .done
+  }
+}
+
+extension [ActiveNotification] {
+  /// The same by their dates; those without one first.
+  fileprivate func inOrder(zone: Int) -> [ActiveNotification] {
+    let dated = enumerated().map {
+      ($0.element.report.time(boardZone: zone), $0.offset, $0.element)
+    }
+    return dated.sorted { one, other in
+      switch (one.0, other.0) {
+      case (let date?, let later?) where date != later: date < later
+      case (nil, _?): true
+      case (_?, nil): false
+      default: one.1 < other.1
+      }
+    }.map(\.2)
   }
 }
 

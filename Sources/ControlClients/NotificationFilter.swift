@@ -2,6 +2,7 @@
 import ANCS
 import Arguments
 import Control
+import Patterns
 import System
 import Wire
 
@@ -9,6 +10,10 @@ import Wire
 struct NotificationFilter: Hashable, Sendable {
   /// Any of these; none: every app.
   var apps: [Glob] = []
+  /// None of these.
+  var otherApps: [Glob] = []
+  /// What the title, the subtitle or the message has to match.
+  var pattern: TextPattern?
   /// Any of these; none: every category.
   var categories: [Category] = []
   /// All of these.
@@ -25,7 +30,16 @@ struct NotificationFilter: Hashable, Sendable {
   func matches(_ notification: NotificationReport, zone: Int = 0) -> Bool {
     matches(notification.event.category, notification.event.flags)
       && (apps.isEmpty || apps.contains { NotificationQuery(app: $0).matches(notification) })
-      && isRecent(notification, zone)
+      && !otherApps.contains { NotificationQuery(app: $0).matches(notification) }
+      && hasText(notification) && isRecent(notification, zone)
+  }
+
+  private func hasText(_ notification: NotificationReport) -> Bool {
+    guard let pattern else { return true }
+    return [.title, .subtitle, .message].contains { (name: NotificationAttributeID) in
+      // A search that takes too long hides nothing.
+      notification.attributes[name].map { (try? pattern.matches($0)) ?? true } ?? false
+    }
   }
 
   private func isRecent(_ notification: NotificationReport, _ zone: Int) -> Bool {
@@ -66,6 +80,11 @@ extension CommandOption where Options: FilterOptions {
     ]
     return [
       .app(set: { $0.filter.apps.append($1) }),
+      .app("--not-app", "all but this app", set: { $0.filter.otherApps.append($1) }),
+      .value(
+        "--grep", value: "PATTERN", expects: "a regular expression (pcre2pattern(3))",
+        help: "only with this in the title, subtitle or message: a regular expression, in any case",
+        read: { try? TextPattern($0) }, set: { $0.filter.pattern = $1 }),
       .list(
         "--category", of: "a category", names: Category.names,
         help: "only these categories (\(Category.names.joined(separator: ", ")), or their numbers)",
@@ -90,22 +109,53 @@ extension CommandOption where Options: FilterOptions {
 
 extension CommandOption {
   /// `--app`: notifications of some apps.
-  static func app(set: @escaping Setter<Glob>) -> CommandOption {
+  static func app(
+    _ name: String = "--app", _ what: String = "only this app", set: @escaping Setter<Glob>
+  ) -> CommandOption {
     .value(
-      "--app", value: "GLOB", kind: .app, expects: "a pattern",
-      help: "only this app, by identifier or name; * and ? are wildcards",
+      name, value: "GLOB", kind: .app, expects: "a pattern",
+      help: "\(what), by identifier or name; * and ? are wildcards",
       read: { $0.isEmpty ? nil : Glob($0) }, set: set
     ).repeated
   }
 
   /// `--since`: a time in the past.
   ///
-  /// - Parameter what: the matching items, such as `events`.
-  static func since(_ what: String, set: @escaping Setter<WallTime>) -> CommandOption {
+  /// - Parameters:
+  ///   - what: the matching items, such as `events`.
+  ///   - name: `--until` for the other side.
+  static func since(
+    _ what: String, _ name: String = "--since", set: @escaping Setter<WallTime>
+  ) -> CommandOption {
     .value(
-      "--since", value: "TIME", expects: "a time: \(WallTime.forms)",
-      help: "only \(what) since then: \(WallTime.forms)", read: { WallTime(typed: $0) },
-      set: set)
+      name, value: "TIME", expects: "a time: \(WallTime.forms)",
+      help: "only \(what) \(name.dropFirst(2)) then: \(WallTime.forms)",
+      read: { WallTime(typed: $0) }, set: set)
+  }
+}
+
+/// The options of a command that prints the latest of a list.
+protocol LatestOptions: Sendable {
+  /// How many; nil: all.
+  var count: Int? { get set }
+  var newestFirst: Bool { get set }
+}
+
+extension LatestOptions {
+  /// The part of a list, whose last element is the newest, to print.
+  func latest<Element>(of all: [Element]) -> [Element] {
+    let latest = all.suffix(count ?? all.count)
+    return newestFirst ? latest.reversed() : Array(latest)
+  }
+}
+
+extension CommandOption where Options: LatestOptions {
+  /// `-n` and `--newest-first`.
+  static func latest(of things: String) -> [CommandOption] {
+    [
+      .count(of: things, help: "only the newest N", set: { $0.count = $1 }),
+      .flag("--newest-first", help: "the newest first", set: { $0.newestFirst = true }),
+    ]
   }
 }
 

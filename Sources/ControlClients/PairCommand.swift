@@ -23,8 +23,13 @@ extension Clients {
         help: "how long pairing stays open (default: 2m)",
         read: { Duration(typed: $0).flatMap { $0 >= .seconds(5) ? Int($0.inSeconds) : nil } },
         set: { $0.seconds = $1 })
-    ], phone: false, ends: false,
-    notes: ["The status is 0 once a phone has paired, 1 if it refused, 75 if none connected."]
+    ], phone: nil, ends: false,
+    notes: ["The status is 0 once a phone has paired, 1 if it refused, 75 if none connected."],
+    examples: [
+      "",
+      "--timeout 10m",
+      "--json",
+    ]
   ) { options, client throws(Failure) in
     let reader = client.readTyped()
     defer { reader.close() }

@@ -32,7 +32,12 @@ extension Clients {
       .flag(
         "--metrics", help: "print metrics in OpenMetrics text format, for Prometheus",
         set: { $0.printsMetrics = true }),
-    ], phone: false
+    ], phone: nil,
+    examples: [
+      "",
+      "--why",
+      "--metrics > /var/lib/prometheus/node-exporter/ancsd.prom",
+    ]
   ) { options, client throws(Failure) in
     if options.followsWhy { return try await followWhy(client) }
     let status = try await client.call(ControlMethods.status, "status")
@@ -61,8 +66,13 @@ extension Clients {
 
   /// `ancsd phones`: the bonded ones.
   static let phones = ClientCommand<StatusOptions>(
-    "phones", "lists the bonded phones", phone: false,
-    notes: ["JSON is one object per line."]
+    "phones", "lists the bonded phones", phone: nil,
+    notes: ["JSON is one object per line."],
+    examples: [
+      "",
+      "--json | jq -r .phone",
+      "--socket /run/ancsd/control.sock",
+    ]
   ) { _, client throws(Failure) in
     let phones = try await client.call(ControlMethods.listPhones, "phones").elements
     for phone in phones {
@@ -76,9 +86,14 @@ extension Clients {
 
   /// `ancsd forget`: removes a bond.
   static let forget = ClientCommand<StatusOptions>(
-    "forget", "forgets a phone: its keys and its cached data", phone: false,
+    "forget", "forgets a phone: its keys and its cached data", phone: nil,
     operands: "PHONE", kinds: [.phone],
     notes: ["PHONE is an address or a name, as “ancsd phones” lists them."],
+    examples: [
+      "'Anna’s iPhone'",
+      "5A:CB:11:22:33:44",
+      "5A:CB:11:22:33:44 --json",
+    ],
     read: { options, operands throws(Failure) in
       guard let phone = operands.first, !phone.isEmpty else {
         throw Failure(
@@ -108,11 +123,16 @@ extension Clients {
   /// `ancsd media`: shows what is playing, or controls the player.
   static let media = ClientCommand<MediaOptions>(
     "media", "shows what is playing; with a command, controls the player",
-    operands: "[COMMAND]",
+    options: [.template], operands: "[COMMAND]",
     kinds: [.word(RemoteCommand.names + mediaAliases.map(\.name))],
     notes: [
       "Commands: \(RemoteCommand.names.joined(separator: ", ")). Also "
         + mediaAliases.map { "\($0.name) (\($0.command.name ?? ""))" }.joined(separator: ", ") + "."
+    ],
+    examples: [
+      "",
+      "toggle",
+      "--template '{track.artist} – {track.title}'",
     ],
     read: { options, operands throws(Failure) in
       guard let typed = operands.first else { return }

@@ -20,7 +20,13 @@ extension Command {
           + "wrong settings file, "
           + "69 without Bluetooth in the kernel, 73 if a file can't be written or nobody reads standard "
           + "output anymore, 77 without permission.",
-      ], runWithArguments: serve)
+      ],
+      examples: [
+        "--hci0",
+        "--hci0 --name 'Kitchen board' --exec notification=/opt/lamp",
+        "--virtual-phone --json",
+      ],
+      runWithArguments: serve)
   }
 
   @Sendable private static func serve(

@@ -76,9 +76,9 @@ import Wire
   ) throws(SystemError) -> any Listener {
     let usual = DefaultPaths.sockets[0]
     let path = path ?? usual
-    // root's default directory does not exist on a fresh system.
+    // root's default directory does not exist on a fresh system; a user's may be the one for bonds.
     if path == usual, let folder = Files.parent(of: path) {
-      try Files.makeDirectory(folder, mode: 0o755)
+      try Files.makeDirectory(folder, mode: Host.userID == 0 ? 0o755 : 0o700)
     }
     let group = Host.groupID(named: DefaultPaths.group)
     let listener = try UnixListener(at: path, .stream, mode: 0o660, group: group)

@@ -15,7 +15,10 @@ extension Dashboard {
     }
     var isPlayer = false
     if case .player = page { isPlayer = true }
-    guard let command = KeyBinding.command(of: key, inPlayer: isPlayer) else { return [] }
+    guard let command = KeyBinding.command(of: key, inPlayer: isPlayer) else {
+      say("this key does nothing; ? shows those that do", .faint, at: now)
+      return []
+    }
     switch command {
     case .quit: return leave()
     case .media(let command): return ask(.media(command, phone: playing?.phone), at: now)
@@ -28,6 +31,8 @@ extension Dashboard {
       selection = .chosen(target.id)
       page = .opened(Opened(notification: target))
       return [.request(.show(target.id))]
+    case .below: return goTo(1)
+    case .above: return goTo(-1)
     case .back: goBack()
     case .help: page = .help(scroll: 0)
     case .player: page = .player(scroll: 0)
@@ -56,7 +61,24 @@ extension Dashboard {
   /// Back to the list; in the list, clears the marks first and then the search.
   private mutating func goBack() {
     guard case .list = page else { return page = .list }
-    if marked.isEmpty { search = .none } else { marked = [] }
+    guard marked.isEmpty else { return marked = [] }
+    // The list grows around the selection.
+    if search != .none, let target { selection = .chosen(target.id) }
+    search = .none
+  }
+
+  /// Goes to the next or previous notification, and shows it in full if one is.
+  private mutating func goTo(_ step: Int) -> [Effect] {
+    guard case .opened(let opened) = page else {
+      move(by: step)
+      return []
+    }
+    let found = self.found
+    let place = found.firstIndex { $0.id == opened.notification.id }.map { $0 + step }
+    guard let place, found.indices.contains(place) else { return [] }
+    selection = .chosen(found[place].id)
+    page = .opened(Opened(notification: found[place]))
+    return [.request(.show(found[place].id))]
   }
 
   /// The size of a page; one line stays visible.
@@ -113,7 +135,7 @@ extension Dashboard {
   private mutating func type(_ key: Key, _ text: String, before: String) {
     switch key {
     case .character(let character): search = .typing(text + String(character), before: before)
-    case .backspace: search = .typing(String(text.dropLast()), before: before)
+    case .backspace, .delete: search = .typing(String(text.dropLast()), before: before)
     case .control("u"): search = .typing("", before: before)
     case .enter: search = Search(text)
     case .escape: search = Search(before)

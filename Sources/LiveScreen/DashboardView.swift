@@ -200,7 +200,7 @@ struct DashboardView {
           ("↑↓", "select"), ("Enter", "open"), ("+ -", "act"), ("Space", "mark"), ("m", "player"),
           ("/", "search"),
         ]
-      case .opened: [("Esc", "back"), ("↑↓", "scroll"), ("+ -", "act")]
+      case .opened: [("Esc", "back"), ("↑↓", "scroll"), ("+ -", "act"), ("J K", "next")]
       case .help, .player: [("Esc", "back"), ("↑↓", "scroll")]
       }
     // These are always visible; the others if there is room.
@@ -275,7 +275,8 @@ struct DashboardView {
     let date = (sent ?? "     ").prefix(isNarrow ? 5 : .max)
     let indent = 3 + date.count
     let room = size.columns - indent - 1
-    let tail = tail(of: report, columns: room - size.columns / 3)
+    let least = max(size.columns / 3, isNarrow ? 0 : Self.roomForApp)
+    let tail = tail(of: report, columns: room - least)
     let subjectRoom = max(room - tail.displayWidth, size.columns / 3)
     let isPending = dashboard.isPending(notification.id)
     let mark = isPending ? "-" : dashboard.marked.contains(notification.id) ? "*" : " "
@@ -298,7 +299,7 @@ struct DashboardView {
   private func tail(of report: NotificationReport, columns: Int) -> StyledText {
     let isNumbered = size.columns >= Self.narrow
     let whole = report.tail(isNumbered: isNumbered)
-    if isNumbered, whole.displayWidth <= size.columns / 2 { return whole }
+    if isNumbered, whole.displayWidth <= min(columns, size.columns / 2) { return whole }
     let widths = [Int.max] + (1...size.columns / 4).reversed()
     let forms = widths.lazy.map {
       report.tail(isBrief: true, isNumbered: isNumbered, labelWidth: $0)

@@ -9,6 +9,8 @@ struct KeyBinding {
   enum Command: Hashable {
     case up, down, wheelUp, wheelDown, pageUp, pageDown, halfUp, halfDown, first, last
     case open, back
+    /// The next notification, or the previous one.
+    case below, above
     case act(NotificationAction)
     /// Acts on the ringing call.
     case call(NotificationAction)
@@ -48,13 +50,15 @@ struct KeyBinding {
       "the top one, and follow whatever comes to the top; from any page, the ringing call"),
     .init([.end, .character("G")], "End G", .last, "the oldest"),
     .init([.enter], "Enter", .open, "the notification in full"),
+    .init([.character("J")], "J", .below, "the next notification, also from one in full"),
+    .init([.character("K")], "K", .above, "the one before"),
     .init(
       [.escape], "Esc", .back, "back to the list; in the list, clears marks, then the search"),
     .init(
       [.character("+"), .character("=")], "+", .act(.positive),
       "its positive action, as in [+Answer], or that of all marked ones"),
     .init(
-      [.character("-")], "-", .act(.negative),
+      [.character("-"), .delete], "- Del", .act(.negative),
       "its negative action, as in [-Clear], or that of all marked ones, after 2 seconds"),
     .init([.character("A")], "A", .call(.positive), "answer the ringing call, from any page"),
     .init([.character("D")], "D", .call(.negative), "decline it, at once"),

@@ -34,6 +34,11 @@ extension Command {
     notes: [
       "Keys: arrows select, Enter opens, + and - act, u undoes - within 2 seconds, Space marks, / searches, m has the "
         + "player's keys, ? shows all keys, q quits."
+    ],
+    examples: [
+      "",
+      "--bell never",
+      "--no-mouse --color never",
     ]
   ) { options throws(Failure) in
     let console = try Console(options.output)

@@ -9,7 +9,7 @@ public enum Key: Hashable, Sendable {
   /// The mouse's wheel.
   case wheelUp, wheelDown
   case up, down, pageUp, pageDown, home, end
-  case enter, escape, backspace
+  case enter, escape, backspace, delete
 
   /// The key for a character from the terminal; nil for control characters that are not Ctrl with a
   /// letter.
@@ -38,6 +38,6 @@ public enum Key: Hashable, Sendable {
   private static let numbered: [Int32: Key] = [
     KEY_UP: .up, KEY_DOWN: .down, KEY_SR: .wheelUp, KEY_SF: .wheelDown, KEY_PPAGE: .pageUp,
     KEY_NPAGE: .pageDown, KEY_HOME: .home,
-    KEY_END: .end, KEY_ENTER: .enter, KEY_BACKSPACE: .backspace, KEY_DC: .backspace,
+    KEY_END: .end, KEY_ENTER: .enter, KEY_BACKSPACE: .backspace, KEY_DC: .delete,
   ]
 }

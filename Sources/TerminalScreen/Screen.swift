@@ -18,6 +18,8 @@ import System
   private let screen: OpaquePointer
   private var watch: Watch?
   private var isOpen = true
+  /// What the terminal shows; nil: unknown.
+  private var drawn: (rows: [StyledRow], hasCursor: Bool)?
 
   /// The terminal type used instead of an unknown one; nil if the type is known.
   public let substitute: String?
@@ -95,13 +97,16 @@ import System
   public func resize() {
     size = Self.currentSize
     curses_resize(Int32(size.rows), Int32(size.columns))
+    drawn = nil
   }
 
-  /// Draws rows from the top, and omits whatever does not fit.
+  /// Draws rows from the top, and omits whatever does not fit. What was drawn before costs nothing.
   ///
-  /// - Parameter hasCursor: whether a cursor is shown behind the last row's text.
+  /// - Parameter hasCursor: whether a cursor is shown behind the last row's text. Otherwise it is on the selected row,
+  ///   where screen readers follow it.
   package func draw(_ rows: [StyledRow], hasCursor: Bool = false) {
-    guard isOpen else { return }
+    guard isOpen, drawn?.rows != rows || drawn?.hasCursor != hasCursor else { return }
+    drawn = (rows, hasCursor)
     curses_begin()
     for (number, row) in rows.prefix(size.rows).enumerated() {
       curses_begin_row(Int32(number))
@@ -110,6 +115,8 @@ import System
         curses_add(text, Int32(text.count), Int32(run.paint.rawValue) ?? 0)
       }
     }
+    let selected = hasCursor ? nil : rows.firstIndex { $0.contains { $0.paint == .selected } }
+    if let selected { curses_begin_row(Int32(selected)) }
     curses_show(hasCursor ? 1 : 0)
   }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// The name that was probably meant by `word`: one that begins with it, or one that at most two
-/// typing errors turned into it (one, if the word is short).
+/// The name that was probably meant by `word`: one that begins with it; or one that at most two
+/// typing errors turned into it (one, if the word is short); or one whose parts are abbreviated (`vol-up`); or one
+/// with this part, in the singular (`calls`).
 public func nearest(to word: String, among names: [String]) -> String? {
   let dashes = word.prefix { $0 == "-" }.count
   let length = word.count - dashes
@@ -16,7 +17,16 @@ public func nearest(to word: String, among names: [String]) -> String? {
     let distance = distance(letters, candidate)
     return distance <= limit ? (name, distance) : nil
   }
-  return near.min { $0.distance < $1.distance }?.name
+  if let nearest = near.min(by: { $0.distance < $1.distance })?.name { return nearest }
+  guard dashes == 0, length > 3 else { return nil }
+  let parts = word.split(separator: "-")
+  let singular = word.hasSuffix("s") ? word.dropLast() : word[...]
+  return names.first { name in
+    let others = name.split(separator: "-")
+    return parts.count > 1 && parts.count == others.count
+      && zip(others, parts).allSatisfy { $0.hasPrefix($1) }
+      || others.count > 1 && others.contains(singular)
+  }
 }
 
 /// How many letters must be added, dropped, changed or swapped with their neighbour to turn one

@@ -86,10 +86,16 @@ struct InvocationTests {
 
   @Test("The version")
   func version() throws {
+    var nothing = Nothing()
     // A build without a known commit has only the number.
     #expect(Program.version == Control.version)
     #expect(try printed("--version") == "ancsd \(Program.version)\n")
     #expect(try printed("-V") == "ancsd \(Program.version)\n")
+    #expect(try printed("version") == "ancsd \(Program.version)\n")
+    let failure = #expect(throws: Failure.self) {
+      try Grammar(options).parse(["--vresion"], into: &nothing)
+    }
+    #expect(failure?.remedy == "did you mean --version?")
   }
 
   @Test("Help lists the commands", arguments: [40, 80, 200])

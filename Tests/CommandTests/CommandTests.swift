@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import CaptureTools
 import CentralTools
+import Control
 import ControlClients
 import Daemon
 import JSON
@@ -13,8 +14,48 @@ import Testing
 @Suite("All commands of the program")
 struct CommandTests {
   private static let all: [Command] =
-    [.run] + Clients.commands + Clients.phoneCommands
-    + [.tui, .setup, .gatt, .trace, .decode, PhoneTool.command, Doctor.command, .report]
+    [.run] + Clients.commands + Clients.phoneCommands + [
+      .tui, .setup, .gatt, .trace, .decode, PhoneTool.command, Doctor.command, .report,
+      .config(asking: { _, _ in .done }),
+      .rules(explaining: { _, _, _ in .done }, names: { _ in [:] }),
+    ]
+
+  @Test("The help has three examples or more, which the program accepts", arguments: all)
+  func examples(command: Command) throws {
+    let lines = command.help([], 80).split(separator: "\n", omittingEmptySubsequences: false)
+    let examples = lines.drop { $0 != "Examples:" }.dropFirst().prefix { !$0.isEmpty }
+    #expect(examples.count >= 3)
+    for line in examples {
+      let words = Self.words(line)
+      #expect(words.prefix(2) == ["ancsd", command.name])
+      let invocation = try Invocation(Array(words.dropFirst()), commands: Self.all, width: 80)
+      guard case .perform(let named, let arguments) = invocation else {
+        Issue.record("it does nothing: \(line)")
+        continue
+      }
+      #expect(named.name == command.name)
+      #expect(throws: Never.self, "\(line)") { try command.check(arguments) }
+    }
+  }
+
+  /// The words of a shell's line up to a pipe or a redirection.
+  private static func words(_ line: Substring) -> [String] {
+    var (words, isQuoted, isOpen) = ([String](), false, false)
+    for character in line {
+      if character == "'" {
+        isQuoted.toggle()
+        if !isOpen { words.append("") }
+        isOpen = true
+      } else if character == " ", !isQuoted {
+        isOpen = false
+      } else {
+        if !isOpen { words.append("") }
+        isOpen = true
+        words[words.count - 1].append(character)
+      }
+    }
+    return Array(words.prefix { !["|", ">", "<"].contains($0) })
+  }
 
   @Test("Every option whose value is a file or a directory is completed as one", arguments: all)
   func files(command: Command) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Arguments
 import Control
 import FakeDaemon
 import History
@@ -7,6 +9,7 @@ import OnLoop
 import Scratch
 import System
 import Testing
+import Wire
 
 @testable import ControlClients
 
@@ -32,26 +35,21 @@ struct RecorderTests {
     }
   }
 
-  @Test("The daemon is asked for the history, and the latest events that match are printed")
-  func shown() async throws {
-    try await onLoop {
-      let daemon = FakeDaemon { request in
-        #expect(request.calls(ControlMethods.readHistory))
-        let isFirst = request.parameters["after"] == nil
-        let apps = isFirst ? ["x", "y"] : ["y", "y"]
-        var page = Page<RecordedEvent>()
-        for (number, app) in apps.enumerated() {
-          let line = #"{"app":"\#(app)","seq":\#(isFirst ? number : number + 2)}"#
-          _ = page.add(RecordedEvent(line: Array(line.utf8)), at: "p", within: 1_000)
-        }
-        if isFirst { _ = page.add(RecordedEvent(line: Array("{}".utf8)), at: "", within: 0) }
-        return [.result(page)]
+  /// A daemon with this history, and these events later on.
+  private func daemon(_ events: [NumberedEvent], later: [Event.Content] = []) -> FakeDaemon {
+    FakeDaemon { request in
+      if request.calls(ControlMethods.subscribe) {
+        return [.result(true)] + later.map { .event($0) } + [.input(.closed("it has ended"))]
       }
-      var options = LogOptions()
-      (options.apps, options.count) = ([Glob("y")], 2)
-      let status = try await Clients.show(options, daemon.client, daemon.client.console)
-      #expect(status == .done)
-      #expect(daemon.output == #"{"app":"y","seq":2}"# + "\n" + #"{"app":"y","seq":3}"# + "\n")
+      guard request.calls(ControlMethods.readHistory) else { return [.result(StatusReport())] }
+      // In two pages.
+      let isFirst = request.parameters["after"] == nil
+      var page = Page<RecordedEvent>()
+      for event in isFirst ? events.prefix(2) : events.dropFirst(2) {
+        _ = page.add(RecordedEvent(line: json(event)), at: "p", within: 100_000)
+      }
+      if isFirst { _ = page.add(RecordedEvent(line: Array("{}".utf8)), at: "", within: 0) }
+      return [.result(page)]
     }
   }
 
@@ -75,5 +73,64 @@ struct RecorderTests {
       _ = try HistoryFile(writing: usual, limit: 1 << 20)
       #expect(try await show() == .refused)
     }
+  }
+
+  private func json(_ event: NumberedEvent) -> [UInt8] {
+    RPC.event(in: event.line).map(Array.init) ?? []
+  }
+
+  /// Events a second apart, the first a battery's.
+  private var past: [NumberedEvent] {
+    let contents: [Event.Content] = [
+      .battery(level: 1), .notification(ClientTests.notification(1, app: "x")),
+      .notification(ClientTests.notification(2, app: "y")),
+      .notification(ClientTests.notification(3, app: "y", .email)),
+      .notification(ClientTests.notification(4, app: "y")),
+    ]
+    return contents.enumerated().map {
+      NumberedEvent(
+        seq: UInt64($0.offset), time: WallTime(seconds: Int64($0.offset)), Event($0.element))
+    }
+  }
+
+  @Test(
+    "The daemon is asked for the history, and the latest events that match are printed",
+    arguments: [
+      ("", [0, 1, 2, 3, 4]), ("--app y -n 2", [3, 4]), ("--app y -n 2 --newest-first", [4, 3]),
+      ("--event battery", [0]), ("--category email --category social --not-app x", [2, 3, 4]),
+      ("--until 1970-01-01T00:00:01Z", [0, 1]),
+      ("--since 1970-01-01T00:00:03Z --grep TITLE", [3, 4]),
+      ("--newest-first --event battery,notification --category email", [3, 0]),
+    ] as [(String, [Int])])
+  func shown(arguments: String, seqs: [Int]) async throws {
+    try await onLoop {
+      let daemon = daemon(past)
+      let status = try await Clients.show(options(arguments), daemon.client, daemon.client.console)
+      #expect(status == .done)
+      #expect(
+        daemon.output
+          == seqs.map { String(decoding: json(past[$0]), as: UTF8.self) + "\n" }.joined())
+    }
+  }
+
+  @Test("--follow goes on with the events that arrive after the history's last")
+  func followed() async throws {
+    try await onLoop {
+      // The later events of this daemon are from 1970, too.
+      let daemon = daemon([past[0]], later: [.battery(level: 7)])
+      _ = try? await Clients.show(options("--follow"), daemon.client, daemon.client.console)
+      #expect(daemon.output == String(decoding: json(past[0]), as: UTF8.self) + "\n")
+      #expect(daemon.requests.last == .call(ControlMethods.subscribe, Subscription(since: 0)))
+      let empty = self.daemon([], later: [.battery(level: 7)])
+      _ = try? await Clients.show(
+        options("--follow --since 1970-01-01T00:00:00Z"), empty.client, empty.client.console)
+      #expect(empty.output.contains(#""level":7"#))
+    }
+  }
+
+  private func options(_ arguments: String) throws -> LogOptions {
+    var options = LogOptions()
+    try Clients.logGrammar.parse(arguments.split(separator: " ").map(String.init), into: &options)
+    return options
   }
 }

@@ -17,9 +17,9 @@ struct WatchTests {
 
   /// A daemon that sends these lines after a subscription, and exits.
   private func daemon(
-    _ format: OutputFormat, _ said: [Event.Content], patient: Bool = true
+    _ format: OutputFormat, _ said: [Event.Content], patient: Bool = true, template: String? = nil
   ) -> FakeDaemon {
-    FakeDaemon(format, patient: patient) { request in
+    FakeDaemon(format, patient: patient, template: template) { request in
       if request.calls(ControlMethods.subscribe) {
         return [.result(true)] + said.map { .event($0) }
           + [.input(.closed("the daemon has exited"))]
@@ -163,15 +163,66 @@ struct WatchTests {
     var options = WatchOptions()
     try Clients.watch.grammar.parse(
       arguments.split(separator: " ").map(String.init), into: &options)
-    var watcher = Watcher(options, daemon(.json, []).client)
+    var filter = EventFilter(options.events, options.filter)
     var chat = Self.chat
     for uid in 0..<UInt32(16_400) {
       chat.event.uid = NotificationUID(rawValue: uid)
       let event = Event(.notification(chat))
-      let isWanted = watcher.isWanted(NumberedEvent(seq: 1, time: WallTime(seconds: 0), event))
+      let isWanted = filter.matches(NumberedEvent(seq: 1, time: WallTime(seconds: 0), event))
       #expect(isWanted)
     }
-    #expect(watcher.shown.count == count)
+    #expect(filter.shown.count == count)
+  }
+
+  @Test("--template prints members, and escapes what could control a terminal")
+  func template() async throws {
+    var rude = Self.chat
+    rude.attributes[.title] = "a\u{1B}[2Jb\n\\c\u{202E}"
+    let daemon = daemon(
+      .text, [.notification(rude), .battery(level: 3)],
+      template: "{app}|{title}|{flags}|{level}|{none}")
+    #expect(try await daemon.run(Clients.watch, "-n2") == .done)
+    #expect(daemon.output == "Chat|a\\u001b[2Jb\\n\\\\c\\u202e|||\n|||3|\n")
+    for wrong in ["{app", "app}", "{}", "{a..b}", "\\x"] {
+      let failure = await #expect(throws: Failure.self) {
+        try await daemon.run(Clients.watch, "--template \(wrong)")
+      }
+      #expect(failure?.status == .usage)
+    }
+  }
+
+  @Test(
+    "--grep searches the texts in either case, and --not-app leaves out an app",
+    arguments: [
+      ("--grep ^tit", [1, 2]), ("--grep TEXT", [1, 2]), ("--grep nothing", []),
+      ("--not-app mail", [2]), ("--grep text --not-app com.example.chat", [1]),
+    ])
+  func texts(arguments: String, uids: [UInt32]) async {
+    let daemon = daemon(.json, [.notification(Self.mail), .notification(Self.chat)])
+    _ = try? await daemon.run(Clients.watch, arguments)
+    #expect(daemon.output.split(separator: "\n").count == uids.count)
+    for uid in uids { #expect(daemon.output.contains(#""uid":\#(uid),"#)) }
+  }
+
+  @Test("wait ends with the first new notification that matches, or with 75")
+  func waits() async throws {
+    var modified = Self.chat
+    modified.event.change = .modified
+    let daemon = daemon(
+      .json,
+      [
+        .battery(level: 1), .notification(modified), .notification(Self.mail),
+        .notification(Self.chat),
+      ])
+    #expect(try await daemon.run(Clients.wait, "--category social") == .done)
+    #expect(
+      names(daemon.output) == ["notification"]
+        && daemon.output.contains(#""change":"added","uid":2,"#))
+    let other = self.daemon(.json, [.battery(level: 1)])
+    #expect(try await other.run(Clients.wait, "--event battery") == .done)
+    #expect(names(other.output) == ["battery"])
+    let late = self.daemon(.json, [], patient: false)
+    #expect(try await late.run(Clients.wait, "--category incoming-call --timeout 60") == .tryAgain)
   }
 
   @Test("Incoming events are filtered by their known values")

@@ -38,12 +38,14 @@ package final class FakeDaemon {
 
   /// - Parameter patient: timers never expire; otherwise they expire at once.
   package init(
-    _ format: OutputFormat = .json, patient: Bool = true,
+    _ format: OutputFormat = .json, patient: Bool = true, template: String? = nil,
     _ response: @escaping Response
   ) {
     let printed = Printed()
     self.printed = printed
-    let console = Console(format, TextStyle()) { bytes throws(Failure) in printed.append(bytes) }
+    let console = Console(
+      format, TextStyle(), template: template.flatMap { Template(typed: $0) }
+    ) { bytes throws(Failure) in printed.append(bytes) }
     final class Late { weak var daemon: FakeDaemon? }
     let late = Late()
     client = ControlClient(

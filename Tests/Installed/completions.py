@@ -37,7 +37,10 @@ EXPECTED = [
 #: Stands in for ancsd when a completion asks the running daemon.
 ANCSD = """#!/bin/sh
 case $1 in
-  list) printf '%s\\n' '{"adapter":"hci0","uid":7,"category":"social"}' '{"adapter":"hci0","uid":12,"category":"email"}' ;;
+  list) case "$*" in
+    *--template*) printf '%s\\t%s\\n' 7 'Messages Mum $(touch EVIL) `touch EVIL`' 12 "Mail it's; touch EVIL" ;;
+    *) printf '%s\\n' '{"adapter":"hci0","uid":7,"category":"social"}' '{"adapter":"hci0","uid":12,"category":"email"}' ;;
+    esac ;;
   apps) printf '%s\\n' '{"app_id":"com.apple.MobileSMS","name":"Messages","count":1}' \\
     '{"app_id":"com.$(touch EVIL)","name":"x","count":1}' '{"app_id":"com.`touch EVIL`","name":"x","count":1}' ;;
 esac

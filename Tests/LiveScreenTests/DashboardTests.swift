@@ -443,6 +443,53 @@ import Wire
     #expect(dashboard.text().contains("── 1/3 notifications"))
   }
 
+  @Test("After a search, Escape leaves the selection where it is") func afterSearch() {
+    var dashboard = Self.dashboard()
+    dashboard.type("/ben")
+    dashboard.press(.enter, at: Self.start)
+    dashboard.press(.escape, at: Self.start)
+    #expect(dashboard.text().contains("── 2/3 notifications"))
+  }
+
+  @Test("J and K show the next and the previous notification in full, as far as there is one")
+  func neighbours() {
+    var dashboard = Self.dashboard()
+    dashboard.press(.enter, at: Self.start)
+    let show = { (uid: UInt32) in
+      [
+        Dashboard.Effect.request(
+          .show(Dashboard.ID(phone: Self.phone, uid: NotificationUID(rawValue: uid))))
+      ]
+    }
+    #expect(dashboard.press(.character("J"), at: Self.start) == show(2))
+    #expect(dashboard.press(.character("J"), at: Self.start) == show(1))
+    #expect(dashboard.press(.character("J"), at: Self.start) == [])
+    #expect(dashboard.text().contains("Dinner tonight?"))
+    #expect(dashboard.press(.character("K"), at: Self.start) == show(2))
+    dashboard.press(.escape, at: Self.start)
+    #expect(dashboard.text().contains("── 2/3 notifications"))
+  }
+
+  @Test("A key without a meaning says so, until the next one; Delete clears") func otherKeys() {
+    var dashboard = Self.dashboard()
+    dashboard.press(.character("x"), at: Self.start)
+    #expect(dashboard.text().contains("this key does nothing"))
+    dashboard.press(.down, at: Self.start)
+    #expect(!dashboard.text().contains("this key does nothing"))
+    dashboard.press(.delete, at: Self.start + .seconds(10))
+    #expect(dashboard.pending.count == 1)
+  }
+
+  @Test("The app's name stays at 60 columns, whatever the actions are called") func appName() {
+    var dashboard = Self.dashboard()
+    var report = Self.notification(
+      7, "Grace Hopper", flags: [.positiveAction, .negativeAction, .important])
+    report.attributes[.positiveActionLabel] = "Answer it now"
+    report.attributes[.negativeActionLabel] = "Decline it now"
+    dashboard.add(report)
+    #expect(dashboard.text().contains("> 07:07 Messages Grace"))
+  }
+
   @Test("n and N go to the next and previous match, and wrap around") func matches() {
     var dashboard = Self.dashboard()
     dashboard.press(.character("n"), at: Self.start)

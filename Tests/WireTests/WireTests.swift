@@ -192,6 +192,18 @@ struct WireTests {
     #expect(text.contains(text: part) == isFound)
   }
 
+  @Test(
+    "The name that was meant is found by its beginning, despite errors, abbreviated, and by a part",
+    arguments: [
+      ("vol", "volume-down"), ("volmue-up", "volume-up"), ("vol-up", "volume-up"),
+      ("calls", "incoming-call"), ("call", "incoming-call"), ("fast-up", nil), ("cat", nil),
+      ("--call", nil),
+    ] as [(String, String?)])
+  func meant(word: String, name: String?) {
+    let names = ["play", "volume-down", "volume-up", "incoming-call"]
+    #expect(nearest(to: word, among: names) == name)
+  }
+
   @Test("Time saturates at the clock's limits")
   func time() {
     let end = Instant(nanoseconds: .max)

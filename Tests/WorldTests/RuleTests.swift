@@ -303,6 +303,23 @@ struct GraceTests {
     }
   }
 
+  @Test("What is listed while its phone is away can be shown")
+  func shownWhileAway() async throws {
+    try await inWorld { world in
+      try await Self.begin(world) { $0.grace = .seconds(60) }
+      world.phone.leave()
+      try await world.until(.disconnected)
+      let list = try await world.call(ControlMethods.listNotifications, NotificationQuery())
+        .elements
+      #expect(list.count == 2)
+      for one in list {
+        let shown = try await world.call(
+          ControlMethods.getNotification, NotificationParameters(one.report.event.uid, phone: nil))
+        #expect(shown == one && shown.report.isStale)
+      }
+    }
+  }
+
   @Test("If the phone does not return in time, all are removed")
   func away() async throws {
     try await inWorld { world in

@@ -37,6 +37,11 @@ def ancsd(whole: commands.Program) -> list[str]:
     lines += [".SH DESCRIPTION"]
     for note in program.notes[:1]:
         lines += [".PP", roff.escape(note)]
+    every = [(entry.name, entry.text) for command in found for entry in command.tables.get("Options", [])]
+    common = {entry for entry in every if every.count(entry) >= 5}
+    lines += [".SH COMMON OPTIONS", "Those of several commands, which name them."]
+    for name, text in sorted(common):
+        lines += [".TP", roff.bold(name), roff.escape(text)]
     lines += [".SH COMMANDS"]
     for command in found:
         lines += [f".SS {roff.escape(command.name)}", roff.escape(command.summary[0].upper() + command.summary[1:] + ".")]
@@ -46,7 +51,10 @@ def ancsd(whole: commands.Program) -> list[str]:
             if title != "Options":
                 lines += [".PP", roff.escape(title + ":")]
             for entry in entries:
-                lines += [".TP", roff.bold(entry.name), roff.escape(entry.text or " ")]
+                if (entry.name, entry.text) not in common:
+                    lines += [".TP", roff.bold(entry.name), roff.escape(entry.text or " ")]
+        if own := [entry.name.split()[0] for entry in command.tables.get("Options", []) if (entry.name, entry.text) in common]:
+            lines += [".PP", roff.escape(f"Common options: {', '.join(own)}.")]
         for note in command.notes:
             lines += [".PP", roff.escape(note)]
         if command.examples:

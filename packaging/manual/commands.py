@@ -128,7 +128,7 @@ def read(binary: str) -> Program:
     described = {command["name"]: command for command in catalogue["commands"]}
     found = []
     for entry in whole.tables["Commands"]:
-        command = parse(Command(entry.name, entry.text), page(binary, entry.name))
+        command = parse(Command(entry.name, entry.text), page(binary, "help", entry.name))
         command.notes = command.notes[1:]  # the first is the summary again
         command.options = [option(part) for part in described[entry.name]["options"]]
         command.operands = [Operand(part["kind"], part.get("words", [])) for part in described[entry.name]["operands"]]

@@ -21,6 +21,10 @@ LIVE = {
 }
 
 
+#: For shells that show a description beside a value, and evaluate neither: the titles are escaped by --template.
+TITLED = "ancsd list --template '{uid}SEPARATOR{app} {title}' --timeout 2 2>/dev/null"
+
+
 def words(command: Command) -> list[str]:
     """The options' names, with a `=` after those whose value can't be a separate word."""
     return [name + ("=" if option.is_optional and name.startswith("--") else "")
@@ -101,7 +105,11 @@ def bash_values(option: Option) -> str:
 
 def zsh(commands: list[Command]) -> str:
     lines = ["#compdef ancsd", "# Completion of ancsd for zsh, generated from its table of commands (ancsd help --json).", ""]
+    titled = TITLED.replace("SEPARATOR", ":")
+    lines.append(f'_ancsd_live_notification() {{ local -a found=(${{(f)"$({titled})"}}); _describe -V notification found }}')
     for kind, listing in LIVE.items():
+        if kind == "notification":
+            continue
         lines.append(f'_ancsd_live_{kind}() {{ compadd "$@" -- ${{(f)"$({listing})"}} }}')
     lines.append("")
     for command in commands:
@@ -168,7 +176,7 @@ def fish(commands: list[Command]) -> str:
             lines.append(f'complete -c ancsd -n "{seen}" -a {fish_quoted(" ".join(command.words))}')
         for operand in command.operands:
             if operand.kind in LIVE:
-                lines.append(f'complete -c ancsd -n "{seen}" -a {fish_quoted("(" + LIVE[operand.kind] + ")")}')
+                lines.append(f'complete -c ancsd -n "{seen}" -a {fish_quoted("(" + fish_live(operand.kind) + ")")}')
         if command.takes("file"):
             lines.append(f'complete -c ancsd -n "{seen}" -F')
     return "\n".join(lines) + "\n"
@@ -176,6 +184,10 @@ def fish(commands: list[Command]) -> str:
 
 def fish_quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def fish_live(kind: str) -> str:
+    return TITLED.replace("SEPARATOR", "\\t") if kind == "notification" else LIVE[kind]
 
 
 def fish_option(option: Option) -> str:

@@ -29,6 +29,11 @@ extension Command {
           "The status is 0; 1 if the device refused, with the name of the ATT error; 64 for a wrong "
             + "command line, 69 without the device or without Bluetooth, 75 if the time ran out "
             + "first, 77 without permission.",
+        ],
+        examples: [
+          "ancsd gatt --hci0 scan",
+          "ancsd gatt --connect C4:11:22:33:44:55/random tree",
+          "ancsd gatt --att unix:phone.sock read 2A00 --print text",
         ], width: width)
     }
     return Command("gatt", summary, grammar: .gatt, defaults: GATTOptions(), help: help) {

@@ -83,6 +83,11 @@ package enum PhoneTool {
         + "{\"ok\":true} or {\"ok\":false,\"error\":…} on standard output, where the events are too.",
       "They can also be typed in words: add title=Mum message='Saturday?'. “help” lists them with their "
         + "members: \(PhoneInstruction.names.sorted().joined(separator: ", ")).",
+    ],
+    examples: [
+      "--listen unix:phone.sock",
+      "--hci1",
+      "--hci1 --accessory 'Kitchen board'",
     ], run: run)
 
   private static let grammar = Grammar<PhoneOptions>([

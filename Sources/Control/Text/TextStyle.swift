@@ -44,10 +44,11 @@ public struct TextStyle: Hashable, Sendable {
   }
 
   /// The local time of day, as in `07:00`, preceded by the date, as in `11-20 07:00`, if that is
-  /// not today.
+  /// not today; of another year only the date, as in `2025-11-20`.
   package func shortDateText(_ time: WallTime, now: WallTime) -> String {
     let local = localTime(time)
     let hour = local.timeText.prefix(5)
+    if local.year != localTime(now).year { return local.dateText }
     return local.dateText == localTime(now).dateText
       ? "\(hour)" : "\(local.dateText.dropFirst(5)) \(hour)"
   }

@@ -8,16 +8,37 @@ import System
 import Wire
 
 /// The options of `log`.
-struct LogOptions: PrintingOptions {
-  var output = OutputOptions()
+struct LogOptions: EventOptions, LatestOptions {
+  var client = ClientOptions()
+  var filter = NotificationFilter()
+  var events: Set<EventName> = []
   /// The file; nil: where the daemon writes it.
   var file: String?
-  /// The daemon's control socket.
-  var socket: String?
   var since: WallTime?
-  var apps: [Glob] = []
-  /// Only the latest.
+  var until: WallTime?
   var count: Int?
+  var newestFirst = false
+  /// Whether to go on with the events that arrive.
+  var follows = false
+
+  /// What to print of the history.
+  fileprivate var past: EventFilter {
+    var past = EventFilter(events, filter)
+    (past.since, past.until) = (since, until)
+    return past
+  }
+
+  /// What to watch behind it.
+  ///
+  /// - Parameter latest: when its last event was.
+  fileprivate func future(after latest: WallTime?) -> WatchOptions {
+    var future = WatchOptions()
+    (future.client, future.filter, future.events) = (client, filter, events)
+    future.since = .time(
+      latest.map { WallTime(seconds: $0.seconds, nanoseconds: $0.nanoseconds + 1) } ?? since ?? .now
+    )
+    return future
+  }
 }
 
 extension Clients {
@@ -25,29 +46,46 @@ extension Clients {
   static let log = Command(
     "log", "shows past events, if [log] makes the daemon keep them",
     usage: ["ancsd log [OPTIONS]"],
-    grammar: Grammar<LogOptions>(logOptions + CommandOption.output),
+    grammar: logGrammar,
     defaults: LogOptions(),
     notes: [
       "The daemon keeps a history if its settings have a table [log] (ancsd.toml(5)). Whoever may use the control socket may "
         + "read it; without a daemon, it is read from the file in the usual place, which belongs to the daemon's "
         + "user, with mode 0600. JSON has the events as “ancsd watch” prints them, without texts unless the settings "
         + "say to keep them. The status is 1 if nothing matches."
+    ],
+    examples: [
+      "--since yesterday --app Messages",
+      "--follow --event notification --category incoming-call,missed-call",
+      "-n 20 --newest-first --template '{time} {app}: {title}'",
     ]
   ) { options throws(Failure) in
     let console = try Console(options.output)
     return console.onLoop { () async throws(Failure) in
-      let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.socket))
+      let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.client.socket))
       return try await show(options, client, console)
     }
   }
 
-  private static let logOptions: [CommandOption<LogOptions>] = [
-    .since("events", set: { $0.since = $1 }), .app(set: { $0.apps.append($1) }),
-    .count(of: "events", help: "only the latest N", set: { $0.count = $1 }),
-    .file(
-      "--file", help: "the file (default: the daemon's)", set: { $0.file = $1 }),
-    .socket(set: { $0.socket = $1 }),
-  ]
+  static let logGrammar = Grammar<LogOptions>(logOptions + CommandOption.output) {
+    options, operands throws(Failure) in
+    try operands.check(atMost: 0)
+    if options.follows, options.file != nil || options.until != nil || options.newestFirst {
+      throw Failure(usage: "--follow goes with neither --file, --until nor --newest-first")
+    }
+  }
+
+  private static let logOptions: [CommandOption<LogOptions>] =
+    [
+      .since("events", set: { $0.since = $1 }),
+      .since("events", "--until", set: { $0.until = $1 }),
+      .flag("--follow", help: "go on with the events that arrive", set: { $0.follows = true }),
+    ] + CommandOption.eventFilters + CommandOption.latest(of: "events") + [
+      .template,
+      .file(
+        "--file", help: "the file (default: the daemon's)", set: { $0.file = $1 }),
+      .socket(set: { $0.client.socket = $1 }),
+    ]
 
   /// Prints from the named file, from the daemon, or without one from the file in the usual place.
   static func show(
@@ -55,14 +93,17 @@ extension Clients {
     usual: String = DefaultPaths.history(in: DefaultPaths.stateDirectory)
   ) async throws(Failure) -> ExitStatus {
     var printout = HistoryPrintout(options, console)
-    if options.file == nil, try isReachable(client, orHas: usual) {
+    if options.file == nil, try isReachable(client, orHas: options.follows ? nil : usual) {
       let query = HistoryQuery(since: options.since)
       for event in try await client.listAsWritten(
         ControlMethods.readHistory, query, "reading the history")
       {
         try printout.take(Array(event))
       }
-      return try printout.finish("the history")
+      let status = try printout.finish("the history", isEnd: !options.follows)
+      guard options.follows else { return status }
+      var watcher = Watcher(options.future(after: printout.latest), client)
+      return try await watcher.run()
     }
     let path = options.file ?? usual
     let file = try reading(path) { () throws(HistoryError) in try HistoryFile(reading: path) }
@@ -79,14 +120,16 @@ extension Clients {
 
   /// Whether a daemon runs. Without one and without a file, the error is that no daemon runs: it may keep its history
   /// elsewhere.
+  ///
+  /// - Parameter path: the file to read without a daemon; nil if that won't do.
   private static func isReachable(
-    _ client: ControlClient, orHas path: String
+    _ client: ControlClient, orHas path: String?
   ) throws(Failure) -> Bool {
     do throws(Failure) {
       try client.connect()
       return true
     } catch {
-      guard error.status == .unavailable, mayExist(path) else { throw error }
+      guard error.status == .unavailable, let path, mayExist(path) else { throw error }
       return false
     }
   }
@@ -103,42 +146,44 @@ private struct HistoryPrintout {
   private var found: FIFO<[UInt8]>
   private var isEmpty = true
   private var page: EventPage
+  private var filter: EventFilter
+  /// When the last event was, printed or not.
+  private(set) var latest: WallTime?
 
   init(_ options: LogOptions, _ console: Console) {
     self.options = options
     self.console = console
     found = FIFO(limit: options.count)
     page = EventPage(console.style, today: .now)
+    filter = options.past
   }
 
   mutating func take(_ line: [UInt8]) throws(Failure) {
-    guard matches(line) else { return }
-    if options.count == nil { try print(line) } else { found.append(line) }
+    let event = Self.event(line)
+    if let event { latest = event.time }
+    if !filter.isEmpty {
+      guard let event, filter.matches(event) else { return }
+    }
+    if options.count == nil, !options.newestFirst { try print(line) } else { found.append(line) }
   }
 
-  mutating func finish(_ place: String) throws(Failure) -> ExitStatus {
-    while let line = found.popFirst() { try print(line) }
-    if isEmpty { console.remark("nothing in \(place) matches") }
+  /// - Parameter isEnd: whether nothing follows.
+  mutating func finish(_ place: String, isEnd: Bool = true) throws(Failure) -> ExitStatus {
+    var lines: [[UInt8]] = []
+    while let line = found.popFirst() { lines.append(line) }
+    for line in options.latest(of: lines) { try print(line) }
+    if isEmpty, isEnd { console.remark("nothing in \(place) matches") }
     return isEmpty ? .refused : .done
-  }
-
-  private func matches(_ line: [UInt8]) -> Bool {
-    guard !options.apps.isEmpty else { return true }
-    let event = try? JSONValue(parsing: line)
-    let names = ["app_id", "app"].compactMap { event?[$0]?.string }
-    return options.apps.contains { names.contains(where: $0.matches) }
   }
 
   private mutating func print(_ line: [UInt8]) throws(Failure) {
     isEmpty = false
-    switch console.format {
-    case .json: try console.print(line + [UInt8(ascii: "\n")])
-    case .text:
-      // An event from a newer version may be unknown here.
-      guard let json = try? JSONValue(parsing: line), let event = try? NumberedEvent(reading: json)
-      else { return }
-      try console.print(line: page.text(event))
-    }
+    try console.show(json: line) { Self.event(line).map { page.text($0) } ?? "" }
+  }
+
+  /// The event of a line; one from a newer version may be unknown here.
+  private static func event(_ line: [UInt8]) -> NumberedEvent? {
+    (try? JSONValue(parsing: line)).flatMap { try? NumberedEvent(reading: $0) }
   }
 }
 

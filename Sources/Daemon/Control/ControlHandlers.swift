@@ -116,6 +116,7 @@ import Wire
       try self.daemon.notifications(of: query.phone).page(matching: query)
     }
     dispatcher.register(ControlMethods.getNotification) { parameters, caller throws(RPCError) in
+      if let known = try self.listed(parameters) { return known }
       let session = try self.session(of: parameters.phone)
       let consumer = try self.notifications(of: parameters.phone)
       let attributes = parameters.attributes ?? []
@@ -254,6 +255,17 @@ import Wire
       throw .invalidParams("several phones are connected: say which (phone)")
     }
     return first
+  }
+
+  /// A listed notification of a phone that can't be asked now, as far as it is known.
+  private func listed(
+    _ parameters: NotificationParameters
+  ) throws(RPCError) -> ActiveNotification? {
+    let canAsk = try daemon.sessions.contains {
+      (parameters.phone?.matches($0.session.phone) ?? true)
+        && $0.session.services.active(NotificationService.self) != nil
+    }
+    return try canAsk ? nil : daemon.notifications(of: parameters.phone).only(parameters.uid)
   }
 
   /// The phone with the notification of this UID.

@@ -54,6 +54,16 @@ import Wire
     return page
   }
 
+  /// The one with this UID; nil if there is none, or several phones have one.
+  func only(_ uid: NotificationUID) -> ActiveNotification? {
+    var found: [ActiveNotification] = []
+    visit(after: (0, 0)) { _, phone, report in
+      if report.event.uid == uid { found.append(phone.active(report)) }
+      return true
+    }
+    return found.count == 1 ? found[0] : nil
+  }
+
   /// All of them, as events for a client that knows none.
   var events: [Event] {
     var events: [Event] = []

@@ -33,6 +33,11 @@ extension Command {
           + "notifications are skipped. The time of an event is the one in it, or now if it has none. The daemon, if one "
           + "runs, says what the phones are called.",
         "“explain” asks the daemon about an active notification, even a hidden one.",
+      ],
+      examples: [
+        "explain 12",
+        "test --config ancsd.toml < events.json",
+        "explain 12 --json",
       ]
     ) { options throws(Failure) in
       let console = try Console(options.output)

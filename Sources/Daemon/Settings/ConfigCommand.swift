@@ -22,6 +22,11 @@ extension Command {
         "Without FILE, the files are \(SettingsFolder.usualPath) and then \(SettingsFolder.morePaths). “check” exits "
           + "with status 0 if they are valid, and 78 if not, with a line for each error and for each "
           + "program that can't be run. “show” asks the daemon."
+      ],
+      examples: [
+        "check",
+        "check /etc/ancsd/ancsd.toml --json",
+        "show",
       ]
     ) { options throws(Failure) in
       let console = try Console(options.output)

@@ -22,6 +22,11 @@ package enum Doctor {
         + "something does, 77 if only permission is missing.",
       "A Focus or Do Not Disturb on the phone also holds back notifications; the board can't "
         + "detect that.",
+    ],
+    examples: [
+      "",
+      "--json",
+      "--socket /run/ancsd/control.sock",
     ]
   ) { options throws(Failure) in
     let console = try Console(options.output)

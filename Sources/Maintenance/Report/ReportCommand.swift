@@ -31,6 +31,11 @@ extension Command {
       "Exit status: 0, even if the doctor finds problems; 64 for a wrong command line, 69 for "
         + "--html without a daemon, 73 for a file that can't be written.",
     ],
+    examples: [
+      "report.txt",
+      "--keep-text",
+      "--html session.html",
+    ],
     run: { options throws(Failure) in
       let console = Console()
       for output in [options.page, options.text].compactMap({ $0 }) { try output.check() }

@@ -33,6 +33,11 @@ extension Command {
       "It asks for missing options, writes \(SetUp.usualSettings), starts the service, helps you pair the phone, "
         + "and ends with the first notification. You can stop it at any time and run it again: finished steps stay, "
         + "and other settings in the file are left alone."
+    ],
+    examples: [
+      "",
+      "--name 'Kitchen board' --user anna",
+      "--yes --stop-bluetoothd",
     ]
   ) { options throws(Failure) in
     let console = Console()
