@@ -57,6 +57,10 @@ public final class MediaRemote {
   ///   it is subscribed to, and not when an existing subscription is written again.
   public func subscribe(again: Bool = false) async throws(ATTFailure) {
     if again { try await client.endSubscriptions(of: service) }
+    if let updates = service[.entityUpdate], let cccd = updates.cccd {
+      client.setHandler(for: updates.value) { [weak self] in self?.receivedUpdate($0) }
+      try await client.enableNotifications(cccd, attempts: 2)
+    }
     if let commands = service[.remoteCommand], let cccd = commands.cccd {
       client.setHandler(for: commands.value) { [weak self] in self?.receivedCommands($0) }
       do {
@@ -64,10 +68,6 @@ public final class MediaRemote {
       } catch {
         guard error.code != nil else { throw error }
       }
-    }
-    if let updates = service[.entityUpdate], let cccd = updates.cccd {
-      client.setHandler(for: updates.value) { [weak self] in self?.receivedUpdate($0) }
-      try await client.enableNotifications(cccd, attempts: 2)
     }
   }
 

@@ -102,8 +102,9 @@ public final class NotificationConsumer {
 
   // MARK: Subscribing
 
-  /// Begins the session. The Data Source is first, because the Notification Source may notify at once (ANCS
-  /// specification, Notification Source). After a refusal it retries a few times.
+  /// Begins the session. The Notification Source is first: a phone gives up an accessory whose links end before it has
+  /// subscribed to that (docs/guesses.md). It may notify at once, but nothing is fetched before `run`. After a refusal
+  /// it retries a few times.
   ///
   /// - Parameter again: first ends a session that may exist. A phone announces its notifications when a session
   ///   begins, and rewriting an existing subscription does not begin one.
@@ -115,7 +116,7 @@ public final class NotificationConsumer {
         try await client.endSubscriptions(of: service)
       }
       setHandlers()
-      for source in [service[.dataSource], service[.notificationSource]] {
+      for source in [service[.notificationSource], service[.dataSource]] {
         if let cccd = source?.cccd { try await client.enableNotifications(cccd) }
       }
     } catch {
@@ -144,8 +145,8 @@ public final class NotificationConsumer {
   /// Writes the subscriptions again, which is harmless if they still exist. A refusal is retried the next time.
   private func subscribeAgain(endingFirst: Bool) async throws(ATTFailure) {
     watch.subscribing()
-    let sources = [service[.dataSource]?.cccd, service[.notificationSource]?.cccd].compactMap { $0 }
-    let ends = endingFirst ? sources.reversed().map { ($0, ClientConfiguration([])) } : []
+    let sources = [service[.notificationSource]?.cccd, service[.dataSource]?.cccd].compactMap { $0 }
+    let ends = endingFirst ? sources.map { ($0, ClientConfiguration([])) } : []
     for (cccd, wanted) in ends + sources.map({ ($0, .notifications) }) {
       do { try await client.configure(cccd, wanted) } catch { if error.isEnd { throw error } }
     }

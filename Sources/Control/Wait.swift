@@ -163,6 +163,8 @@ public enum PhoneWait: Hashable, Sendable {
   case nobody
   /// The same, because the bonds that the board has, or had, can't be used.
   case unusableBonds
+  /// Its last links ended before the board had subscribed, so the phone probably stays away.
+  case givenUp(phone: Address)
   /// The phone connects and disconnects again: only one side has the bond.
   case oneSided(StaleBond, phone: Address)
   /// No phone listens at the path of `--att`; the text is the kernel's error.
@@ -189,8 +191,9 @@ public enum PhoneWait: Hashable, Sendable {
       .init(
         "bonded-phone",
         "on the air; waiting for a bonded phone, which connects by itself once it is near, awake and has "
-          + "Bluetooth on; if it does not, it may have given up after many attempts: switch its "
-          + "Bluetooth off and on in Settings")
+          + "Bluetooth on; if it does not: Bluetooth that was switched off in Control Center stays off for "
+          + "accessories until 5 in the morning, so switch it on in Settings; or tap \(name) in Settings › "
+          + "Bluetooth")
     case .nobody:
       .init(
         "nobody",
@@ -201,6 +204,11 @@ public enum PhoneWait: Hashable, Sendable {
         "on the air, but this board's bonds can't be used, so no phone can connect: the "
           + "log and “ancsd doctor” say which and why; ancsd pair lets a phone pair again, once it has "
           + "forgotten \(name)")
+    case .givenUp(let phone):
+      .init(
+        "given-up",
+        "on the air, but the last links with \(phone) ended before this board had subscribed, so it has probably "
+          + "given up and stays away: on the phone, open Settings › Bluetooth and tap \(name)")
     case .oneSided(let bond, let phone):
       .init(bond.name, "\(bond.what); \(bond.remedy(board: name, phone: phone.description))")
     case .nobodyListens(let path, let why):

@@ -19,7 +19,7 @@ struct Quirks: Hashable, Sendable {
   /// Which ANCS to use if a phone has two.
   var notificationCenter = WantedService.Instance.last
   /// How to verify the handles of an earlier session.
-  var handles = HandleTrust.verify
+  var handles = HandleTrust.assume
   /// The delay after encryption before indicating that the board's own services have changed; nil:
   /// never.
   var ownChanges: Duration? = .seconds(10)
@@ -75,8 +75,10 @@ struct Quirks: Hashable, Sendable {
     },
     Entry(
       name: "handles",
-      summary: "how to trust remembered handles: verify, hash, or discover again (verify)",
-      values: "verify, hash or discover"
+      summary:
+        "how to trust remembered handles: assume, and verify them after the first subscription; "
+        + "verify; hash; or discover again (assume)",
+      values: "assume, verify, hash or discover"
     ) {
       guard let trust = HandleTrust(rawValue: $1) else { return false }
       $0.handles = trust
@@ -139,6 +141,9 @@ struct Quirks: Hashable, Sendable {
 
 /// How to verify the handles of an earlier session.
 enum HandleTrust: String, Sendable {
+  /// The first subscription is written at once, and then one request asks where ANCS and AMS are now: a phone gives up
+  /// an accessory whose links end before it has subscribed.
+  case assume
   /// One request asks where ANCS and AMS are now.
   case verify
   /// The phone's Database Hash must be unchanged. iPhones have none.

@@ -251,6 +251,10 @@ import Wire
   /// How long running programs may take at exit.
   private static let longestHookStop: Duration = .seconds(2)
 
+  /// How long phones on their way to a subscription are waited for at exit: a link that ends before one counts against
+  /// the board (docs/guesses.md).
+  private static let longestSetUp: Duration = .milliseconds(2500)
+
   private func stop() async {
     let deadline = platform.scheduler.now + Self.longestStop
     isStopping = true
@@ -259,6 +263,10 @@ import Wire
     waits.onAllWaits = { _ in }
     waits.onNewWait = { _ in }
     waits.onLastingWait = { _ in }
+    let patience = platform.scheduler.now + Self.longestSetUp
+    while platform.scheduler.now < patience, sessions.contains(where: { $0.session.isOnItsWay }) {
+      await platform.sleep(for: .milliseconds(10))
+    }
     phoneBook.close()
     for (_, session) in sessions { session.link.end("the daemon is exiting") }
     // Their `disconnected` events are published before the daemon exits.

@@ -145,13 +145,19 @@ public final class Client {
       do {
         return try await configure(cccd, .notifications)
       } catch {
-        guard error.code != nil else { throw error }
+        guard let code = error.code, !Self.lasting.contains(code) else { throw error }
       }
       try await bearer.sleep(for: pause)
       pause = pause + pause
     }
     try await configure(cccd, .notifications)
   }
+
+  /// The refusals that say that the handle is not that of a CCCD.
+  private static let lasting: Set<ErrorCode> = [
+    .invalidHandle, .writeNotPermitted, .invalidAttributeValueLength, .attributeNotFound,
+    .databaseOutOfSync,
+  ]
 
   // MARK: Reading (4.8)
 

@@ -19,6 +19,8 @@ public struct Keyring: Hashable, Sendable {
   /// The phones whose Long Term Keys the kernel does not have while pairing is open.
   private var withheld: Set<DeviceAddress> = []
   private var staleBonds = StaleBondWatch()
+  /// How many links in a row with a bonded phone have ended before the board had subscribed.
+  private var fruitless: [DeviceAddress: Int] = [:]
 
   public init(_ policy: PairingPolicy) { self.policy = policy }
 
@@ -75,6 +77,7 @@ public struct Keyring: Hashable, Sendable {
     guard self[phone] != nil else { return false }
     bonds.removeAll { $0.identity == phone }
     staleBonds.forget(phone)
+    fruitless[phone] = nil
     return true
   }
 
@@ -98,6 +101,29 @@ public struct Keyring: Hashable, Sendable {
   public mutating func returnKeys() -> Bool {
     defer { withheld = [] }
     return !withheld.isEmpty
+  }
+
+  // MARK: The phones' patience
+
+  /// After how many links in a row without a subscription a phone is said to stay away (docs/guesses.md).
+  public static let patience = 3
+
+  /// The board has subscribed on a phone's link.
+  public mutating func subscribed(_ phone: DeviceAddress) { fruitless[phone] = nil }
+
+  /// A phone's link has ended before the board had subscribed.
+  public mutating func endedUnsubscribed(_ phone: DeviceAddress) {
+    if self[phone] != nil { fruitless[phone, default: 0] += 1 }
+  }
+
+  /// Whether one more link without a subscription would make a phone give up: this side does not end such a link.
+  public func isOnLastChance(_ phone: DeviceAddress) -> Bool {
+    fruitless[phone, default: 0] >= Self.patience - 1
+  }
+
+  /// A phone that has probably given up, chosen consistently.
+  public var firstGivenUp: DeviceAddress? {
+    fruitless.filter { $0.value >= Self.patience }.map(\.key).min { $0.address < $1.address }
   }
 
   // MARK: One-sided bonds

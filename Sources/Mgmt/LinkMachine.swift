@@ -8,6 +8,7 @@ import Wire
 ///                ├─▶ pairing ── key kept ──▶ secured      unknown, or bonded and pairing again
 ///                │      └─▶ refused ─▶ pairing …          it may try again while pairing is open
 ///                └─▶ expected ─▶ asked ─▶ secured         bonded
+///                       └─▶ awaited ─▶ secured            bonded, and about to give up
 ///     each ─▶ ending ─▶ over
 ///
 /// Until it is secured, a link has a deadline in each state, at which this side ends it or takes the next step: a link
@@ -38,6 +39,9 @@ public struct LinkMachine: Hashable, Sendable {
     case expected(Poll, until: Instant)
     /// The phone is bonded, and was asked to encrypt. It is disconnected at `until`.
     case asked(Poll, until: Instant)
+    /// The phone is bonded and has not encrypted, but would give up if this side ended the link. It is not asked: the
+    /// kernel ends a link on which a Security Request is ignored.
+    case awaited(Poll)
     /// The two are pairing.
     case pairing(Pairing)
     /// Encrypted with a key that is kept: the phone is served.
@@ -55,8 +59,8 @@ public struct LinkMachine: Hashable, Sendable {
     var due: Instant
     var pause = Duration.milliseconds(10)
 
-    func next(after now: Instant) -> Poll {
-      Poll(due: now + pause, pause: min(pause + pause, .milliseconds(500)))
+    func next(after now: Instant, longest: Duration = .milliseconds(500)) -> Poll {
+      Poll(due: now + pause, pause: min(pause + pause, longest))
     }
   }
 
@@ -162,6 +166,8 @@ public struct LinkMachine: Hashable, Sendable {
     case void(DeviceAddress)
     /// Report why pairing has failed.
     case failed(PairingFailure)
+    /// Report that the phone has not encrypted with the bond's key, although the link goes on.
+    case unencrypted
     /// The link may be served; or the served phone has a new bond.
     case secured(isNew: Bool)
     /// Request connection parameters from the phone.
@@ -174,10 +180,13 @@ public struct LinkMachine: Hashable, Sendable {
     /// Whether this phone may pair.
     public var admission: Admission
     public var bonds: [Bond]
+    /// Whether the phone would give up if this link ended without a subscription.
+    public var isLastChance: Bool
 
-    public init(admission: Admission, bonds: [Bond]) {
+    public init(admission: Admission, bonds: [Bond], isLastChance: Bool = false) {
       self.admission = admission
       self.bonds = bonds
+      self.isLastChance = isLastChance
     }
 
     func bond(with phone: DeviceAddress) -> Bond? { bonds.first { $0.identity == phone } }
@@ -207,6 +216,7 @@ public struct LinkMachine: Hashable, Sendable {
       .ending(_, _, let until):
       until
     case .expected(let poll, let until), .asked(let poll, let until): min(poll.due, until)
+    case .awaited(let poll): poll.due
     case .pairing(let pairing): pairing.deadline
     case .secured(let secured):
       [secured.pairing?.deadline, secured.tuner.deadline].compactMap { $0 }.min()
@@ -282,7 +292,7 @@ extension LinkMachine {
     switch standing {
     case .secured: true
     case .over(let end): end.wasSecured
-    case .announced, .closedOut, .expected, .asked, .pairing, .refused, .ending: false
+    case .announced, .closedOut, .expected, .asked, .awaited, .pairing, .refused, .ending: false
     }
   }
 
@@ -292,7 +302,7 @@ extension LinkMachine {
   /// Whether it may still become secured without further action from this side.
   public var isUndecided: Bool {
     switch state {
-    case .announced, .closedOut, .expected, .asked, .pairing, .ending: true
+    case .announced, .closedOut, .expected, .asked, .awaited, .pairing, .ending: true
     case .secured, .refused, .over: false
     }
   }
@@ -302,7 +312,7 @@ extension LinkMachine {
   public var holdsPhone: Bool {
     switch state {
     case .announced, .closedOut, .expected, .pairing, .secured, .ending: true
-    case .asked, .refused, .over: false
+    case .asked, .awaited, .refused, .over: false
     }
   }
 
@@ -311,7 +321,7 @@ extension LinkMachine {
     switch standing {
     case .pairing(let pairing): pairing
     case .secured(let secured): secured.pairing
-    case .announced, .closedOut, .expected, .asked, .refused, .ending, .over: nil
+    case .announced, .closedOut, .expected, .asked, .awaited, .refused, .ending, .over: nil
     }
   }
 
@@ -321,7 +331,7 @@ extension LinkMachine {
     switch standing {
     case .pairing, .refused: true
     case .secured(let secured): secured.pairing != nil || secured.awaitsKeys(at: now)
-    case .announced, .closedOut, .expected, .asked, .ending, .over: false
+    case .announced, .closedOut, .expected, .asked, .awaited, .ending, .over: false
     }
   }
 
@@ -361,6 +371,9 @@ extension LinkMachine {
     case .asked(let poll, let until):
       if isEncrypted(reading, with: board.bond(with: peer)) { return secured(at: now) }
       state = .asked(poll.next(after: now), until: until)
+    case .awaited(let poll):
+      if isEncrypted(reading, with: board.bond(with: peer)) { return secured(at: now) }
+      state = .awaited(poll.next(after: now, longest: .seconds(5)))
     case .ending(.announced(let reason), let former, _):
       if reading == .gone { return finish("\(reason)", .phone) }
       state = former
@@ -385,6 +398,10 @@ extension LinkMachine {
 
   private mutating func securityWanted(on board: Board, at now: Instant) -> [Action] {
     guard case .expected(let poll, _) = state else { return [] }
+    if board.isLastChance {
+      state = .awaited(poll)
+      return [.unencrypted]
+    }
     // Its user may have to agree if the phone has lost its bond.
     let time = board.admission == .open ? Pairing.longest : Self.answerTime
     state = .asked(poll, until: now + time)
@@ -404,6 +421,7 @@ extension LinkMachine {
     case .refused(let failure, _): return end("pairing failed: \(failure)", .board)
     case .expected(_, let until):
       return now < until ? [.poll] : securityWanted(on: board, at: now)
+    case .awaited: return [.poll]
     case .asked(_, let until):
       if now < until { return [.poll] }
       return end("the phone has not encrypted with the bond's key", .unencrypted)
@@ -451,7 +469,7 @@ extension LinkMachine {
     // Mgmt has sent the explanation before this event. It is passed in next, however late this turn comes.
     case .ending(.unexplained(let reason), _, _): awaitEnd(.unexplained(reason), at: now)
     case .ending, .over: []
-    case .closedOut, .expected, .asked, .pairing, .secured, .refused:
+    case .closedOut, .expected, .asked, .awaited, .pairing, .secured, .refused:
       awaitEnd(.announced(reason), at: now)
     }
   }
@@ -471,7 +489,7 @@ extension LinkMachine {
     }
     switch state {
     case .ending(.announced(let reason), _, _): return finish("\(reason)", .phone)
-    case .closedOut, .expected, .asked, .pairing, .secured, .refused:
+    case .closedOut, .expected, .asked, .awaited, .pairing, .secured, .refused:
       return awaitEnd(.channelClosed, at: now)
     case .announced, .ending, .over: return []
     }
@@ -480,7 +498,7 @@ extension LinkMachine {
   private mutating func adapterLost() -> [Action] {
     switch state {
     case .announced, .ending: finish(ChannelEnd.adapterGone.reason, .board)
-    case .closedOut, .expected, .asked, .pairing, .secured, .refused, .over: []
+    case .closedOut, .expected, .asked, .awaited, .pairing, .secured, .refused, .over: []
     }
   }
 

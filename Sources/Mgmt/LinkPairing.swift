@@ -113,7 +113,7 @@ extension LinkMachine {
       standing = .secured(secured)
     case .closedOut(_, let until), .expected(_, let until), .asked(_, let until):
       standing = .refused(failure, until: min(until, now + Self.patience))
-    case .announced, .pairing, .refused, .ending, .over:
+    case .announced, .awaited, .pairing, .refused, .ending, .over:
       standing = .refused(failure, until: now + Self.patience)
     }
     return [.failed(failure)]
@@ -203,7 +203,7 @@ extension LinkMachine {
       switch standing {
       case .pairing(let pairing): pairing.isAccepted
       case .secured(let secured): secured.awaitsKeys(at: now)
-      case .announced, .closedOut, .expected, .asked, .refused, .ending, .over: false
+      case .announced, .closedOut, .expected, .asked, .awaited, .refused, .ending, .over: false
       }
     if !isExpected, board.admission != .open { return refusal(on: board) }
     if let failure = policy.reasonToRefuse(key) { return failure }

@@ -24,7 +24,7 @@ struct RemoteTests {
       session.source.values = playing
       session.source.commands = [0, 1, 2]
       try await session.remote.subscribe()
-      #expect(session.source.log == ["50 = 0100", "53 = 0100"])
+      #expect(session.source.log == ["53 = 0100", "50 = 0100"])
       loop.start { try await session.remote.run() }
       await loop.sleep(for: .milliseconds(10))
       #expect(

@@ -157,7 +157,7 @@ struct WatchingTests {
       #expect(session.ledger.count == 0)
       #expect(
         session.phone.log == [
-          "44 = 0100", "41 = 0100", "41 = 0000", "44 = 0000", "44 = 0100", "41 = 0100",
+          "41 = 0100", "44 = 0100", "41 = 0000", "44 = 0000", "41 = 0100", "44 = 0100",
         ])
       session.phone.notify(.added, 1, .social, .preExisting)
       await loop.sleep(for: .seconds(1))
@@ -292,7 +292,7 @@ struct WatchingTests {
       await loop.sleep(for: .seconds(5 * 3600))
       #expect(session.phone.log.count == 2)
       await loop.sleep(for: .seconds(2 * 3600))
-      #expect(session.phone.log.suffix(2) == ["44 = 0100", "41 = 0100"])
+      #expect(session.phone.log.suffix(2) == ["41 = 0100", "44 = 0100"])
       #expect(session.stale == 0)
       await loop.sleep(for: .seconds(6 * 3600))
       #expect(session.phone.log.count == 6)

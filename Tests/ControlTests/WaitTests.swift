@@ -25,7 +25,7 @@ struct WaitTests {
   private static let phones: [PhoneWait] = [
     .first, .any, .bonded, .nobody, .oneSided(.lostByPhone, phone: phone),
     .oneSided(.lostHere, phone: phone), .oneSided(.keysDiffer, phone: phone),
-    .unusableBonds, .nobodyListens(path: "PATH", "WHY"), .dialling,
+    .unusableBonds, .givenUp(phone: phone), .nobodyListens(path: "PATH", "WHY"), .dialling,
   ]
 
   private static let security: [SecurityWait] = [

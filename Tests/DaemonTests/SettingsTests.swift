@@ -338,7 +338,9 @@ struct SettingsTests {
       ("name = 'x\nio = 'none'", "1:10: the text has no closing quotation mark"),
       ("[[rule]]\nact = 'maybe'", "2:7: act must be positive or negative, not “maybe”"),
       ("[[rule]]\ntitel = 'x'", "2:1: there is no setting “titel” here; did you mean title?"),
-      ("[quirks]\nhandles = 'x'", "2:11: handles must be verify, hash or discover, not “x”"),
+      (
+        "[quirks]\nhandles = 'x'", "2:11: handles must be assume, verify, hash or discover, not “x”"
+      ),
       (
         "[quirks]\nhandels = 'hash'",
         "2:1: there is no setting “handels” here; did you mean handles?"
@@ -540,7 +542,7 @@ struct SettingsTests {
     let probe = SettingsReport.Setting("quirks.probe", #""60""#, file: "f", line: 2, .newLink)
     #expect(settings.waiting == [probe, .init("quirks.handles", nil, .newLink)])
     #expect(!settings.report.settings.contains(probe))
-    #expect(settings.quirks.handles == .verify)
+    #expect(settings.quirks.handles == .assume)
     settings.linkEnded(1)
     #expect(settings.waiting.isEmpty && settings.report.settings.contains(probe))
   }

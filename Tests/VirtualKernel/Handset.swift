@@ -90,9 +90,17 @@ public final class Handset {
     self.kind = kind
     self.scheduler = scheduler
     var unencrypted = configuration ?? .init()
+    if configuration == nil { unencrypted.rules = Self.rules }
     unencrypted.isEncrypted = false
     phone = VirtualPhone(unencrypted, scheduler: scheduler)
   }
+
+  /// The rules of real phones that ours keeps unless a test says otherwise.
+  private static let rules: PhoneRules = {
+    var rules = PhoneRules()
+    (rules.strikes, rules.textLimit, rules.modifiesOnce) = (3, 512, true)
+    return rules
+  }()
 
   /// The address on the air.
   public var address: DeviceAddress {

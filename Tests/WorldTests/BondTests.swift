@@ -5,6 +5,7 @@ import Mgmt
 import System
 import Testing
 import VirtualKernel
+import VirtualPhone
 import Wire
 
 @testable import Board
@@ -269,7 +270,8 @@ struct OneSidedBondTests {
       #expect(reason == "Connection Terminated due to MIC Failure")
       #expect(world.last(.stale) != nil, "\(world.story)")
       #expect(world.wait == "keys-differ")
-      // The next link, after the board's second of quiet, says it too.
+      // The next link, after the board's second of quiet, says it too: the phone has given up until then.
+      try world.phone.phone.perform(.tap)
       await world.pass(.seconds(1))
       world.phone.encryptsAfter = nil
       #expect(world.phone.connect(to: world.adapter))

@@ -114,6 +114,7 @@ struct ControlSocketTests {
       let message = NotificationContents(
         .social, app: "com.apple.MobileSMS", title: "Mum",
         message: String(repeating: "x", count: 1_000))
+      for phone in phones { phone.phone.rules.textLimit = nil }
       for phone in phones { try phone.phone.perform(.burst(300, message)) }
       await world.pass(.seconds(100))
       let client = try world.connectClient()

@@ -31,7 +31,8 @@ struct IPhoneTests {
     let event = try await world.until(.subscribed)
     guard case .subscribed(let services, _, let requests) = event.content else { return (0, 0) }
     #expect(services == [.ancs, .ams, .battery, .time])
-    await world.pass(.milliseconds(900))
+    // The first probe comes a second after the subscription to ANCS, which precedes the event.
+    await world.pass(.milliseconds(700))
     let link = try #require(try await world.call(ControlMethods.status, NoParameters()).links.first)
     return (requests, link.requests)
   }
@@ -79,7 +80,7 @@ struct IPhoneTests {
       try await world.until(.time)
       #expect(
         written == [
-          .dataSource, .notificationSource, .serviceChanged, .remoteCommand, .entityUpdate,
+          .notificationSource, .dataSource, .entityUpdate, .remoteCommand, .serviceChanged,
           .batteryLevel, .currentTime,
         ])
     }

@@ -279,6 +279,9 @@ import Wire
     }
     looked = world.events.count
     if isPaired, !canLoseFiles, bondFiles.isEmpty { violate("the bond is not on the disk") }
+    if world.phone.phone.hasGivenUp, world.phone.hasWorkingBond(with: world.adapter) {
+      violate("the phone has given up")
+    }
     if world.platform.disk.paths.count > 8 { violate("files: \(world.platform.disk.paths)") }
     hear()
     guard let daemon = world.daemon, world.end == nil else { return }

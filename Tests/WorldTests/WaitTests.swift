@@ -151,6 +151,17 @@ struct WaitTests {
       await world.pass(.seconds(1))
       await OneSidedBondTests.flutter(world)
     },
+    Scene("given-up") { world in
+      try await Bonds.makeAndLeave(world)
+      PatienceTests.dropRequests(world)
+      for _ in 0..<Keyring.patience {
+        await world.pass(.seconds(1))
+        #expect(world.phone.connect(to: world.adapter))
+        await world.pass(.milliseconds(500))
+        world.phone.goOutOfRange()
+        try await world.until(.disconnected)
+      }
+    },
     Scene("bonds-unusable") { world in
       try await Bonds.make(world)
       try await world.stop()

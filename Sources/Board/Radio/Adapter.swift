@@ -309,6 +309,7 @@ import Wire
     if let (peer, bond) = keys.ring.firstSuspicion {
       return .phone(.oneSided(bond, phone: peer.address))
     }
+    if let phone = keys.ring.firstGivenUp { return .phone(.givenUp(phone: phone.address)) }
     switch advertiser.state {
     case .off: return .adapter(.settingUp)
     case .refused(let why): return .adapter(.notAdvertising(why))

@@ -109,14 +109,24 @@ import Wire
     let peer = link.peer
     if !isPairable { keys.returnKeys() }
     if let failure = end.failure { publish(.pairingFailed(reason: "\(failure)"), phone: peer) }
-    if let bond = keys.ring.disconnected(peer, at: scheduler.now, end.cause) {
-      let remedy = bond.remedy(board: context.name, phone: peer.address.description)
-      publish(.stale(what: bond.what, remedy: remedy), phone: peer)
-    }
+    if !link.hasSubscribed { keys.ring.endedUnsubscribed(peer) }
+    judgeBond(with: peer, end.cause)
     updateWait()
     guard let adapter, adapter.isServing, !radio.isStopping else { return }
     if end.cause == .keysDiffer { adapter.advertiser.rest() }
     if links.isEmpty { adapter.advertiser.phonesGone() } else { adapter.advertiser.update() }
+  }
+
+  func unencrypted(_ phone: DeviceAddress) {
+    judgeBond(with: phone, .unencrypted)
+    updateWait()
+  }
+
+  /// Reports a bond that only one side has, as far as the links with the phone show it.
+  private func judgeBond(with phone: DeviceAddress, _ cause: LinkEnd.Cause) {
+    guard let bond = keys.ring.disconnected(phone, at: scheduler.now, cause) else { return }
+    let remedy = bond.remedy(board: context.name, phone: phone.address.description)
+    publish(.stale(what: bond.what, remedy: remedy), phone: phone)
   }
 
   // MARK: The kernel
@@ -226,7 +236,8 @@ import Wire
   }
 
   func board(for link: RadioLink) -> LinkMachine.Board {
-    LinkMachine.Board(admission: admission(of: link), bonds: keys.ring.bonds)
+    LinkMachine.Board(
+      admission: admission(of: link), bonds: keys.ring.bonds, isLastChance: link.isLastChance)
   }
 
   /// Whether the phone on a link may pair: one at a time.

@@ -23,6 +23,10 @@ import Wire
   var isSecured: Bool { get }
   /// Whether the link is or was secured, which proves the phone's identity.
   var wasSecured: Bool { get }
+  /// Whether the board has subscribed to what counts for the phone (docs/guesses.md).
+  var hasSubscribed: Bool { get }
+  /// Whether the phone would give up if this link ended now, so that this side should not end it.
+  var isLastChance: Bool { get }
   /// What the link waits for until it is secured; nil once it is.
   var wait: Wait? { get }
 
@@ -31,6 +35,8 @@ import Wire
   /// Called with changes of the link that concern the session, and with its current state when this is set.
   var onChange: (LinkChange) -> Void { get set }
 
+  /// The board has subscribed to the phone's notifications or media.
+  func subscribed()
   /// Tells the link how many notifications are still to be fetched: when the session begins to
   /// serve and at each change. The link may adapt its connection parameters.
   func work(backlog: Int)
@@ -44,6 +50,12 @@ import Wire
   func raiseSecurity() async -> Bool
   /// Ends the link.
   func end(_ reason: String)
+}
+
+extension Link {
+  package var hasSubscribed: Bool { true }
+  package var isLastChance: Bool { false }
+  package func subscribed() {}
 }
 
 /// A change of a link, for its session.

@@ -37,6 +37,8 @@ import Wire
   /// Called when a link is encrypted, which proves that the phone's bond works.
   func secured(_ phone: DeviceAddress)
   func parametersRefused(_ status: UInt8)
+  /// Called when a phone has not encrypted with the bond's key, although the link goes on.
+  func unencrypted(_ phone: DeviceAddress)
   func updateWait()
   /// Called when a pairing that other phones wait for may have ended.
   func pairingMayBeOver()
@@ -63,6 +65,7 @@ import Wire
   private(set) var machine: LinkMachine
   /// The ATT channel, from its arrival to the end of the link, and the controller's handle of the link.
   private var channel: (any ATTChannel)?
+  private(set) var hasSubscribed = false
   private(set) var connectionHandle: UInt16?
   private lazy var timer = Deadline(host.scheduler) { [weak self] in self?.handle(.time) }
   /// Callers whose requests the phone has refused for lack of security.
@@ -131,7 +134,7 @@ import Wire
     case .announced: wait = .channel
     case .closedOut(.busy, _): wait = .anotherPairs
     case .closedOut: wait = .closedOut
-    case .expected: wait = .encryption
+    case .expected, .awaited: wait = .encryption
     case .asked: wait = .securityRequest(phone: peer.address)
     case .refused(let failure, _): wait = .pairingFailed(failure)
     case .pairing(let pairing): wait = pairing.turn.words.wait
@@ -153,6 +156,13 @@ import Wire
       waiters.append($0)
       handle(.securityWanted)
     }
+  }
+
+  var isLastChance: Bool { !hasSubscribed && host.keys.ring.isOnLastChance(peer) }
+
+  func subscribed() {
+    hasSubscribed = true
+    host.keys.ring.subscribed(peer)
   }
 
   func work(backlog: Int) {
@@ -227,6 +237,7 @@ import Wire
     case .failed(let failure):
       host.publish(.pairingFailed(reason: "\(failure)"), phone: peer)
       if !machine.isSecured { history.step(.link, "refused") }
+    case .unencrypted: host.unencrypted(peer)
     case .secured:
       history.step(.link, "encrypted")
       tell()

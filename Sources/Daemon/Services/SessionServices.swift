@@ -121,12 +121,20 @@ import Wire
 
   /// Uses the handles of an earlier session if one request shows that they are still right.
   ///
+  /// - Parameter onVerify: called before that request.
   /// - Returns: whether they are.
-  func useKnownHandles() async throws(ATTFailure) -> Bool {
+  func useKnownHandles(_ onVerify: () -> Void) async throws(ATTFailure) -> Bool {
     guard let cache = context.phone.handles else { return false }
-    let isValid =
+    let isValid: Bool
+    if case .assume = trust {
+      for service in cache.services { setLocated(service) }
+      isValid = try await subscribeToFirst() ? verify(cache.services, onVerify) : false
+      if !isValid { forgetHandles() }
+      return isValid
+    }
+    isValid =
       switch trust {
-      case .verify: try await verify(cache.services)
+      case .assume, .verify: try await verify(cache.services, onVerify)
       // Vol 3 Part G, 2.5.2.1.
       case .hash:
         try await context.client.firstValue(of: .databaseHash)?.value == cache.databaseHash
@@ -145,8 +153,11 @@ import Wire
 
   /// Whether services have kept their handles. It requests those with 128-bit types, because one response holds them
   /// all; handles have no gaps, so the services before them have not moved either.
-  private func verify(_ services: [LocatedService]) async throws(ATTFailure) -> Bool {
-    try await context.client.verify(services.filter { $0.service.uuid.short == nil })
+  private func verify(
+    _ services: [LocatedService], _ onVerify: () -> Void = {}
+  ) async throws(ATTFailure) -> Bool {
+    onVerify()
+    return try await context.client.verify(services.filter { $0.service.uuid.short == nil })
   }
 
   /// Discovers the missing services in `range`, and a newer instance of a service than the one in use: a phone may add
@@ -208,8 +219,23 @@ import Wire
     }
   }
 
+  /// Subscribes to the one service that the phone waits for: ANCS, or else AMS.
+  ///
+  /// - Returns: whether it accepted that.
+  private func subscribeToFirst() async throws(ATTFailure) -> Bool {
+    for name in [PhoneService.ancs, .ams] {
+      guard let index = slots.firstIndex(where: { $0.client.name == name }),
+        case .located(let service, let again) = slots[index].state
+      else { continue }
+      try await subscribe(index, to: service, again: again, isCertain: false)
+      return slots[index].client.isActive
+    }
+    return true
+  }
+
+  /// - Parameter isCertain: whether the handles are known to be right, so that a refusal is an error.
   private func subscribe(
-    _ index: Int, to service: LocatedService, again: Bool
+    _ index: Int, to service: LocatedService, again: Bool, isCertain: Bool = true
   ) async throws(ATTFailure) {
     let client = slots[index].client
     let what = "subscribing to \(client.title)"
@@ -217,6 +243,7 @@ import Wire
       try await client.subscribe(to: service, again: again)
       subscriptions += 1
       slots[index].state = .subscribed(service, number: subscriptions)
+      if [.ancs, .ams].contains(client.name) { context.link.subscribed() }
     } catch {
       switch error {
       case .incomplete(let name):
@@ -230,7 +257,7 @@ import Wire
         slots[index].state = .refused(service, failure)
         // The next session searches for itself.
         context.phone.handles = nil
-        context.report(what, failure)
+        if isCertain { context.report(what, failure) }
       }
     }
   }

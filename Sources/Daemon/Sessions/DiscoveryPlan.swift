@@ -60,8 +60,8 @@ struct DiscoveryPlan {
 
   // MARK: Inputs
 
-  /// The set-up begins to discover everything, after this many requests.
-  mutating func began(after requests: Int) { latest = (.all, requests) }
+  /// The set-up begins to discover or verify everything, after this many requests, and so sees earlier changes.
+  mutating func began(after requests: Int) { (latest, change) = ((.all, requests), nil) }
 
   /// The phone has indicated a change in `range`, after this many responses.
   ///

@@ -87,8 +87,9 @@ import Wire
         NotificationService(context, rules, quirks) { [weak self] in
           self?.notificationsDied($0, again: $1)
         },
+        MediaService(context, quirks.media),
         ServiceChangedClient(context) { [weak self] in self?.servicesChanged($0, after: $1) },
-        MediaService(context, quirks.media), BatteryService(context), TimeService(context),
+        BatteryService(context), TimeService(context),
       ], context, quirks.handles)
     services.onFailure = { [weak self] in self?.serviceFailed() }
     return services
@@ -104,7 +105,9 @@ import Wire
     do {
       try await live()
     } catch {
-      link.end("\(error)")
+      if !link.isLastChance { link.end("\(error)") }
+      // Otherwise the phone has to end it.
+      while await jobs.next() != nil {}
     }
     return finish()
   }
@@ -121,7 +124,7 @@ import Wire
     bearer.onDropped = { log.dropped("from the phone: \($1)", $0) }
     bearer.onDead = { [weak self] failure in
       if case .timedOut = failure { self?.hasTimedOut = true }
-      link.end("\(failure)")
+      if !link.isLastChance { link.end("\(failure)") }
     }
     bearer.raiseSecurity = { done in Loop.start { done(await link.raiseSecurity()) } }
     client.onUnclaimedValue = { handle, value in
@@ -217,13 +220,12 @@ import Wire
   private func setUp(isNew: Bool) async throws(ATTFailure) {
     stage = .discovering
     discovery.began(after: bearer.requestsSent)
-    let isKnown = try await services.useKnownHandles()
+    let isKnown = try await services.useKnownHandles { discovery.began(after: bearer.requestsSent) }
     if isKnown {
       context.log.info("the phone's services are unchanged: their handles are known")
     } else {
       try await services.locate()
     }
-    if context.rules.rules.askForName { try await readName() }
     stage = .subscribing
     try await services.subscribe()
     if isKnown, services.hasUnusableNotifications {
@@ -232,6 +234,8 @@ import Wire
       try await services.locate()
       try await services.subscribe()
     }
+    // Nothing is fetched before that, and so nothing judged.
+    if context.rules.rules.askForName { try await readName() }
     client.dropEarlyValues()
     if services.isWorthAnnouncing { announce() } else { serve() }
     jobs.post(.finishSetUp)
@@ -282,7 +286,7 @@ import Wire
     var hash: [UInt8]?
     switch context.quirks.handles {
     case .discover: return
-    case .verify: break
+    case .assume, .verify: break
     case .hash:
       hash = try await client.firstValue(of: .databaseHash)?.value
       guard hash?.count == 16 else { return }
@@ -329,7 +333,9 @@ import Wire
   ///
   /// - Returns: whether it does.
   @discardableResult private func leave(_ reason: String) -> Bool {
-    guard context.quirks.reconnects, phone.reconnection.take(at: context.scheduler.now) else {
+    guard context.quirks.reconnects, !link.isLastChance,
+      phone.reconnection.take(at: context.scheduler.now)
+    else {
       return false
     }
     publish(
@@ -421,6 +427,12 @@ import Wire
   /// Reports a failure that does not end the session.
   func report(_ what: String, _ failure: ATTFailure) {
     publish(.error(what: what, code: failure.code.map { Int($0.rawValue) }, message: "\(failure)"))
+  }
+
+  /// Whether the phone has a bond, and the board has not subscribed to anything that counts for it yet.
+  var isOnItsWay: Bool {
+    if case .ended = stage { return false }
+    return link.isBonded && !link.hasSubscribed
   }
 
   /// What the session waits for; nil once it has ended.

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Control
+import EventLoop
+import Mgmt
+import TestLoop
+import Testing
+import VirtualKernel
+import VirtualPhone
+import Wire
+
+@testable import Board
+@testable import Daemon
+
+/// A phone that counts links without a subscription, and stays away after three (`PhoneRules.strikes`).
+@Suite("World: the phone's patience")
+struct PatienceTests {
+  /// The two have met, and the phone has gone out of range.
+  @LoopActor private static func meet(_ world: World) async throws {
+    try await world.meet()
+    try await world.until(.battery)
+    await world.pass(.seconds(5))
+    world.phone.goOutOfRange()
+    try await world.until(.disconnected)
+    await world.pass(.seconds(1))
+  }
+
+  /// The phone hears none of the board's requests, which have even opcodes below 0x1E.
+  @LoopActor static func dropRequests(_ world: World) {
+    world.phone.transform = { pdu, toPhone in
+      toPhone && pdu.first.map { $0 % 2 == 0 && $0 < 0x1E } == true ? nil : pdu
+    }
+  }
+
+  @Test(
+    "On a return the first request after encryption subscribes, whatever else there is to ask",
+    arguments: [true, false])
+  func firstRequest(hasNotifications: Bool) async throws {
+    try await inWorld { world in
+      if !hasNotifications { try world.phone.phone.perform(.unpublish(.ancs)) }
+      try await Self.meet(world)
+      var requests: [[UInt8]] = []
+      world.phone.transform = { pdu, toPhone in
+        // Requests have even opcodes below 0x1E; Exchange MTU was sent before encryption.
+        if toPhone, let opcode = pdu.first, opcode % 2 == 0, (4..<0x1E).contains(opcode) {
+          requests.append(pdu)
+        }
+        return pdu
+      }
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.subscribed)
+      #expect(
+        // Without ANCS the handles are not remembered, so it is the first after discovery.
+        requests.first { hasNotifications || $0.first == 0x12 }
+          == (hasNotifications ? [0x12, 0x1F, 0, 1, 0] : [0x12, 0x2B, 0, 1, 0]))
+    }
+  }
+
+  @Test("Handles that have moved are found after the first subscription was written to the old one")
+  func moved() async throws {
+    try await inWorld { world in
+      try await Self.meet(world)
+      try world.phone.phone.perform(.unpublish(.ancs))
+      try world.phone.phone.perform(.publish(.ancs, freshHandles: true))
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.subscribed, within: .seconds(5))
+      try world.phone.phone.perform(.add(NotificationContents(.email, app: "a", title: "t")))
+      try await world.until(.notification)
+      #expect(!world.story.contains("error"))
+    }
+  }
+
+  @Test(
+    "A phone that is slow to encrypt is not left a third time, and does not give up",
+    arguments: [false, true])
+  func slowToEncrypt(atLast: Bool) async throws {
+    try await inWorld { world in
+      try await Self.meet(world)
+      world.phone.encryptsAfter = .seconds(25)
+      world.phone.heedsRequests = false
+      for _ in 0..<2 {
+        #expect(world.phone.connect(to: world.adapter))
+        try await world.until(.disconnected)
+        await world.pass(.seconds(1))
+      }
+      #expect(world.phone.phone.strikes == 2)
+      #expect(world.phone.connect(to: world.adapter))
+      await world.pass(.seconds(20))
+      #expect(world.phone.connection != nil)
+      if !atLast {
+        // The person carries it away: that is the third.
+        world.phone.goOutOfRange()
+        await world.pass(.seconds(5))
+        #expect(world.phone.phone.hasGivenUp)
+        try world.phone.phone.perform(.tap)
+        world.phone.encryptsAfter = .milliseconds(20)
+        await world.pass(.seconds(1))
+        #expect(world.phone.connect(to: world.adapter))
+      }
+      try await world.until(.subscribed)
+      #expect(world.phone.phone.strikes == 0)
+    }
+  }
+
+  @Test("However often the daemon is restarted while the phone connects, it subscribes first")
+  func restarts() async throws {
+    try await inWorld { world in
+      try await Self.meet(world)
+      for round in 1...6 {
+        try await world.until("on the air") { world.adapter.isOnAir }
+        #expect(world.phone.connect(to: world.adapter))
+        await world.pass(.milliseconds(Int64(round * 60)))
+        try await world.stop()
+        #expect(world.phone.phone.strikes == 0, "round \(round): \(world.story.suffix(12))")
+        await world.pass(.seconds(1))
+        try await world.start()
+      }
+      #expect(!world.phone.phone.hasGivenUp)
+    }
+  }
+
+  @Test("A phone that never answers is not waited for longer than an exit may take")
+  func exitInTime() async throws {
+    try await inWorld { world in
+      try await Self.meet(world)
+      Self.dropRequests(world)
+      #expect(world.phone.connect(to: world.adapter))
+      await world.pass(.milliseconds(200))
+      let start = world.clock.now
+      try await world.stop()
+      #expect(world.clock.now - start < .seconds(5))
+    }
+  }
+
+  @Test("Requests that are never answered do not end a third link from this side")
+  func timeouts() async throws {
+    try await inWorld { world in
+      try await Self.meet(world)
+      Self.dropRequests(world)
+      for _ in 0..<2 {
+        #expect(world.phone.connect(to: world.adapter))
+        try await world.until(.disconnected)
+        await world.pass(.seconds(1))
+      }
+      #expect(world.phone.connect(to: world.adapter))
+      await world.pass(.seconds(300))
+      #expect(world.phone.connection != nil && world.phone.phone.strikes == 2)
+      world.phone.transform = { pdu, _ in pdu }
+      world.phone.leave()
+      try world.phone.phone.perform(.tap)
+      await world.pass(.seconds(1))
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.subscribed)
+    }
+  }
+}
