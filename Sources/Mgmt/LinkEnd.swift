@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
 
 /// How a link has ended.
 public struct LinkEnd: Hashable, Sendable {
@@ -49,5 +50,62 @@ public enum ChannelEnd: Hashable, Sendable {
     case .timedOut: "Connection Timeout"
     case .other(let error): error
     }
+  }
+}
+
+// MARK: - The end in the machine
+
+extension LinkMachine {
+  /// Device Disconnected.
+  mutating func disconnected(_ reason: DisconnectReason, at now: Instant) -> [Action] {
+    switch state {
+    case .announced, .ending(.channelClosed, _, _): finish("\(reason)", .phone)
+    // Mgmt has sent the explanation before this event. It is passed in next, however late this turn comes.
+    case .ending(.unexplained(let reason), _, _): awaitEnd(.unexplained(reason), at: now)
+    case .ending, .over: []
+    case .closedOut, .expected, .asked, .awaited, .pairing, .secured, .refused:
+      awaitEnd(.announced(reason), at: now)
+    }
+  }
+
+  /// One report of the end has arrived; the other is expected.
+  private mutating func awaitEnd(_ ending: Ending, at now: Instant) -> [Action] {
+    state = .ending(ending, from: standing, until: now + Self.linger)
+    return []
+  }
+
+  mutating func channelClosed(_ end: ChannelEnd, at now: Instant) -> [Action] {
+    if let reason = end.reason {
+      let isUnexplained = end == .authenticationFailed && pairing != nil
+      if isUnexplained { return awaitEnd(.unexplained(reason), at: now) }
+      return finish(
+        reason, end == .keysDiffer ? .keysDiffer : end == .adapterGone ? .board : .phone)
+    }
+    switch state {
+    case .ending(.announced(let reason), _, _): return finish("\(reason)", .phone)
+    case .closedOut, .expected, .asked, .awaited, .pairing, .secured, .refused:
+      return awaitEnd(.channelClosed, at: now)
+    case .announced, .ending, .over: return []
+    }
+  }
+
+  mutating func adapterLost() -> [Action] {
+    switch state {
+    case .announced, .ending: finish(ChannelEnd.adapterGone.reason, .board)
+    case .closedOut, .expected, .asked, .awaited, .pairing, .secured, .refused, .over: []
+    }
+  }
+
+  /// Ends the link from this side.
+  mutating func end(_ reason: String, _ cause: LinkEnd.Cause) -> [Action] {
+    [.send(.disconnect(peer))] + finish(reason, cause)
+  }
+
+  mutating func finish(_ reason: String?, _ cause: LinkEnd.Cause) -> [Action] {
+    let end = LinkEnd(
+      reason: reason ?? "", cause: cause, wasSecured: wasSecured,
+      failure: pairing == nil ? nil : .linkLost)
+    state = .over(end)
+    return [.over(end)]
   }
 }
