@@ -322,7 +322,7 @@ async def gone(bed: Testbed) -> None:
     phone.disconnect()
     await daemon.event("disconnected")
     calls: dict[str, dict[str, Any]] = {
-        "notifications.act": {"uid": 1, "action": "negative"}, "notifications.get": {"uid": 1},
+        "notifications.act": {"uid": 1, "action": "negative"}, "notifications.get": {"uid": 2},
         "media.command": {"command": "play"},
     }
     for method, params in calls.items():
@@ -331,6 +331,8 @@ async def gone(bed: Testbed) -> None:
     check(isinstance(await daemon.call("status"), dict), "status")
     listed = await daemon.listed("notifications")
     check([entry.get("stale") for entry in listed] == [True], f"what is listed is not stale: {listed}")
+    known = await daemon.call("notifications.get", uid=1)
+    check(known.get("stale") is True and known.get("title") == listed[0].get("title"), f"what is shown is not what is listed: {known}")
     phone.listen()
     await phone.connected(2, within=15)
 

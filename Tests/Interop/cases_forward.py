@@ -35,7 +35,7 @@ class Service:
         self.port = self.server.sockets[0].getsockname()[1]
         return self
 
-    async def close(self) -> None:
+    def close(self) -> None:
         if self.server:
             self.server.close()
 
@@ -84,7 +84,7 @@ async def day(bed: Testbed) -> None:
     """Each destination gets what its conditions select, at its level of content, as text; one that is down delays only itself."""
     daemon, phone, _ = await bed.served()
     whole, apps, down, hole = [await Service(bed, silent=number == 3).start() for number in range(4)]
-    await down.close()
+    down.close()
     running = await forwarder(
         bed, daemon, {"to": whole.url, "content": "full"}, {"to": apps.url, "app": "com.apple.MobileSMS"},
         {"to": down.url, "name": "cellar"}, {"to": hole.url})
@@ -112,7 +112,7 @@ async def killed(bed: Testbed) -> None:
     """What was not delivered when it is killed is sent by the next run, and what was delivered is not sent again."""
     daemon, phone, _ = await bed.served()
     up, down = await Service(bed).start(), await Service(bed).start()
-    await down.close()
+    down.close()
     tables: list[dict[str, Any]] = [{"to": up.url, "content": "title"}, {"to": down.url, "content": "title"}]
     running = await forwarder(bed, daemon, *tables)
     phone.ancs.post(*(Notification(uid, title=f"{uid}") for uid in range(1, 31)))
@@ -120,6 +120,7 @@ async def killed(bed: Testbed) -> None:
     await asyncio.sleep(1.5)  # what was delivered is noted within a second
     os.kill(running.process.pid, signal.SIGKILL)
     await running.ended()
+    await asyncio.sleep(2)  # what it had started ends
     phone.ancs.post(Notification(31, title="31"))
     await daemon.event("notification", uid=31)
     await down.start()
