@@ -39,7 +39,7 @@ extension Command {
     let lock = try StateFolder.claim(paths.state)
     defer { withExtendedLifetime(lock) {} }
     let memory = BridgeMemory(folder: paths.state, runtimeFolder: paths.runtime)
-    memory.onFailure = { say("can't save its state: \($0)", .warning) }
+    memory.files.onFailure = { say("can't save its state: \($0)", .warning) }
     var next = try BridgePlan(file: options.config)
     while true {
       switch await serve(next, memory, options) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
 import Control
 import EventLoop
 import Fleet
 import JSON
-import System
 import Wire
 
 /// The bridge's files: what is known of the board and its phones, written when a phone comes or goes; the retained topics,
@@ -11,8 +11,7 @@ import Wire
 ///
 /// The event number is only valid for one run of the daemon, so under systemd it is in memory (`RuntimeDirectory`).
 @LoopActor final class BridgeMemory {
-  /// Called once when a file can't be written; the bridge continues without it.
-  var onFailure: (String) -> Void = { _ in }
+  let files = StateFiles()
   /// The last event that the broker has acknowledged, with all before it. Read only when it is to be written.
   var position: () -> Position? = { nil }
 
@@ -22,10 +21,8 @@ import Wire
   private var savedRetained: (broker: BrokerAddress, topics: Set<String>)?
   private var saved: Position?
   private lazy var timer = Deadline(Loop.shared) { [weak self] in self?.flush() }
-  private var hasFailed = false
 
   private static let pause = Duration.seconds(1)
-  private static let longest = 1 << 16
 
   init(folder: String, runtimeFolder: String) {
     board = folder + "/board.json"
@@ -35,13 +32,13 @@ import Wire
 
   /// What earlier runs have learnt of the board and its phones; a new board if there were none.
   func readBoard() -> BoardRecord {
-    if let record = read(board).flatMap({ BoardRecord(json: $0) }) { return record }
+    if let record = files.read(board).flatMap({ BoardRecord(json: $0) }) { return record }
     let record = BoardRecord(id: Self.newID())
     save(record)
     return record
   }
 
-  func save(_ record: BoardRecord) { write(record.json, to: board) }
+  func save(_ record: BoardRecord) { files.write(record.json, to: board) }
 
   /// An id that no other board or phone has.
   nonisolated static func newID() -> String {
@@ -50,7 +47,8 @@ import Wire
 
   /// The topics that earlier runs have left at a broker; nil if there are none.
   func readRetained() -> (broker: BrokerAddress, topics: Set<String>)? {
-    guard let record = read(retained).flatMap({ RetainedTopics(json: $0) }), !record.topics.isEmpty,
+    guard let record = files.read(retained).flatMap({ RetainedTopics(json: $0) }),
+      !record.topics.isEmpty,
       let broker = BrokerAddress(record.broker)
     else { return nil }
     savedRetained = (broker, Set(record.topics))
@@ -62,12 +60,12 @@ import Wire
   func saveRetained(_ topics: Set<String>, at broker: BrokerAddress) {
     if let savedRetained, savedRetained == (broker, topics) { return }
     let record = RetainedTopics(broker: broker.description, topics: topics.sorted())
-    if write(record.json, to: retained) { savedRetained = (broker, topics) }
+    if files.write(record.json, to: retained) { savedRetained = (broker, topics) }
   }
 
   /// The last event that the broker has acknowledged.
   func readPosition() -> Position? {
-    saved = read(delivered).flatMap { Position(json: $0) }
+    saved = files.read(delivered).flatMap { Position(json: $0) }
     return saved
   }
 
@@ -78,25 +76,7 @@ import Wire
   func flush() {
     timer.due = nil
     guard let position = position(), position != saved else { return }
-    if write(position.json, to: delivered) { saved = position }
-  }
-
-  private func read(_ path: String) -> JSONValue? {
-    guard let bytes = try? Files.read(path, limit: Self.longest) else { return nil }
-    return try? JSONValue(parsing: bytes)
-  }
-
-  @discardableResult private func write(_ bytes: [UInt8], to path: String) -> Bool {
-    do throws(SystemError) {
-      try AtomicFile.save(bytes + [UInt8(ascii: "\n")], to: path)
-      hasFailed = false
-      return true
-    } catch {
-      // A full disk does not end the link: only the next start knows less.
-      if !hasFailed { onFailure("\(error)") }
-      hasFailed = true
-      return false
-    }
+    if files.write(position.json, to: delivered) { saved = position }
   }
 }
 

@@ -92,16 +92,11 @@ public struct BridgeSettings: Hashable, Sendable {
   }
 
   private mutating func readFiles(_ table: inout TableReader) {
-    func path(_ key: String) -> String? {
-      table.value(key, expected: "an absolute path") { content in
-        content.text.flatMap { $0.hasPrefix("/") ? $0 : nil }
-      }
-    }
-    passwordFile = path("password-file") ?? passwordFile
-    authorities = path("ca-file") ?? authorities
-    certificateFile = path("cert-file") ?? certificateFile
-    keyFile = path("key-file") ?? keyFile
-    digestKeyFile = path("dedupe-key-file") ?? digestKeyFile
+    passwordFile = table.absolutePath("password-file") ?? passwordFile
+    authorities = table.absolutePath("ca-file") ?? authorities
+    certificateFile = table.absolutePath("cert-file") ?? certificateFile
+    keyFile = table.absolutePath("key-file") ?? keyFile
+    digestKeyFile = table.absolutePath("dedupe-key-file") ?? digestKeyFile
   }
 
   private mutating func readTopics(_ table: inout TableReader) {
@@ -180,29 +175,18 @@ public struct BridgeSettings: Hashable, Sendable {
   }
 
   private mutating func readPolicy(_ table: inout TableReader) {
-    let levels = "one of \(ContentLevel.names.joined(separator: ", "))"
-    func level(_ key: String, _ table: inout TableReader) -> ContentLevel? {
-      table.value(key, expected: levels) { $0.text.flatMap { ContentLevel(name: $0) } }
-    }
-    content.level = level("content", &table) ?? content.level
+    content.level = table.contentLevel("content") ?? content.level
     readPermissions(&table)
     readResponsePrefixes(&table)
     readHome(&table)
-    let age = "a number of seconds from 1 to 86400"
-    maxAge =
-      table.value("max-age", expected: age) { content in
-        guard case .integer(let seconds) = content, (1...86_400).contains(seconds) else {
-          return nil
-        }
-        return seconds
-      } ?? maxAge
+    maxAge = table.maxAge("max-age") ?? maxAge
     includesPreExisting = table.truth("preexisting") ?? includesPreExisting
     allowsPlainText = table.truth("plain-text") ?? allowsPlainText
     guard let rules = table.value("rule", expected: "written as [[mqtt.rule]]", { $0.array })
     else { return }
     for value in rules {
       var rule = TableReader(value)
-      if let read = ContentPolicy.Rule(reading: &rule, level("content", &rule)) {
+      if let read = ContentPolicy.Rule(reading: &rule, rule.contentLevel("content")) {
         content.rules.append(read)
       }
       for fault in rule.finish() { table.fail(fault.position, fault.message) }

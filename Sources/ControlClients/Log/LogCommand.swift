@@ -143,12 +143,15 @@ extension Clients {
 private struct HistoryPrintout {
   private let options: LogOptions
   private let console: Console
-  private var found: FIFO<[UInt8]>
+  private var found: FIFO<Found>
   private var isEmpty = true
   private var page: EventPage
   private var filter: EventFilter
   /// When the last event was, printed or not.
   private(set) var latest: WallTime?
+
+  /// An event as the daemon wrote it, and as it is understood.
+  private typealias Found = (line: [UInt8], event: NumberedEvent?)
 
   init(_ options: LogOptions, _ console: Console) {
     self.options = options
@@ -159,31 +162,32 @@ private struct HistoryPrintout {
   }
 
   mutating func take(_ line: [UInt8]) throws(Failure) {
-    let event = Self.event(line)
+    // An event from a newer version may be unknown here.
+    let event = (try? JSONValue(parsing: line)).flatMap { try? NumberedEvent(reading: $0) }
     if let event { latest = event.time }
     if !filter.isEmpty {
       guard let event, filter.matches(event) else { return }
     }
-    if options.count == nil, !options.newestFirst { try print(line) } else { found.append(line) }
+    let found = (line, event)
+    if options.count == nil, !options.newestFirst {
+      try print(found)
+    } else {
+      self.found.append(found)
+    }
   }
 
   /// - Parameter isEnd: whether nothing follows.
   mutating func finish(_ place: String, isEnd: Bool = true) throws(Failure) -> ExitStatus {
-    var lines: [[UInt8]] = []
-    while let line = found.popFirst() { lines.append(line) }
-    for line in options.latest(of: lines) { try print(line) }
+    var all: [Found] = []
+    while let event = found.popFirst() { all.append(event) }
+    for event in options.latest(of: all) { try print(event) }
     if isEmpty, isEnd { console.remark("nothing in \(place) matches") }
     return isEmpty ? .refused : .done
   }
 
-  private mutating func print(_ line: [UInt8]) throws(Failure) {
+  private mutating func print(_ found: Found) throws(Failure) {
     isEmpty = false
-    try console.show(json: line) { Self.event(line).map { page.text($0) } ?? "" }
-  }
-
-  /// The event of a line; one from a newer version may be unknown here.
-  private static func event(_ line: [UInt8]) -> NumberedEvent? {
-    (try? JSONValue(parsing: line)).flatMap { try? NumberedEvent(reading: $0) }
+    try console.show(json: found.line) { found.event.map { page.text($0) } ?? "" }
   }
 }
 

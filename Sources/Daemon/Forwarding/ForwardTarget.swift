@@ -36,32 +36,23 @@ struct ForwardTarget: Hashable, Sendable {
     let url = table.value("to", expected: "a URL such as \"ntfys://ntfy.sh/my-board\"") { content in
       content.text.flatMap { Self.scheme(of: $0) == nil ? nil : $0 }
     }
-    let file = table.value("to-file", expected: "an absolute path") { content in
-      content.text.flatMap { $0.hasPrefix("/") ? $0 : nil }
-    }
+    let file = table.absolutePath("to-file")
     if table.has("to"), table.has("to-file") {
       table.fail(of: "to-file", "to and to-file are both set: remove one")
     } else if !table.has("to"), !table.has("to-file") {
       table.fail(of: "to", "this forward has no to: a URL such as \"ntfys://ntfy.sh/my-board\"")
     }
     let name = table.text("name") ?? "\(number)"
-    self.init(name: name, url.map { .url($0) } ?? .file(file ?? ""))
+    let destination = url.map(Destination.url) ?? file.map(Destination.file)
+    // The other keys are read in any case, so that all faults are found.
+    self.init(name: name, destination ?? .file(""))
     conditions = Rule.Conditions(reading: &table)
-    let names = ContentLevel.names.joined(separator: ", ")
-    content =
-      table.value("content", expected: "one of \(names)") {
-        $0.text.flatMap(ContentLevel.init(name:))
-      } ?? content
+    content = table.contentLevel("content") ?? content
     quiet = table.value("quiet", expected: TimeOfDay.Span.form) {
       $0.text.flatMap(TimeOfDay.Span.init)
     }
-    let seconds = table.value("max-age", expected: "a number of seconds from 1 to 86400") {
-      content -> Int64? in
-      guard case .integer(let seconds) = content, (1...86_400).contains(seconds) else { return nil }
-      return seconds
-    }
-    maxAge = seconds.map { .seconds($0) } ?? maxAge
-    if url == nil, file == nil { return nil }
+    maxAge = table.maxAge("max-age").map { .seconds($0) } ?? maxAge
+    if destination == nil { return nil }
   }
 
   /// The destination without what may be secret in it.
@@ -86,9 +77,10 @@ struct ForwardTarget: Hashable, Sendable {
 
   /// The URL itself.
   func url() throws(ForwardFault) -> String {
-    guard case .file(let path) = destination else {
-      if case .url(let url) = destination { return url }
-      return ""
+    let path: String
+    switch destination {
+    case .url(let url): return url
+    case .file(let file): path = file
     }
     let bytes: [UInt8]?
     do throws(SystemError) { bytes = try Files.readUnshared(path, limit: 4_096) } catch {

@@ -77,16 +77,15 @@ import Wire
     guard let life = status?.life else {
       return say("the daemon does not say what it is: upgrade ancsd", .error)
     }
-    let isFirst = self.life == nil
-    let oldest = lanes.map(\.queue.handled).min() ?? 0
     let known = self.life
+    let oldest = known.flatMap { _ in lanes.map(\.queue.handled).min() }
     if let known, known != life { for place in lanes.indices { lanes[place].queue.restarted() } }
     self.life = life
     let longest = lanes.map(\.queue.target.maxAge).max() ?? .zero
     daemon.call(
       ControlMethods.subscribe,
       Subscription(
-        events: [.notification, .connected], since: isFirst ? nil : oldest, life: known,
+        events: [.notification, .connected], since: oldest, life: known,
         maxAge: Int(clamping: longest.components.seconds))
     ) { [weak self] response in
       guard let why = response["error"]?["message"]?.string else { return }
@@ -186,38 +185,28 @@ struct ForwardRecord: Hashable {
     let record: JSONObject = [
       "life": .string(life), "seen": .number(seen), "handled": .object(members),
     ]
-    return JSONValue.object(record).json + [UInt8(ascii: "\n")]
+    return JSONValue.object(record).json
   }
 }
 
 /// The file with a `ForwardRecord`; without a directory, nothing is remembered.
 @LoopActor final class ForwardMemory {
   private let path: String?
+  private let files: StateFiles
   private var saved: ForwardRecord?
-  private let onFailure: (String) -> Void
-  private var hasFailed = false
 
   init(directory: String?, onFailure: @escaping (String) -> Void) {
     path = directory.map { "\($0)/forwarded.json" }
-    self.onFailure = onFailure
+    files = StateFiles(onFailure: onFailure)
   }
 
   func read() -> ForwardRecord? {
-    guard let path, let bytes = try? Files.read(path, limit: 1 << 20),
-      let json = try? JSONValue(parsing: bytes)
-    else { return nil }
-    saved = ForwardRecord(json)
+    saved = path.flatMap(files.read).flatMap { ForwardRecord($0) }
     return saved
   }
 
   func write(_ record: ForwardRecord) {
     guard let path, record != saved else { return }
-    do throws(SystemError) {
-      try AtomicFile.save(record.json, to: path)
-      (saved, hasFailed) = (record, false)
-    } catch {
-      if !hasFailed { onFailure("\(error)") }
-      hasFailed = true
-    }
+    if files.write(record.json, to: path) { saved = record }
   }
 }
