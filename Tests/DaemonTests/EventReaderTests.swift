@@ -48,6 +48,8 @@ struct EventReaderTests {
     // One that has only just connected has missed nothing, unless it has seen another life of the daemon.
     #expect(seqs(Subscription(since: 0), long).first == 501)
     #expect(seqs(Subscription(since: 0, life: "two"), long).prefix(2) == [500, 501])
+    // One that knows this life was there: what it was sent may not have got any further.
+    #expect(seqs(Subscription(since: 0, life: "one"), long).prefix(2) == [500, 501])
     let paired = recent(6, others: Event(.paired))
     // Numbers of another life of the daemon say nothing about this one's.
     #expect(seqs(Subscription(since: 5, life: "one"), paired) == [6])

@@ -166,8 +166,9 @@ extension Subscription {
       let shown = Set(events.map(\.event))
       let start = maxAge.map { now + .seconds(-$0.value) }
       events += recent.events(since: since, from: start).filter { !shown.contains($0.event) }
-      // A client that has seen no event misses none; one that subscribes only to states misses nothing that still holds.
-      let hasSeenAny = since > 0 || self.life != nil && self.life != life
+      // A client that comes for the first time misses none; one that names a life of the daemon was there before. One that
+      // subscribes only to states misses nothing that still holds.
+      let hasSeenAny = since > 0 || self.life != nil
       if hasSeenAny, EventName.allCases.contains(where: { $0.isNews && includes($0) }) {
         missing = recent.missing(since: since, from: start)
       }
