@@ -137,7 +137,8 @@ class ScriptedBroker:
         self.port = 0
         self.connects: list[Connect] = []
         self.published: list[Published] = []
-        self.pings = 0
+        #: When it was pinged, by the clock of the loop.
+        self.pings: list[float] = []
         self.disconnects: list[int] = []
         #: The maximum number of unacknowledged publications at any time.
         self.most_open = 0
@@ -199,7 +200,7 @@ class ScriptedBroker:
                 place = end + 1
             writer.write(packet(SUBACK, number + b"\0" + codes))
         elif kind == PINGREQ:
-            self.pings += 1
+            self.pings.append(asyncio.get_running_loop().time())
             writer.write(packet(PINGRESP, b""))
         elif kind == DISCONNECT:
             self.disconnects.append(body[0] if body else 0)
