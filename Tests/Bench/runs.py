@@ -7,6 +7,7 @@ start, set-up and end fall out, and so does what happens only until the daemon's
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -16,7 +17,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -109,8 +110,12 @@ INSTRUCTIONS = Tool(
     ("valgrind", "-q", "--tool=callgrind", "--demangle=no", "--callgrind-out-file=LOG"),
     r"^(?:summary|totals): (\d+)",
 )
+#: The consumer runs when the phone waits (`one_processor`): otherwise the number of packets that it finds at a time, and
+#: with it the count, would depend on the machine.
 SYSTEM_CALLS = Tool(
-    "strace", ("strace", "-f", "-c", "-qq", "-o", "LOG"), r"^100\.00 +\S+ +\S* +(\d+) .*total$"
+    "strace",
+    ("chrt", "--idle", "0", "strace", "-f", "-c", "-qq", "-o", "LOG"),
+    r"^100\.00 +\S+ +\S* +(\d+) .*total$",
 )
 
 
@@ -210,6 +215,17 @@ def notification_lines(output: Path) -> list[bytes]:
     return [line for line in output.read_bytes().splitlines() if b'"notification"' in line[:30]]
 
 
+@contextlib.contextmanager
+def one_processor() -> Iterator[None]:
+    """Binds this thread and the processes that it starts to one processor."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 def run(
     consumer: Consumer,
     work: Path,
@@ -297,7 +313,8 @@ class Cost:
 
 def each(consumer: Consumer, work: Path, tool: Tool, *, mtu: int = MTU, clients: int = 0) -> Cost:
     """What a notification costs, counted by a tool."""
-    short, long = (run(consumer, work, n, mtu=mtu, tool=tool, clients=clients) for n in (SHORT, LONG))
+    with one_processor() if tool is SYSTEM_CALLS else contextlib.nullcontext():
+        short, long = (run(consumer, work, n, mtu=mtu, tool=tool, clients=clients) for n in (SHORT, LONG))
     each = LONG - SHORT
     return Cost((long.count - short.count) / each, (long.allocations - short.allocations) / each)
 
