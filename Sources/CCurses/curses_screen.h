@@ -18,7 +18,7 @@ extern int wcwidth(wchar_t character);
 enum { CURSES_ESCAPE_TIME = 50 };
 
 /* Takes over the terminal. Its type is `type`, or that of TERM if null. Returns null if the type is unknown or cannot move the
- * cursor. With `mouse`, the wheel is read, and text can be selected with Shift held. */
+ * cursor. With `mouse`, the wheel and clicks are read, and text can be selected with Shift held. */
 static inline SCREEN *curses_open(const char *type, int mouse) {
   SCREEN *screen = newterm(type, stdout, stdin);
   if (screen == NULL) return NULL;
@@ -36,7 +36,7 @@ static inline SCREEN *curses_open(const char *type, int mouse) {
   set_escdelay(CURSES_ESCAPE_TIME);
   curs_set(0);
   mouseinterval(0);
-  if (mouse) mousemask(BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+  if (mouse) mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
   return screen;
 }
 
@@ -94,8 +94,8 @@ static inline void curses_resize(int rows, int columns) {
   clearok(curscr, TRUE);
 }
 
-/* The next key that was pressed: OK with a character, KEY_CODE_YES with one of the KEY_ numbers, or ERR. The wheel is
- * KEY_SR (up) and KEY_SF. */
+/* The next key that was pressed: OK with a character, KEY_CODE_YES with one of the KEY_ numbers, ERR, or
+ * KEY_MOUSE with the row of a click. The wheel is KEY_SR (up) and KEY_SF. */
 static inline int curses_next_key(unsigned *key) {
   wint_t value = 0;
   int kind = get_wch(&value);
@@ -103,6 +103,10 @@ static inline int curses_next_key(unsigned *key) {
     MEVENT event;
     value = 0;
     if (getmouse(&event) == OK) {
+      if (event.bstate & BUTTON1_PRESSED) {
+        *key = (unsigned)event.y;
+        return KEY_MOUSE;
+      }
       if (event.bstate & BUTTON4_PRESSED) value = KEY_SR;
       if (event.bstate & BUTTON5_PRESSED) value = KEY_SF;
     }

@@ -13,6 +13,10 @@ extension Dashboard {
       type(key, text, before: before)
       return []
     }
+    if case .click(let row) = key {
+      click(row)
+      return []
+    }
     var isPlayer = false
     if case .player = page { isPlayer = true }
     guard let command = KeyBinding.command(of: key, inPlayer: isPlayer) else {
@@ -39,6 +43,8 @@ extension Dashboard {
     case .search:
       page = .list
       search = .typing("", before: search.text)
+    case .onlyApp: show(only: target.map { .app($0.report.appIdentity) })
+    case .onlyCategory: show(only: target.map { .category($0.report.event.category) })
     case .nextMatch: goToMatch(1, at: now)
     case .previousMatch: goToMatch(-1, at: now)
     case .up: move(by: -1)
@@ -51,20 +57,34 @@ extension Dashboard {
     case .halfDown: move(by: max(1, pageSize / 2))
     case .first:
       // From wherever the user is.
-      if call != nil { (page, search) = (.list, .none) }
+      if call != nil { (page, search, only) = (.list, .none, nil) }
       move(by: -Self.anyDistance)
     case .last: move(by: Self.anyDistance)
     }
     return []
   }
 
-  /// Back to the list; in the list, clears the marks first and then the search.
+  /// Selects what was drawn in this row of the window.
+  private mutating func click(_ row: Int) {
+    guard case .list = page, extent.places.indices.contains(row - extent.top) else { return }
+    let (found, place) = (self.found, extent.places[row - extent.top])
+    if found.indices.contains(place) { selection = .chosen(found[place].id) }
+  }
+
+  /// Shows only a part of the list, or all again if it shows that part.
+  private mutating func show(only part: Part?) {
+    guard case .list = page, let part, let target else { return }
+    selection = .chosen(target.id)
+    only = only == part ? nil : part
+  }
+
+  /// Back to the list; in the list, clears the marks first, then the filter and then the search.
   private mutating func goBack() {
     guard case .list = page else { return page = .list }
     guard marked.isEmpty else { return marked = [] }
     // The list grows around the selection.
-    if search != .none, let target { selection = .chosen(target.id) }
-    search = .none
+    if isNarrowed, let target { selection = .chosen(target.id) }
+    if only != nil { only = nil } else { search = .none }
   }
 
   /// Goes to the next or previous notification, and shows it in full if one is.
@@ -107,6 +127,7 @@ extension Dashboard {
       // If the selected notification is gone, the first key selects the top one.
       let next = selected(among: found).map { moved($0, to: found.count - 1) } ?? 0
       selection = distance == -Self.anyDistance ? .newest : .chosen(found[next].id)
+      if !fresh.isEmpty { fresh.subtract(found[next...].map(\.id)) }
     }
   }
 

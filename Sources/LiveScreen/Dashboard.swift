@@ -85,6 +85,12 @@ struct Dashboard {
     }
   }
 
+  /// The part of the list that is shown.
+  enum Part: Hashable {
+    case app(String)
+    case category(ANCS.Category)
+  }
+
   /// A message at the bottom.
   struct Note: Equatable {
     var text: String
@@ -141,6 +147,10 @@ struct Dashboard {
     var lastScroll = 0
     /// The number of notifications in the list.
     var entries = 1
+    /// The number of rows above the body.
+    var top = 0
+    /// For each row of the list, the index of its notification in `found`.
+    var places: [Int] = []
   }
 
   var size: Screen.Size
@@ -154,12 +164,16 @@ struct Dashboard {
   private(set) var isWhole = true
   /// The time since which nothing is left to fetch, while `isWhole` is false.
   private var settledSince: Instant?
-  var selection = Selection.newest
+  var selection = Selection.newest { didSet { if selection == .newest { fresh = [] } } }
+  /// Those that have come while the selection was not at the top.
+  var fresh: Set<ID> = []
   /// The marked notifications, which the next action applies to.
   var marked: Set<ID> = []
   var pending: [Pending] = []
   var page = Page.list
   var search = Search.none
+  /// The part of the list that is shown; nil: all.
+  var only: Part?
   var note: Note?
   /// The message at the bottom, unless what it explains is over.
   var currentNote: Note? {
@@ -258,7 +272,10 @@ struct Dashboard {
   private mutating func receive(_ news: ActiveNotification, at now: Instant) {
     let isRemoved = news.report.event.change == .removed
     let place = notifications.lastIndex { $0.id == news.id }
-    ring(for: news.report)
+    if news.report.isNews {
+      ring(for: news.report)
+      if selection != .newest { fresh.insert(news.id) }
+    }
     change(at: now, successor: isRemoved ? successor(ofRemoved: news.id) : selection.met(by: news))
     {
       notifications in
@@ -287,9 +304,6 @@ struct Dashboard {
   }
 
   private mutating func ring(for report: NotificationReport) {
-    guard report.event.change == .added, !report.isRepeat, !report.isStale,
-      !report.event.flags.contains(.preExisting)
-    else { return }
     switch bell {
     case .never: break
     case .calls: if report.event.category == .incomingCall { isToRing = true }
@@ -311,11 +325,15 @@ struct Dashboard {
 
   // MARK: Notifications
 
-  /// The matches of the search: ringing calls, then the others, newest first.
+  /// Whether not all notifications are shown.
+  var isNarrowed: Bool { only != nil || search != .none }
+
+  /// What the search and the filter leave: ringing calls, then the others, newest first.
   var found: [ActiveNotification] {
     let wanted = search.text.isEmpty ? nil : Glob("*\(search.text)*")
     var (ringing, others): ([ActiveNotification], [ActiveNotification]) = ([], [])
-    for one in notifications.reversed() where wanted.map(one.report.contains) ?? true {
+    for one in notifications.reversed()
+    where one.report.isIn(only) && (wanted.map(one.report.contains) ?? true) {
       if one.report.rings { ringing.append(one) } else { others.append(one) }
     }
     return ringing.isEmpty ? others : ringing + others
@@ -339,7 +357,7 @@ struct Dashboard {
     case .chosen(let id): id
     case .missing: nil
     case .newest:
-      search.text.isEmpty
+      !isNarrowed
         ? (notifications.last { $0.report.rings } ?? notifications.last)?.id : found.first?.id
     }
   }
@@ -422,6 +440,22 @@ extension ActiveNotification {
 extension NotificationReport {
   /// Whether it is a ringing call.
   fileprivate var rings: Bool { event.category == .incomingCall && !isStale }
+
+  /// Whether it is new, rather than told again.
+  fileprivate var isNews: Bool {
+    event.change == .added && !isRepeat && !isStale && !event.flags.contains(.preExisting)
+  }
+
+  /// What its app is known by.
+  var appIdentity: String { attributes.appIdentifier ?? app ?? "" }
+
+  fileprivate func isIn(_ part: Dashboard.Part?) -> Bool {
+    switch part {
+    case nil: true
+    case .app(let app): appIdentity == app
+    case .category(let category): event.category == category
+    }
+  }
 
   /// Whether one of its texts matches.
   fileprivate func contains(_ wanted: Glob) -> Bool {

@@ -43,14 +43,13 @@ struct DashboardView {
       return ([row], Dashboard.Extent())
     }
     let (above, below) = frame
-    let room = size.rows - above.count - below.count
-    let (whole, scroll, entries) = body(rows: room)
-    let lastScroll = max(0, whole.count - room)
-    let body = Array(whole.dropFirst(min(scroll, lastScroll)).prefix(room))
-    return (
-      above + body + Array(repeating: [], count: room - body.count) + below,
-      Dashboard.Extent(rows: room, lastScroll: lastScroll, entries: entries)
-    )
+    let room = size.rows - above.count - 1 - below.count
+    var extent = Dashboard.Extent(rows: room, top: above.count + 1)
+    let (whole, scroll) = body(&extent)
+    extent.lastScroll = max(0, whole.count - room)
+    let body = Array(whole.dropFirst(min(scroll, extent.lastScroll)).prefix(room))
+    let blanks = [StyledRow](repeating: [], count: room - body.count)
+    return (above + [rule(title(extent))] + body + blanks + below, extent)
   }
 
   /// Whether the user is typing, so that the last row has the cursor.
@@ -65,7 +64,7 @@ struct DashboardView {
 
   // MARK: The frame
 
-  /// The rows above and below the body.
+  /// The rows above the title and below the body.
   private var frame: (above: [StyledRow], below: [StyledRow]) {
     let share = size.rows / 4
     let head = Array(self.head.prefix(max(1, share)))
@@ -75,7 +74,7 @@ struct DashboardView {
       let media = Array(self.media.prefix(share))
       if !media.isEmpty { below = [rule("")] + media + below }
     }
-    return (call + head + reason + [rule(title)], below)
+    return (call + head + reason, below)
   }
 
   /// The ringing call. While the user types, letters are no keys.
@@ -108,16 +107,24 @@ struct DashboardView {
     return [StyledRun(text + rest, .faint)]
   }
 
-  private var title: String {
+  private func title(_ extent: Dashboard.Extent) -> String {
     let things = dashboard.notifications.count.counted("notification")
     let search = dashboard.search.text
     let found = dashboard.found
     let place = dashboard.selected(among: found).map { "\($0 + 1)/" } ?? ""
-    let marked = dashboard.marked.isEmpty ? "" : ", \(dashboard.marked.count) marked"
-    return
-      (search.isEmpty
-      ? "\(place)\(things)" : "\(place)\(found.count) of \(things) with “\(search.printable)”")
-      + marked
+    var title = place + (dashboard.isNarrowed ? "\(found.count) of \(things)" : things)
+    switch dashboard.only {
+    case nil: break
+    case .app(let app): title += " of \((found.first?.report.app ?? app).printable)"
+    case .category(let category): title += " in \(category)"
+    }
+    if !search.isEmpty { title += " with “\(search.printable)”" }
+    if !dashboard.marked.isEmpty { title += ", \(dashboard.marked.count) marked" }
+    if !dashboard.fresh.isEmpty, let first = extent.places.first {
+      let fresh = found[..<first].count { dashboard.fresh.contains($0.id) }
+      if fresh > 0 { title += ", \(fresh) new above" }
+    }
+    return title
   }
 
   /// The connected phones, or the adapters if there are none.
@@ -219,21 +226,19 @@ struct DashboardView {
 
   // MARK: The body
 
-  /// All rows of the body, their scroll position, and the number of notifications. The list has no more rows than fit.
-  private func body(rows room: Int) -> (rows: [StyledRow], scroll: Int, entries: Int) {
+  /// All rows of the body, and their scroll position. The list has no more rows than fit.
+  private func body(_ extent: inout Dashboard.Extent) -> (rows: [StyledRow], scroll: Int) {
     switch dashboard.page {
-    case .list:
-      let (rows, entries) = list(rows: room)
-      return (rows, 0, entries)
-    case .opened(let opened): return (text(of: opened), opened.scroll, 1)
-    case .help(let scroll): return (table(KeyBinding.all), scroll, 1)
-    case .player(let scroll): return (table(KeyBinding.player), scroll, 1)
+    case .list: (list(&extent), 0)
+    case .opened(let opened): (text(of: opened), opened.scroll)
+    case .help(let scroll): (table(KeyBinding.all), scroll)
+    case .player(let scroll): (table(KeyBinding.player), scroll)
     }
   }
 
-  private func list(rows room: Int) -> (rows: [StyledRow], entries: Int) {
-    let found = dashboard.found
-    guard !found.isEmpty else { return (nothing, 1) }
+  private func list(_ extent: inout Dashboard.Extent) -> [StyledRow] {
+    let (found, room) = (dashboard.found, extent.rows)
+    guard !found.isEmpty else { return nothing }
     let selected = dashboard.selected(among: found)
     // If nothing is selected, show the top.
     let anchor = selected ?? 0
@@ -252,13 +257,15 @@ struct DashboardView {
     while add(first - 1, within: room / 2) { first -= 1 }
     while add(last + 1, within: room) { last += 1 }
     while add(first - 1, within: room) { first -= 1 }
-    return ((first...last).flatMap { entries[$0] ?? [] }, entries.count)
+    extent.entries = entries.count
+    extent.places = (first...last).flatMap { place in entries[place]?.map { _ in place } ?? [] }
+    return (first...last).flatMap { entries[$0] ?? [] }
   }
 
   /// Why the list is empty.
   private var nothing: [StyledRow] {
     if !dashboard.notifications.isEmpty {
-      return StyledText("no match; Esc ends the search", .faint).rows(style)
+      return StyledText("no match; Esc shows all", .faint).rows(style)
     }
     guard case .present(let status) = dashboard.daemon else { return [] }
     return status.waits.filter(isRest).flatMap { StyledText($0.why, .faint).rows(style) }

@@ -18,6 +18,8 @@ struct KeyBinding {
     case player
     case media(RemoteCommand)
     case search, nextMatch, previousMatch
+    /// Shows only those of the selection's app or category, or all again.
+    case onlyApp, onlyCategory
     case help, quit
   }
 
@@ -40,7 +42,7 @@ struct KeyBinding {
     .init([.up, .character("k")], "↑ k", .up, "the notification or line above"),
     .init([.down, .character("j")], "↓ j", .down, "the one below"),
     .init([.wheelUp], "wheel", .wheelUp, "three up"),
-    .init([.wheelDown], "", .wheelDown, "or down"),
+    .init([.wheelDown], "", .wheelDown, "or down; a click selects"),
     .init([.pageUp, .control("b")], "PgUp ^B", .pageUp, "page up"),
     .init([.pageDown, .control("f")], "PgDn ^F", .pageDown, "page down"),
     .init([.control("u")], "^U", .halfUp, "half a page up"),
@@ -53,7 +55,8 @@ struct KeyBinding {
     .init([.character("J")], "J", .below, "the next notification, also from one in full"),
     .init([.character("K")], "K", .above, "the one before"),
     .init(
-      [.escape], "Esc", .back, "back to the list; in the list, clears marks, then the search"),
+      [.escape], "Esc", .back,
+      "back to the list; in the list, clears marks, then a or c, then the search"),
     .init(
       [.character("+"), .character("=")], "+", .act(.positive),
       "its positive action, as in [+Answer], or that of all marked ones"),
@@ -66,6 +69,8 @@ struct KeyBinding {
     .init([.character(" ")], "Space", .mark, "mark it and move to the next"),
     .init([.character("m")], "m", .player, "the player, and its keys"),
     .init([.character("/")], "/", .search, "show only those that contain a text"),
+    .init([.character("a")], "a", .onlyApp, "show only those of its app, or all again"),
+    .init([.character("c")], "c", .onlyCategory, "show only those of its category, or all again"),
     .init([.character("n")], "n", .nextMatch, "next match"),
     .init([.character("N")], "N", .previousMatch, "previous match"),
     .init([.character("?"), .character("h")], "?", .help, "these keys"),

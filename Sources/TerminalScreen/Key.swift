@@ -8,6 +8,8 @@ public enum Key: Hashable, Sendable {
   case control(Character)
   /// The mouse's wheel.
   case wheelUp, wheelDown
+  /// The mouse's left button was pressed in this row, counted from the top.
+  case click(row: Int)
   case up, down, pageUp, pageDown, home, end
   case enter, escape, backspace, delete
 

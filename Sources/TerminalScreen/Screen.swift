@@ -41,7 +41,7 @@ import System
   ///
   /// - Parameters:
   ///   - colour: whether to use colours, if the terminal has any.
-  ///   - mouse: whether to read the wheel. The terminal then selects text only while Shift is held.
+  ///   - mouse: whether to read the wheel and clicks. The terminal then selects text only while Shift is held.
   public init(colour: Bool, mouse: Bool, loop: Loop = .shared) throws(Failure) {
     guard Terminal.isTerminal(Standard.input), Terminal.isTerminal(Standard.output) else {
       throw Failure(usage: "a screen needs a terminal", remedy: "“ancsd watch” prints lines")
@@ -127,6 +127,7 @@ import System
       switch curses_next_key(&value) {
       case OK: key = Key(character: value)
       case KEY_CODE_YES: key = Key(curses: value)
+      case KEY_MOUSE: key = .click(row: Int(value))
       default:
         // A terminal that is gone stays readable without data.
         if !ready.isDisjoint(with: [.hungUp, .failed]) {

@@ -11,9 +11,9 @@ import Wire
 /// The screen of `tui`, without a screen: what is drawn, and what keys do.
 @Suite("The screen of tui") struct DashboardTests {
   private static let phone = Address(0xC0_11_22_33_44_55)
-  private static let start = Instant(nanoseconds: 1_000_000_000_000)
+  static let start = Instant(nanoseconds: 1_000_000_000_000)
 
-  private static func notification(
+  static func notification(
     _ uid: UInt32, _ title: String, message: String = "", category: ANCS.Category = .social,
     flags: EventFlags = [.negativeAction], change: NotificationChange = .added
   ) -> NotificationReport {
@@ -48,7 +48,7 @@ import Wire
   }
 
   /// A dashboard with three notifications, of which the last is the newest.
-  private static func dashboard(rows: Int = 16, columns: Int = 60) -> Dashboard {
+  static func dashboard(rows: Int = 16, columns: Int = 60) -> Dashboard {
     var dashboard = Dashboard(size: Screen.Size(rows: rows, columns: columns))
     dashboard.update(status(wait: .service(.news)), at: start)
     dashboard.add(notification(1, "Anna", message: "Dinner tonight?"))
@@ -427,30 +427,6 @@ import Wire
     #expect(dashboard.text().contains("/2 notifications"))
   }
 
-  @Test("A search shows what contains the text, and Escape ends it") func search() {
-    var dashboard = Self.dashboard()
-    dashboard.type("/SUNDAY")
-    #expect(dashboard.text().contains("── 1/1 of 3 notifications with “SUNDAY”"))
-    #expect(dashboard.view().hasCursor)
-    dashboard.press(.backspace, at: Self.start)
-    dashboard.press(.enter, at: Self.start)
-    #expect(dashboard.search == .set("SUNDA"))
-    dashboard.type("/zzz")
-    #expect(dashboard.text().contains("no match; Esc ends"))
-    dashboard.press(.escape, at: Self.start)
-    #expect(dashboard.search == .set("SUNDA"))
-    dashboard.press(.escape, at: Self.start)
-    #expect(dashboard.text().contains("── 1/3 notifications"))
-  }
-
-  @Test("After a search, Escape leaves the selection where it is") func afterSearch() {
-    var dashboard = Self.dashboard()
-    dashboard.type("/ben")
-    dashboard.press(.enter, at: Self.start)
-    dashboard.press(.escape, at: Self.start)
-    #expect(dashboard.text().contains("── 2/3 notifications"))
-  }
-
   @Test("J and K show the next and the previous notification in full, as far as there is one")
   func neighbours() {
     var dashboard = Self.dashboard()
@@ -638,22 +614,22 @@ import Wire
 }
 
 extension Dashboard {
-  @discardableResult fileprivate mutating func receive(
+  @discardableResult mutating func receive(
     _ content: Event.Content, at now: Instant
   ) -> Outdated {
     receive(Event(content, adapter: "hci0", phone: Address(0xC0_11_22_33_44_55)), at: now)
   }
 
-  fileprivate mutating func add(
+  mutating func add(
     _ report: NotificationReport, at now: Instant = Instant(nanoseconds: 0)
   ) { _ = receive(.notification(report), at: now) }
 
-  fileprivate mutating func type(_ text: String) {
+  mutating func type(_ text: String) {
     for character in text { _ = press(.character(character), at: .zero) }
   }
 
   /// The picture, without colours, at 07:30 of the notifications' day.
-  fileprivate mutating func view(at now: Instant = Instant(nanoseconds: 1_000_000_000_000))
+  mutating func view(at now: Instant = Instant(nanoseconds: 1_000_000_000_000))
     -> DashboardView
   {
     let time = CivilTime("2026-11-22T07:30:00").map { WallTime(seconds: $0.secondsSince1970) }
@@ -662,7 +638,7 @@ extension Dashboard {
     return view
   }
 
-  fileprivate mutating func text(at now: Instant = Instant(nanoseconds: 1_000_000_000_000))
+  mutating func text(at now: Instant = Instant(nanoseconds: 1_000_000_000_000))
     -> String
   {
     view(at: now).picture.rows.map { $0.text(TextStyle()) }.joined(separator: "\n")
