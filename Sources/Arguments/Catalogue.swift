@@ -77,6 +77,7 @@ extension ValueKind {
     case .word(let words): ["kind": "word", "words": .strings(words)]
     case .words(let words): ["kind": "words", "words": .strings(words)]
     case .file: ["kind": "file"]
+    case .settings: ["kind": "settings"]
     case .directory: ["kind": "directory"]
     case .notification: ["kind": "notification"]
     case .app: ["kind": "app"]

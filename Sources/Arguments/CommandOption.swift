@@ -25,6 +25,8 @@ public enum ValueKind: Hashable, Sendable {
   /// Several of these words, separated by commas.
   case words([String])
   case file
+  /// A file of settings.
+  case settings
   case directory
   /// The number of an active notification, an app or a phone that the daemon knows.
   case notification, app, phone
@@ -192,11 +194,12 @@ extension CommandOption {
 
   /// An option whose value is a path.
   public static func file(
-    _ names: String..., value: String = "FILE", help: @autoclosure @escaping LazyText,
+    _ names: String..., value: String = "FILE", kind: ValueKind = .file,
+    help: @autoclosure @escaping LazyText,
     set: @escaping Setter<String>
   ) -> CommandOption {
     CommandOption(
-      names, .required { value }, .file, expects: { value == "FILE" ? "a file" : "a path" },
+      names, .required { value }, kind, expects: { value == "FILE" ? "a file" : "a path" },
       help: help, read: { $0.isEmpty ? nil : $0 }, set: set)
   }
 

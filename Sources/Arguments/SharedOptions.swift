@@ -86,7 +86,7 @@ extension CommandOption {
   /// - Parameter things: what is in it.
   public static func config(of things: String, set: @escaping Setter<String>) -> CommandOption {
     .file(
-      "--config",
+      "--config", kind: .settings,
       help:
         "\(things) (default: \(SettingsFolder.usualPath) and then \(SettingsFolder.morePaths))",
       set: set)

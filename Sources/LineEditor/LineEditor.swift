@@ -213,14 +213,14 @@ public struct Completion: Hashable, Sendable {
   }
 
   /// The text to insert at once: the common beginning of all words after the cursor, and a space if
-  /// there is only one word.
+  /// there is only one word, unless a value follows it (`title=`).
   var insertion: String {
     guard var common = words.first else { return "" }
     for word in words.dropFirst() {
       common = String(zip(common, word).prefix { $0.0 == $0.1 }.map(\.0))
     }
     guard common.count >= typed else { return "" }
-    return common.dropFirst(typed) + (words.count == 1 ? " " : "")
+    return common.dropFirst(typed) + (words.count == 1 && common.last != "=" ? " " : "")
   }
 
   /// The words in columns, for a terminal of this width.

@@ -158,6 +158,7 @@ struct GATTCommandTests {
     #expect(completion.complete("write 0x0003 0").words.isEmpty)
     #expect(completion.complete("unsubscribe ").words == ["0x0005"])
     #expect(completion.complete("connect C").words == ["C4:11:22:33:44:55/random"])
+    #expect(GATTCompletion().complete("read battery-le").words.contains("battery-level"))
     #expect(completion.complete("security h") == Completion(typed: 1, words: ["high"]))
     #expect(completion.complete("").words.count == GATTCommand.forms.count)
   }

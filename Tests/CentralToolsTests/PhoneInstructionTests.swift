@@ -5,6 +5,7 @@ import Companion
 import Control
 import GATT
 import JSON
+import LineEditor
 import Mgmt
 import Testing
 import VirtualPhone
@@ -204,6 +205,9 @@ struct PhoneInstructionTests {
       #expect(PhoneForm.help.contains("\n\(name)") || PhoneForm.help.hasPrefix(name))
     }
     #expect(PhoneForm.help.contains("daylight_saving"))
+    #expect(PhoneForm.complete("rem").words == ["remove", "remove-all", "remote"])
+    #expect(PhoneForm.complete("add uid=7 ti") == Completion(typed: 2, words: ["title="]))
+    #expect(PhoneForm.complete("nonsense x").words.isEmpty)
   }
 
   @Test("Events are objects with a name and what belongs to it")

@@ -62,7 +62,7 @@ struct CommandTests {
     for option in command.described()["options"]?.array ?? [] {
       guard let value = option["value"]?.string, let kind = option["kind"]?.string else { continue }
       let isPath = ["FILE", "PATH", "DIR", "unix:PATH"].contains(value)
-      #expect(!isPath || ["file", "directory"].contains(kind), "\(option)")
+      #expect(!isPath || ["file", "settings", "directory"].contains(kind), "\(option)")
     }
   }
 }

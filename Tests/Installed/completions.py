@@ -23,6 +23,8 @@ EXPECTED = [
     ("ancsd act 7 neg", ["negative"]),
     ("ancsd config ch", ["check"]),
     ("ancsd config ", ["check", "show", "!--json", "!--socket"]),
+    ("ancsd config check HERE/s", ["HERE/some.toml", "HERE/subfolder", "!HERE/some.txt"]),
+    ("ancsd --config HERE/some", ["HERE/some.toml", "!HERE/some.txt"]),
     ("ancsd decode ", ["!--json"]),
     ("ancsd decode -", ["--json"]),
     ("ancsd decode /etc/pass", ["/etc/passwd"]),
@@ -62,13 +64,17 @@ def offers(shell: str, folder: Path, line: str) -> list[str]:
         program = Path(programs, "ancsd")
         program.write_text(ANCSD.replace("EVIL", f"{programs}/evil"))
         program.chmod(0o755)
+        for file in ("some.toml", "some.txt"):
+            Path(programs, file).touch()
+        Path(programs, "subfolder").mkdir()
+        command = [str(word).replace("HERE", programs) for word in command]
         environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
         found = subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment)
         if Path(programs, "evil").exists():
             sys.exit(f"{shell}, {line!r}: what a phone has sent was run")
     if found.stderr:
         sys.exit(f"{shell}, {line!r}: {found.stderr}")
-    return [offer.split("\t")[0].rstrip("=") for offer in found.stdout.splitlines()]
+    return [offer.replace(programs, "HERE").split("\t")[0].rstrip("=/") for offer in found.stdout.splitlines()]
 
 
 def main(folder: Path) -> None:

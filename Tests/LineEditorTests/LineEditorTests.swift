@@ -58,10 +58,11 @@ struct LineEditorTests {
   }
 
   @Test(
-    "The common beginning of all words is inserted, and a space after the only one",
+    "The common beginning of all words is inserted, and a space after the only one, unless a value follows",
     arguments: [
       (2, ["read"], "ad "), (1, ["write", "write-command"], "rite"), (5, ["write", "writes"], ""),
       (0, [], ""), (0, ["a", "b"], ""), (4, ["read"], " "),
+      (2, ["title="], "tle="),
     ])
   func insertion(typed: Int, words: [String], wanted: String) {
     #expect(Completion(typed: typed, words: words).insertion == wanted)

@@ -29,7 +29,7 @@ class Option:
     value: str
     is_optional: bool
     text: str
-    #: text, number, time, word, words, file, directory, notification, app or phone
+    #: text, number, time, word, words, file, settings, directory, notification, app or phone
     kind: str
     choices: list[str]
     repeats: bool

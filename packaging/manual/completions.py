@@ -81,22 +81,29 @@ def bash(commands: list[Command]) -> str:
         lists = " ".join([*command.words, *(f"$({LIVE[operand.kind]})" for operand in command.operands if operand.kind in LIVE)])
         if lists:
             cases.append(f'                mapfile -t COMPREPLY < <(compgen -W "{lists}" -- "$current")')
-        if command.takes("file"):
+        for kind in filter(command.takes, BASH_FILES):
             cases += ["                compopt -o filenames",
-                      '                mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$current")']
+                      f'                mapfile -t -O ${{#COMPREPLY[@]}} COMPREPLY < <({BASH_FILES[kind]})']
         cases += ["                :", "            fi", "            ;;"]
     names = " | ".join(command.name for command in commands)
     return (BASH.replace("@NAMES@", f"            {names}").replace("@CASES@", "\n".join(cases))
             .replace("@COMMANDS@", " ".join(command.name for command in commands)))
 
 
+#: What lists files in bash, where a pattern of compgen does not hold for folders.
+BASH_FILES = {
+    "file": 'compgen -f -- "$current"',
+    "settings": """compgen -f -X '!*.toml' -- "$current"; compgen -d -- "$current\"""",
+    "directory": 'compgen -d -- "$current"',
+}
+
+
 def bash_values(option: Option) -> str:
     """The command that completes an option's value; empty if none can."""
     if option.choices:
         return f'mapfile -t COMPREPLY < <(compgen -W "{" ".join(option.choices)}" -- "$current")'
-    if option.kind in ("file", "directory"):
-        kind = "-d" if option.kind == "directory" else "-f"
-        return f'compopt -o filenames; mapfile -t COMPREPLY < <(compgen {kind} -- "$current")'
+    if option.kind in BASH_FILES:
+        return f'compopt -o filenames; mapfile -t COMPREPLY < <({BASH_FILES[option.kind]})'
     if option.kind in LIVE:
         return f'mapfile -t COMPREPLY < <(compgen -W "$({LIVE[option.kind]})" -- "$current")'
     # Nothing to offer, not even option names.
@@ -121,8 +128,9 @@ def zsh(commands: list[Command]) -> str:
         if live:
             words_too = f" compadd -- {' '.join(command.words)};" if command.words else ""
             lines.append(f"        {quoted(f'*:{live[0]}:{{{words_too} _ancsd_live_{live[0]} }}')} \\")
-        elif command.words and command.takes("file"):
-            lines.append(f"        {quoted('1:' + command.name + ':(' + ' '.join(command.words) + ')')} '*:file:_files' \\")
+        elif command.words and command.takes("settings"):
+            lines.append(f"        {quoted('1:' + command.name + ':(' + ' '.join(command.words) + ')')} "
+                         f"{quoted('*:file:' + ZSH_FILES['settings'])} \\")
         elif command.words:
             lines.append(f"        {quoted('*:' + command.name + ':(' + ' '.join(command.words) + ')')} \\")
         elif command.takes("file"):
@@ -138,6 +146,9 @@ def zsh(commands: list[Command]) -> str:
     return "\n".join(lines)
 
 
+ZSH_FILES = {"file": "_files", "settings": '_files -g "*.toml"', "directory": "_files -/"}
+
+
 def zsh_specs(option: Option) -> list[str]:
     text = option.text.replace("[", "(").replace("]", ")").replace(":", "\\:")
     specs = []
@@ -149,7 +160,7 @@ def zsh_specs(option: Option) -> list[str]:
         short = text if len(text) <= 70 else text[:67].rsplit(" ", 1)[0] + "..."
         spec = f"*{name}{'=-' if option.is_optional else ''}[{short}]"
         if option.value:
-            action = {"file": "_files", "directory": "_files -/"}.get(option.kind, " ")
+            action = ZSH_FILES.get(option.kind, " ")
             if option.kind in LIVE:
                 action = f"_ancsd_live_{option.kind}"
             if option.choices:
@@ -179,7 +190,13 @@ def fish(commands: list[Command]) -> str:
                 lines.append(f'complete -c ancsd -n "{seen}" -a {fish_quoted("(" + fish_live(operand.kind) + ")")}')
         if command.takes("file"):
             lines.append(f'complete -c ancsd -n "{seen}" -F')
+        if command.takes("settings"):
+            lines.append(f'complete -c ancsd -n "{seen}" -a {FISH_SETTINGS}')
     return "\n".join(lines) + "\n"
+
+
+#: Folders and files of settings; __fish_complete_suffix offers all other files, too.
+FISH_SETTINGS = r"""'(__fish_complete_path (commandline -ct) | string match -r ".*(?:/|\.toml)(?:\t.*)?\$")'"""
 
 
 def fish_quoted(text: str) -> str:
@@ -202,6 +219,8 @@ def fish_option(option: Option) -> str:
         parts.append(f"-a {fish_quoted('(' + LIVE[option.kind] + ')')}")
     elif option.kind == "file":
         parts.append("-F")
+    elif option.kind == "settings":
+        parts.append(f"-a {FISH_SETTINGS}")
     elif option.kind == "directory":
         parts.append("-a '(__fish_complete_directories)'")
     return " ".join(parts)

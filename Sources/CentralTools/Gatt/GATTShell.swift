@@ -274,10 +274,12 @@ struct GATTCompletion {
     }
   }
 
-  /// The handles of values and descriptors, and their types, each once, by number and by name.
+  /// The handles of values and descriptors, and their types, each once, by number and by name; all names that are known
+  /// as long as there is no tree.
   private var attributes: [String] {
+    guard let map else { return AssignedNumbers.attributeNames }
     let declarations: Set<UUID> = [.primaryService, .secondaryService, .include, .characteristic]
-    let values = (map?.attributes ?? []).filter { !declarations.contains($0.type) }
+    let values = map.attributes.filter { !declarations.contains($0.type) }
     var types: [String] = []
     for value in values where !types.contains(value.type.description) {
       types.append(value.type.description)

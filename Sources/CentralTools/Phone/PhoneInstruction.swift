@@ -5,6 +5,7 @@ import Arguments
 import Companion
 import Control
 public import JSON
+import LineEditor
 import Mgmt
 public import VirtualPhone
 import Wire
@@ -354,6 +355,16 @@ struct PhoneForm: Sendable {
     "queue": ["index", "count", "shuffle", "repeat"],
     "track": ["artist", "album", "title", "duration"],
   ]
+
+  /// The commands or members that the word before the cursor can become.
+  static func complete(_ text: String) -> Completion {
+    var words = CommandLineWords.split(text)
+    let typed = text.last == " " || words.isEmpty ? "" : words.removeLast()
+    let form = words.first.flatMap { name in all.first { $0.name == name } }
+    let candidates =
+      words.isEmpty ? all.map(\.name) + ["help"] : form?.members.map { $0 + "=" } ?? []
+    return Completion(typed: typed.count, words: candidates.filter { $0.hasPrefix(typed) })
+  }
 
   /// Throws the first member that the command does not know.
   func check(_ object: JSONObject) throws(ShapeError) {

@@ -4,6 +4,7 @@ import Arguments
 import Control
 import EventLoop
 import JSON
+import LineEditor
 import System
 import VirtualPhone
 import Wire
@@ -14,7 +15,9 @@ import Wire
   private let options: PhoneOptions
   private let phone: VirtualPhone
   private let bearer: any PhoneBearer
-  private let input = LineReader()
+  /// The prompt on a terminal; otherwise `input` reads lines.
+  private let editor = LineEditor()
+  private lazy var input = LineReader()
   private let output = LineWriter()
   /// The lines not handled yet, because the script is waiting.
   private var waiting: [[UInt8]] = []
@@ -50,15 +53,15 @@ import Wire
     phone.onEvent = { [weak self] in self?.publish($0) }
     bearer.onEvent = { [weak self] in self?.publish($0) }
     bearer.onFailure = { [ending] in ending.post(.failure($0)) }
-    input.onLine = { [weak self] in self?.perform(line: $0) }
-    input.onOverlong = { [weak self] in self?.reply(nil, error: "the line is too long") }
     // If signals can't be caught, they end the process, and only the socket's file is left.
-    try? Loop.shared.onSignal([.interrupt, .terminate]) { [ending] in
-      ending.post(.success(ExitStatus(signal: $0.rawValue)))
+    let signals: [Signal] = [.interrupt, .terminate, .windowChange, .continued]
+    try? Loop.shared.onSignal(signals) { [weak self, ending] signal in
+      switch signal {
+      case .windowChange, .continued: self?.editor?.redraw()
+      default: ending.post(.success(ExitStatus(signal: signal.rawValue)))
+      }
     }
-    if Terminal.isTerminal(Standard.input) {
-      Console().remark("type commands here, such as add title=Mum; help lists them")
-    }
+    readLines()
     if options.playsDay { phone.play(once: options.once) }
     let outcome: Result<ExitStatus, Failure>
     do throws(Failure) {
@@ -70,10 +73,27 @@ import Wire
     phone.onEvent = { _ in }
     bearer.onEvent = { _ in }
     bearer.onFailure = { _ in }
+    editor?.hide()
     await bearer.close()
-    input.close()
+    if editor == nil { input.close() }
     output.flush(within: .seconds(1))
     return try outcome.get()
+  }
+
+  private func readLines() {
+    guard let editor else {
+      input.onLine = { [weak self] in self?.perform(line: $0) }
+      input.onOverlong = { [weak self] in self?.reply(nil, error: "the line is too long") }
+      return
+    }
+    editor.onLine = { [weak self] line in
+      self?.perform(line: Array(line.utf8))
+      self?.editor?.show()
+    }
+    editor.onEnd = { [ending] in ending.post(.success(.done)) }
+    editor.complete = PhoneForm.complete
+    editor.print("type commands, such as add title=Mum; help lists them")
+    editor.show()
   }
 
   // MARK: The script
@@ -85,7 +105,7 @@ import Wire
     do {
       let text = String(decoding: line, as: UTF8.self)
       let words = text.split(separator: " ")
-      if words == ["help"] { return output.write(PhoneForm.help) }
+      if words == ["help"] { return write(PhoneForm.help) }
       let json = try first == UInt8(ascii: "{") ? JSONValue(parsing: line) : PhoneWords.object(text)
       id = json["id"]
       try perform(try PhoneInstruction(json: json), id)
@@ -159,7 +179,9 @@ import Wire
     write(outcome + more + ["error": error.map { .string($0) }])
   }
 
-  private func write(event: JSONObject) { output.write(Self.line(event)[...]) }
+  private func write(event: JSONObject) {
+    write(String(decoding: Self.line(event), as: UTF8.self))
+  }
 
   private static func line(_ event: JSONObject) -> [UInt8] {
     var rest = event
@@ -169,5 +191,12 @@ import Wire
     return JSONValue.object(object).json
   }
 
-  private func write(_ object: JSONObject) { output.write(JSONValue.object(object).json[...]) }
+  private func write(_ object: JSONObject) {
+    write(String(decoding: JSONValue.object(object).json, as: UTF8.self))
+  }
+
+  /// Above the line being typed, if there is a prompt.
+  private func write(_ text: String) {
+    if let editor { editor.print(text) } else { output.write(text) }
+  }
 }

@@ -124,7 +124,7 @@ extension Grammar<ConfigOptions> {
   static let config = Grammar(
     CommandOption.output + [.socket(set: { $0.socket = $1 })],
     operands: "check [FILE] | show",
-    kinds: [.word(["check", "show"]), .file]
+    kinds: [.word(["check", "show"]), .settings]
   ) { options, operands throws(Failure) in
     switch operands.first {
     case "check":
