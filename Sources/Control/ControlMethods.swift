@@ -49,6 +49,8 @@ public enum ControlMethods {
   public static let respondToPairing = ControlMethod<PairingResponse, Bool>("pairing.respond")
   /// A bridge reports its state, which is kept until the connection ends.
   public static let reportBridge = ControlMethod<BridgeReport, Bool>("bridge.report")
+  /// `ancsd forward` reports its destinations, which are kept until the connection ends.
+  public static let reportForwards = ControlMethod<Page<ForwardReport>, Bool>("forward.report")
   public static let discover =
     ControlMethod<PhoneParameters, Page<DiscoveredServiceReport>>("gatt.discover", asksPhone: true)
   public static let knownAttributes = ControlMethod<NoParameters, Page<KnownLink>>("gatt.known")

@@ -74,3 +74,6 @@ extension DiscoveredServiceReport: Listed {
   public static var listName: StaticString { "services" }
 }
 extension KnownLink: Listed { public static var listName: StaticString { "links" } }
+
+extension Page: Equatable where Element: Equatable {}
+extension Page: Hashable where Element: Hashable {}

@@ -21,6 +21,8 @@ public struct StatusReport: JSONObjectCodable, Hashable, Sendable {
   public var phones: [PhoneReport] = []
   /// The MQTT bridges that are connected to the daemon.
   public var bridges: [BridgeReport] = []
+  /// The destinations of `ancsd forward`: as it has reported them, or else those in the settings.
+  public var forwards: [ForwardReport] = []
   /// The history that it keeps, if it does.
   public var history: HistoryReport?
   /// What the daemon itself waits for; empty if an adapter or a link has a wait of its own.
@@ -41,6 +43,7 @@ public struct StatusReport: JSONObjectCodable, Hashable, Sendable {
     try json.list("links", &links)
     try json.list("phones", &phones)
     if M.isReading || !bridges.isEmpty { try json.list("bridges", &bridges) }
+    if M.isReading || !forwards.isEmpty { try json.list("forwards", &forwards) }
     try json.optional("history", &history)
     try waiting.members(&json)
     try json.optional("totals", &totals)

@@ -374,6 +374,7 @@ import Wire
     }
     report.phones = phoneReports
     report.history = historyReport
+    report.forwards = settings.live.forwards.map(\.absence)
     report.waiting = WaitReport(wait, name: name)
     var totals = totals
     for (_, session) in sessions { totals.add(session) }

@@ -62,6 +62,11 @@ struct MethodTests {
         + #""skipped":0,"reconnections":0}"#
     ),
     .init(
+      ControlMethods.reportForwards, Page([ForwardReport(name: "mail", to: "mailto")]),
+      #""method":"forward.report","params":{"destinations":[{"name":"mail","to":"mailto","waiting":0,"#
+        + #""sent":0,"lost":0}]}"#
+    ),
+    .init(
       ControlMethods.forgetPhone, ForgetParameters(phone: PhoneSelector("x")),
       #""method":"phones.forget","params":{"phone":"x"}"#),
     .init(

@@ -80,7 +80,7 @@ struct ControlDispatcherTests {
     let methods = page.split(separator: "\n").drop { $0 != "## The control socket" }
       .prefix { $0 != "### Connections" }.filter { $0.hasPrefix("### ") }
       .flatMap { $0.dropFirst(4).split { " ,".contains($0) } }
-    #expect(methods.count == 23)
+    #expect(methods.count == 24)
     for method in methods {
       let line = #"{"jsonrpc":"2.0","id":1,"method":"\#(method)"}"#
       switch try await meaning(of: line) {

@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -69,14 +70,19 @@ async def forwarder(bed: Testbed, daemon: Daemon, *tables: dict[str, Any]) -> Pr
     command = [bed.binary, "forward", "--config", file, "--socket", daemon.socket, "--program", DELIVER, "--state-dir", bed.work]
     running = await bed.start(Process(command, bed.out / "forward"))
     await eventually(lambda: "ancsd forward: to" in running.log, "it does not start")
-    # It has to be subscribed before there is anything new.
-    async def clients() -> int:
-        return (await daemon.call("status")).get("clients", 0)
-    for _ in range(100):
-        if await clients() > 1:
-            break
-        await asyncio.sleep(0.05)
+    # It reports once it is subscribed.
+    await becomes(daemon, lambda forwards: len(forwards) == len(tables), "it reports nothing")
     return running
+
+
+async def becomes(daemon: Daemon, condition: Callable[[list[Any]], bool], complaint: str) -> None:
+    """Waits for what the daemon's status says of the destinations."""
+    for _ in range(400):
+        forwards = (await daemon.call("status")).get("forwards", [])
+        if condition(forwards):
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{complaint}: {forwards}")
 
 
 @case("forward-day", seconds=60)
@@ -96,6 +102,8 @@ async def day(bed: Testbed) -> None:
     check(apps.messages == [("Messages", "New notification")], f"{apps.messages}")
     await eventually(lambda: "“cellar” (json://…): A Connection error occurred" in running.log, f"log: {running.log}", 20)
     await eventually(lambda: hole.requests == 1, "nothing reaches the silent service", 20)
+    await becomes(daemon, lambda forwards: [(one["name"], one["sent"], one["waiting"], "why" in one) for one in forwards] == [
+        ("1", 2, 0, False), ("2", 1, 0, False), ("4", 0, 2, False), ("cellar", 0, 2, True)], "the status is wrong")
     await down.start()
     await eventually(lambda: len(down.messages) == 2, f"{down.messages}", 40)
     check("delivered again" in running.log and "Mum" not in running.log, f"log: {running.log}")

@@ -195,6 +195,15 @@ struct DoctorTests {
       $0.daemon = .none
     },
     Fault(
+      testDescription: "notifications that nothing sends onward", check: "forward",
+      verdict: .warning, words: "“mail” (mailto://…): not running", status: .done
+    ) {
+      var (status, forward) = (StatusReport(), ForwardReport(name: "mail", to: "mailto"))
+      forward.why = "not running"
+      status.forwards = [forward]
+      $0.daemon = .status(status)
+    },
+    Fault(
       testDescription: "no daemon, and no service", check: "daemon", verdict: .warning,
       words: "none is running", command: "ancsd --hci0", status: .done
     ) { ($0.daemon, $0.host.daemon) = (.none, nil) },

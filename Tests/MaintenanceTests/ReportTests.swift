@@ -24,7 +24,7 @@ struct ReportTests {
 
   /// Everything that must not be in a report of `facts`.
   private static let secrets = [
-    "makler", "dachboden", "benutzerin",
+    "makler", "dachboden", "benutzerin", "Postfach", "postfach",
     "Jürgen", "Küche", "wohnzimmer", "juergen", "Zahnarzt", "Rechnung", "com.bank", "C4:11:22",
     "00:1A:7D", "c41122334455", key, "/srv/geheim", "654321",
   ]
@@ -117,6 +117,9 @@ struct ReportTests {
     bridge.why = "connection refused: no broker listens at mqtts://makler.example:8883"
     bridge.refused = ["ancsd/dachboden/state"]
     status.bridges = [bridge]
+    var forward = ForwardReport(name: "Postfach", to: "/srv/geheim/postfach.url")
+    forward.why = "makler.example does not answer"
+    status.forwards = [forward]
     return status
   }
 

@@ -24,6 +24,7 @@ extension StatusReport {
         .lines(style)
     }
     for bridge in bridges { lines += bridge.lines(style, now: now) }
+    for forward in forwards { lines += forward.lines(style) }
     return lines.joined(separator: "\n")
   }
 

@@ -35,7 +35,8 @@ import Wire
   private let feed: EventFeed
   private let timeline: Timeline
   private let platform: any Platform
-  private let bridges = BridgeReports()
+  private let bridges = ClientReports<BridgeReport>()
+  private let forwards = ClientReports<Page<ForwardReport>>()
 
   init(
     _ daemon: any ControlledDaemon, _ feed: EventFeed, _ timeline: Timeline,
@@ -82,11 +83,17 @@ import Wire
   private func registerStatus(in dispatcher: inout ControlDispatcher) {
     dispatcher.register(ControlMethods.status) { _ throws(RPCError) in
       var status = try await self.daemon.status()
-      status.bridges = self.bridges.all
+      status.bridges = self.bridges.all.sorted { $0.broker < $1.broker }
+      let forwards = self.forwards.all.flatMap(\.elements)
+      if !forwards.isEmpty { status.forwards = forwards.sorted { $0.name < $1.name } }
       return status
     }
     dispatcher.register(ControlMethods.reportBridge) { report, caller in
       self.bridges.keep(report, of: caller)
+      return true
+    }
+    dispatcher.register(ControlMethods.reportForwards) { report, caller in
+      self.forwards.keep(report, of: caller)
       return true
     }
     dispatcher.register(ControlMethods.settings) { _ throws(RPCError) in
@@ -315,14 +322,14 @@ import Wire
   }
 }
 
-/// The bridges' reports about themselves, each for as long as the bridge is connected.
-@LoopActor private final class BridgeReports {
-  private var reports: [ObjectIdentifier: BridgeReport] = [:]
+/// The reports of clients about themselves, each for as long as the client is connected.
+@LoopActor private final class ClientReports<Report> {
+  private var reports: [ObjectIdentifier: Report] = [:]
 
-  var all: [BridgeReport] { reports.values.sorted { $0.broker < $1.broker } }
+  var all: [Report] { Array(reports.values) }
 
   /// Keeps a client's report until the client disconnects.
-  func keep(_ report: BridgeReport, of client: Cancellation) {
+  func keep(_ report: Report, of client: Cancellation) {
     let id = ObjectIdentifier(client)
     if reports.updateValue(report, forKey: id) == nil {
       _ = client.onCancel { [weak self] in self?.reports[id] = nil }

@@ -27,7 +27,8 @@ extension Command {
     notes: [
       "The package ancsd-forward runs it as a service, and has the program that sends (Apprise). On SIGHUP it reads the "
         + "settings again. With --test, the status is 69 if a destination took no message."
-    ]
+    ],
+    examples: ["", "--test", "--test --config forward.toml"]
   ) { options throws(Failure) in
     let targets = try ForwardTarget.read(options.config)
     return Console().onLoop { () async throws(Failure) in

@@ -40,8 +40,8 @@ struct ForwardQueue {
     if case .pausing(let until, _) = state, !waiting.isEmpty { until } else { nil }
   }
 
-  /// Whether nothing waits.
-  var isEmpty: Bool { waiting.isEmpty }
+  /// How many messages wait, or are being sent.
+  var count: Int { waiting.count }
 
   /// Another run of the daemon counts its events from the first.
   mutating func restarted() { seen = 0 }

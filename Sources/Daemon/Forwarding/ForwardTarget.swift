@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
+import Control
 import Fleet
 import System
 import TOML
@@ -55,13 +56,23 @@ struct ForwardTarget: Hashable, Sendable {
     if destination == nil { return nil }
   }
 
-  /// The destination without what may be secret in it.
-  var shown: String {
+  /// What is reported before anything was sent.
+  var report: ForwardReport {
     switch destination {
-    case .url(let url): "“\(name)” (\(Self.scheme(of: url) ?? "")://…)"
-    case .file(let path): "“\(name)” (the URL in \(path))"
+    case .url(let url): ForwardReport(name: name, to: Self.scheme(of: url) ?? "")
+    case .file(let path): ForwardReport(name: name, to: path)
     }
   }
+
+  /// What the daemon reports while nothing sends its notifications onward.
+  var absence: ForwardReport {
+    var report = report
+    report.why = "“ancsd forward” is not running: sudo systemctl enable --now ancsd-forward"
+    return report
+  }
+
+  /// The destination without what may be secret in it.
+  var shown: String { report.shown }
 
   /// What may be unintended about its destination; nil if nothing is.
   ///

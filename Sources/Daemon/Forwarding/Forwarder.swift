@@ -20,15 +20,17 @@ import Wire
   private var life: String?
   /// What the phones are called.
   private var names: [Address: String] = [:]
-  private lazy var saving = Deadline(Loop.shared) { [weak self] in self?.save() }
+  /// What the daemon knows of the destinations.
+  private var told: [ForwardReport] = []
+  private lazy var settling = Deadline(Loop.shared) { [weak self] in self?.settle() }
 
   /// A destination with its queue.
   private struct Lane {
     var queue: ForwardQueue
     var delivery: Delivery?
     var retry: Deadline
-    /// The failure that was logged, so that it is logged once.
-    var complaint: String?
+    /// Its `why` is the failure that was logged, so that it is logged once.
+    var report: ForwardReport
   }
 
   /// - Parameters:
@@ -43,12 +45,13 @@ import Wire
     lanes = []
     let record = memory.read()
     life = record?.life
+    let handled = Dictionary(record?.handled.map { ($0.name, $0.seq) } ?? [], uniquingKeysWith: min)
     for (place, target) in targets.enumerated() {
       let retry = Deadline(Loop.shared) { [weak self] in self?.send(place) }
       lanes.append(
         Lane(
-          queue: ForwardQueue(target, seen: record?.handled[target.name] ?? record?.seen ?? 0),
-          retry: retry))
+          queue: ForwardQueue(target, seen: handled[target.name] ?? record?.seen ?? 0),
+          retry: retry, report: target.report))
     }
     daemon.onUp = { [weak self] in self?.connected() }
     daemon.onDown = { [weak self] in self?.say("the daemon: \($0)", .warning) }
@@ -60,7 +63,7 @@ import Wire
   /// Ends, at once: what was not delivered is sent by the next run.
   func stop() {
     daemon.close()
-    save()
+    settle()
   }
 
   // MARK: The daemon
@@ -68,6 +71,7 @@ import Wire
   private static let pauses = RetryPauses(longest: .seconds(300)) { Double.random(in: 0...1) }
 
   private func connected() {
+    told = []
     daemon.call(ControlMethods.status, NoParameters()) { [weak self] in self?.welcomed($0) }
   }
 
@@ -91,6 +95,7 @@ import Wire
       guard let why = response["error"]?["message"]?.string else { return }
       self?.say("the daemon sends no events: \(why)", .error)
     }
+    settle()
   }
 
   private func note(_ status: StatusReport?) {
@@ -111,7 +116,7 @@ import Wire
       lose(lost, place, "more wait than it takes")
       send(place)
     }
-    saving.limit(to: Loop.shared.now + .seconds(1))
+    settling.limit(to: Loop.shared.now + .seconds(1))
   }
 
   // MARK: The destinations
@@ -133,59 +138,68 @@ import Wire
     lanes[place].delivery = nil
     let failures = lanes[place].queue.finished(
       delivered: result.delivered, at: Loop.shared.now, Self.pauses)
-    let shown = lanes[place].queue.target.shown
-    if let why = result.why, failures > 0 {
-      if lanes[place].complaint != why { say("\(shown): \(why); trying again", .warning) }
-      lanes[place].complaint = why
-    } else if lanes[place].complaint != nil {
-      say("\(shown): delivered again", .notice)
-      lanes[place].complaint = nil
+    let report = lanes[place].report
+    lanes[place].report.sent += UInt64(result.delivered)
+    lanes[place].report.why = failures > 0 ? result.why : nil
+    if failures > 0, let why = result.why {
+      if report.why != why { say("\(report.shown): \(why); trying again", .warning) }
+    } else if report.why != nil {
+      say("\(report.shown): delivered again", .notice)
     }
-    saving.limit(to: Loop.shared.now + .seconds(1))
+    settling.limit(to: Loop.shared.now + .seconds(1))
     send(place)
   }
 
   private func lose(_ count: Int, _ place: Int, _ why: String) {
     guard count > 0 else { return }
-    say("\(lanes[place].queue.target.shown): lost \(count.counted("message")): \(why)", .error)
+    lanes[place].report.lost += UInt64(count)
+    say("\(lanes[place].report.shown): lost \(count.counted("message")): \(why)", .error)
   }
 
-  private func save() {
+  /// Notes what was handled, and tells the daemon what has changed.
+  private func settle() {
+    let reports = lanes.map { lane in
+      var report = lane.report
+      report.waiting = lane.queue.count
+      return report
+    }
+    if reports != told, daemon.isUp {
+      told = reports
+      daemon.call(ControlMethods.reportForwards, Page(reports)) { _ in }
+    }
     guard let life else { return }
     var record = ForwardRecord()
     record.life = life
     record.seen = lanes.map(\.queue.handled).max() ?? 0
-    for lane in lanes { record.handled[lane.queue.target.name] = lane.queue.handled }
+    record.handled = lanes.map { .init(name: $0.queue.target.name, seq: $0.queue.handled) }
     memory.write(record)
   }
 }
 
 /// What was handled, so that the next run neither repeats nor leaves out anything.
-struct ForwardRecord: Hashable {
+struct ForwardRecord: JSONObjectCodable, Hashable {
   /// The run of the daemon.
   var life = ""
   /// The last event that any destination has handled.
   var seen: UInt64 = 0
-  /// The last event that each has handled, by its name.
-  var handled: [String: UInt64] = [:]
+  /// The last event that each has handled.
+  var handled: [Handled] = []
 
-  init() {}
-
-  init?(_ json: JSONValue) {
-    guard let life = json["life"]?.string, let seen = json["seen"]?.int else { return nil }
-    (self.life, self.seen) = (life, UInt64(clamping: seen))
-    for (name, value) in json["handled"]?.object?.members ?? [] {
-      handled[name] = value.int.map { UInt64(clamping: $0) }
-    }
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("life", &life)
+    try json.required("seen", &seen)
+    try json.list("handled", &handled)
   }
 
-  var json: [UInt8] {
-    var members = JSONObject()
-    for (name, seq) in handled.sorted(by: { $0.key < $1.key }) { members.add(name, .number(seq)) }
-    let record: JSONObject = [
-      "life": .string(life), "seen": .number(seen), "handled": .object(members),
-    ]
-    return JSONValue.object(record).json
+  struct Handled: JSONObjectCodable, Hashable {
+    /// The destination's name.
+    var name = ""
+    var seq: UInt64 = 0
+
+    mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+      try json.required("name", &name)
+      try json.required("seq", &seq)
+    }
   }
 }
 
@@ -201,7 +215,7 @@ struct ForwardRecord: Hashable {
   }
 
   func read() -> ForwardRecord? {
-    saved = path.flatMap(files.read).flatMap { ForwardRecord($0) }
+    saved = path.flatMap(files.read).flatMap { ForwardRecord(json: $0) }
     return saved
   }
 

@@ -186,6 +186,7 @@ package struct SettingsFile: Sendable {
       }
     }
     (options.live.hooks, options.live.rules) = (hooks, rules)
+    options.live.forwards = forwards.map(\.target)
     return options
   }
 

@@ -234,6 +234,11 @@ extension DoctorFacts {
     return findings
   }
 
+  private func finding(about forward: ForwardReport) -> Finding {
+    let state = forward.why ?? "\(forward.sent) sent"
+    return Finding("forward", forward.why == nil ? .ok : .warning, "\(forward.shown): \(state)")
+  }
+
   /// No daemon is running.
   private var absence: Finding {
     guard let service = host.daemon else {
@@ -280,6 +285,7 @@ extension DoctorFacts {
       }
       return [Finding("daemon", .ok, "version \(report.version) is running")] + waits
         + refusals + report.bridges.flatMap { findings(about: $0) }
+        + report.forwards.map { finding(about: $0) }
     }
   }
 

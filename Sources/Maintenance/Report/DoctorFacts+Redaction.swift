@@ -51,6 +51,7 @@ extension StatusReport {
       phones[place].name = phones[place].name.map { redactor.value(.phone, $0) }
     }
     for place in bridges.indices { bridges[place].redact(with: &redactor) }
+    for place in forwards.indices { forwards[place].redact(with: &redactor) }
     if let history { self.history?.file = redactor.path(history.file) }
     waiting.redact(redactor)
   }
@@ -59,6 +60,14 @@ extension StatusReport {
 extension WaitReport {
   /// Leaves its name alone, since the sentence may have the board's name in it.
   fileprivate mutating func redact(_ redactor: Redactor) { if !redactor.keepsText { why = wait } }
+}
+
+extension ForwardReport {
+  fileprivate mutating func redact(with redactor: inout Redactor) {
+    name = redactor.value(.text, name)
+    to = to.hasPrefix("/") ? redactor.path(to) : redactor.value(.host, to)
+    why = why.map { redactor.value(.text, $0) }
+  }
 }
 
 extension BridgeReport {
