@@ -200,6 +200,16 @@ public enum Files {
     try? AtomicFile.flushFolder(of: path)
   }
 
+  /// Creates a directory that only this user may enter, under TMPDIR or /tmp, and returns its path.
+  public static func makeTemporaryDirectory(named name: String) throws(SystemError) -> String {
+    let parent = Host.variable("TMPDIR").flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
+    var path = Array("\(parent)/\(name).XXXXXX".utf8CString)
+    guard mkdtemp(&path) != nil else {
+      throw SystemError("mkdtemp", Errno(rawValue: errno), on: parent)
+    }
+    return String(decoding: path.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+  }
+
   private static func isDirectory(_ path: String) throws(SystemError) -> Bool {
     var status = stat()
     try Syscall.retrying("stat", on: path) { stat(path, &status) }

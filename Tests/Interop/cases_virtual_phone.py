@@ -5,7 +5,7 @@ other to the rules, and the phone does what its commands say."""
 from __future__ import annotations
 
 from Harness.case import case, check
-from Harness.process import Daemon, Event, VirtualPhone
+from Harness.process import Daemon, Event, VirtualPhone, run
 
 from .cases_queue import uids
 from .testbed import Testbed
@@ -33,6 +33,17 @@ async def burst(bed: Testbed) -> None:
         check(uids(daemon, since) == wanted, "the notifications came in another order, or not all")
         first += 500
     phone.check_rules()
+
+
+@case("own-phone-setup")
+async def rehearsal(bed: Testbed) -> None:
+    """`setup --virtual-phone`: rehearsed by anybody up to the first notification; nothing is left, and nothing changed."""
+    for words, ending in [(["--yes"], "Done. “ancsd watch”"), (["--name", "Küche", "--user", "nobody2"], "there is no user “nobody2”")]:
+        outcome = await run("env", f"TMPDIR={bed.work}", bed.binary, "setup", "--virtual-phone", *words, within=30)
+        check(outcome.status == (0 if words == ["--yes"] else 64), f"it ended with {outcome.status}: {outcome.out} {outcome.err}")
+        check(ending in outcome.out + outcome.err, f"it said {outcome.out} {outcome.err}")
+        check("This is a rehearsal" in outcome.out and not list(bed.work.glob("ancsd-setup*")), f"it left {list(bed.work.iterdir())}")
+    check("Wrote /etc/ancsd/ancsd.toml." not in outcome.out, "it wrote before the last answer")
 
 
 @case("own-phone-services", seconds=90)

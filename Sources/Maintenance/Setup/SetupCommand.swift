@@ -20,6 +20,8 @@ struct SetupOptions: ClientCommandOptions {
   var stopsBluetoothd = false
   /// Whether to ask nothing.
   var isSilent = false
+  /// Whether it is only a rehearsal.
+  var rehearses = false
   /// How long to wait for a phone, and then for a notification.
   var patience = Duration.seconds(600)
 }
@@ -38,6 +40,7 @@ extension Command {
       "",
       "--name 'Kitchen board' --user anna",
       "--yes --stop-bluetoothd",
+      "--virtual-phone",
     ]
   ) { options throws(Failure) in
     let console = Console()
@@ -45,14 +48,25 @@ extension Command {
       var options = options
       // Programs run in the root directory.
       options.config = Files.absolute(options.config)
+      let rehearsal = options.rehearses ? try Rehearsal() : nil
+      if let rehearsal {
+        (options.client.socket, options.config) = (rehearsal.socket, SetUp.usualSettings)
+      }
       let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.client.socket))
       defer { client.close() }
       let inbox = client.inbox
       let reader = client.readTyped()
       defer { reader.close() }
       try? Loop.shared.onSignal([.interrupt, .terminate]) { inbox.post(.signal($0)) }
-      var setUp = SetUp(options, client, .real(socket: options.client.socket))
-      return try await setUp.run()
+      var setUp = SetUp(
+        options, client, rehearsal?.board ?? .real(socket: options.client.socket))
+      let result: Result<ExitStatus, Failure>
+      do throws(Failure) {
+        if let rehearsal { try console.print(line: rehearsal.introduction) }
+        result = .success(try await setUp.run())
+      } catch { result = .failure(error) }
+      await rehearsal?.remove()
+      return try result.get()
     }
   }
 }
@@ -76,6 +90,10 @@ struct SetUp {
     .flag(
       "--stop-bluetoothd", help: "stop bluetoothd without asking, if it is running",
       set: { $0.stopsBluetoothd = true }),
+    .flag(
+      "--virtual-phone",
+      help: "rehearse it with a virtual phone and a temporary folder, also without root",
+      set: { $0.rehearses = true }),
     .flag(
       "--yes", help: "ask nothing, and keep the current values", set: { $0.isSilent = true }),
     .file(
