@@ -286,7 +286,7 @@ let package = Package(
         "VirtualKernel", "VirtualPhone", "ANCS", "GATT", "ATT", "GAP", "JSON", "Wire",
         "TestLoop", "OnLoop",
       ]),
-    suite("FleetTests", ["Fleet", "Control", "JSON", "TOML", "ANCS", "AMS", "Wire"]),
+    suite("FleetTests", ["Fleet", "Control", "JSON", "TOML", "ANCS", "AMS", "Wire", "TestLoop"]),
     suite("LineEditorTests", ["LineEditor"]),
     suite("TerminalScreenTests", ["TerminalScreen", "CCurses", "Control"]),
     suite("WireTests", ["Wire", "TestLoop"]),

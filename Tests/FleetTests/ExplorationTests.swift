@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+@testable import Fleet
+import TestLoop
+import Testing
+import Wire
+
+/// Every input in every state (`Explorer`) of the connection to a broker, and of the outbox.
+@Suite("The broker's connection and the outbox, explored")
+struct ExplorationTests {
+  // MARK: The connection
+
+  private enum BrokerInput: Hashable {
+    case accepted, refused(String), takenOver, closed, lost(String), leave, time
+    case awaits(Bool, hasMoved: Bool)
+  }
+
+  private typealias BrokerExplorer = Explorer<BrokerMachine, BrokerInput, BrokerMachine.Action>
+
+  /// A connection with up to eight failures in a row: after seven, the pauses no longer grow.
+  private static func brokers() -> BrokerExplorer {
+    var explorer = BrokerExplorer(
+      time: .time, deadline: { machine, _ in machine.deadline },
+      handle: { machine, input, now in
+        switch input {
+        case .accepted: return machine.accepted(BrokerLimits(), now: now)
+        case .refused(let why): return machine.refused(why, now: now)
+        case .takenOver: return machine.takenOver(now: now)
+        case .closed: return machine.closed(now: now)
+        case .lost(let why): return machine.lost(why, now: now)
+        case .awaits(let isAwaiting, let hasMoved):
+          machine.awaits(isAwaiting, hasMoved: hasMoved, now: now)
+          return []
+        case .leave: return machine.leave(now: now)
+        case .time: return machine.timeUp(now: now)
+        }
+      })
+    explorer.inputs = { _ in
+      [
+        .accepted, .refused("a"), .refused("b"), .takenOver, .closed, .lost("a"), .lost("b"),
+        .awaits(true, hasMoved: false), .awaits(true, hasMoved: true),
+        .awaits(false, hasMoved: true), .leave,
+      ]
+    }
+    explorer.bound = { machine in
+      switch machine.state {
+      case .waiting(_, let failures, _), .connecting(_, let failures, _),
+        .connected(_, _, let failures, _):
+        failures <= 8
+      case .leaving, .refused, .gone: true
+      }
+    }
+    explorer.memory = BrokerMachine.goodTime
+    return explorer
+  }
+
+  private static func isConnected(_ machine: BrokerMachine) -> Bool { machine.limits != nil }
+
+  private static func found(_ explorer: BrokerExplorer) throws -> [String] {
+    var found = explorer
+    let start = BrokerMachine(now: .zero, clientID: "board", jitter: { 0.5 })
+    var findings = found.explore(from: start) ? [] : ["too many"]
+    func isGone(_ machine: BrokerMachine) -> Bool { machine.state == .gone }
+    findings += found.idle { machine in
+      if case .connected(_, _, _, nil) = machine.state { true } else { isGone(machine) }
+    }
+    findings += found.frozen + found.repeated() + found.stuck("never gone", good: isGone)
+    findings += found.stuck("not connected again", by: { $0 == .time || $0 == .accepted }) {
+      isConnected($0) || $0.state == .gone
+    }
+    findings += found.steps("gone is not told once") { edge, from, to in
+      edge.actions.contains(.finish) != (isGone(to) && !isGone(from))
+    }
+    findings += found.steps("gone, and yet") { edge, from, _ in
+      isGone(from) && !edge.actions.isEmpty
+    }
+    findings += found.steps("stays although it is over") { edge, from, to in
+      let kind = caseName(from.state)
+      return ["closed", "lost", "refused", "takenOver"].contains(caseName(edge.input))
+        && ["connecting", "connected", "leaving"].contains(kind) && caseName(to.state) == kind
+    }
+    findings += found.steps("an attempt that nobody makes") { edge, from, to in
+      let begins = caseName(to.state) == "connecting" && caseName(from.state) != "connecting"
+      return edge.actions.contains(.connect) != (begins && edge.input == .time)
+    }
+    findings += found.steps("a connection that nobody drops") { edge, from, to in
+      guard isConnected(from), !isConnected(to), caseName(to.state) != "leaving" else {
+        return false
+      }
+      switch edge.input {
+      case .closed, .lost: return false
+      case .accepted, .refused, .takenOver, .leave, .time, .awaits:
+        return !edge.actions.contains(.drop)
+      }
+    }
+    findings += found.steps("leaves without DISCONNECT") { edge, from, to in
+      edge.input == .leave && isConnected(from)
+        && (edge.actions != [.disconnect] || caseName(to.state) != "leaving")
+    }
+    findings += found.steps("waits for an acknowledgement that nobody owes, or not for one") {
+      guard case .awaits(let isAwaiting, _) = $0.input, isConnected($2) else { return false }
+      return ($2.deadline != nil) != isAwaiting || $1.limits == nil
+    }
+    return try findings
+      + found.graph { caseName($0.state) }.differences(from: "the broker's connection")
+  }
+
+  @Test("The connection to a broker is never stuck, is made again, dropped and closed once")
+  func broker() throws {
+    let findings = try Self.found(Self.brokers())
+    #expect(findings.isEmpty, "\(findings.prefix(3).joined(separator: "\n"))")
+  }
+
+  @Test("A connection to a broker with a fault is found")
+  func faultyBroker() throws {
+    let brokers = Self.brokers()
+    let start = BrokerMachine(now: .zero, clientID: "board", jitter: { 0.5 })
+    for kind in brokers.kinds(in: start).union(["time"]) {
+      #expect(try Self.found(brokers.ignoring { caseName($0) == kind }) != [], "ignores \(kind)")
+    }
+    for state in ["waiting", "connecting", "connected", "leaving", "refused"] {
+      let forgetful = brokers.forgetting { caseName($0.state) == state }
+      #expect(try Self.found(forgetful) != [], "has no deadline when it is \(state)")
+    }
+    for action in [BrokerMachine.Action.connect, .drop, .disconnect, .finish] {
+      #expect(try Self.found(brokers.leavingOut { $0 == action }) != [], "leaves out \(action)")
+      #expect(try Self.found(brokers.repeating { $0 == action }) != [], "repeats \(action)")
+    }
+  }
+
+  // MARK: The outbox
+
+  /// An outbox with what has gone in and come out.
+  private struct Box {
+    var outbox = Outbox(position: Position(life: "a", seq: 0))
+    var lastEvent: UInt64 = 0
+    var lastNumber: UInt16 = 0
+    var postponements = 0
+    /// The events that are acknowledged, refused, or too old.
+    var done: Set<UInt64> = []
+    /// The numbers that the broker has not acknowledged.
+    var open: [UInt16] = []
+  }
+
+  private enum BoxInput: Hashable {
+    case event, state, sent, begin, unknownNumber, time
+    case acknowledged(first: Bool, UInt8)
+  }
+
+  private typealias BoxExplorer = Explorer<Box, BoxInput, Outbox.Result>
+
+  private static func handle(_ box: inout Box, _ input: BoxInput, _ now: Instant) -> [Outbox.Result]
+  {
+    switch input {
+    case .event:
+      guard !box.outbox.isFull else { break }
+      box.lastEvent += 1
+      let position = Position(life: "a", seq: box.lastEvent)
+      let event = Publication("e", [UInt8(box.lastEvent)], .event(position, expiry: 3))
+      box.outbox.add([event], at: now)
+      box.outbox.passed(position)
+    case .state: box.outbox.add([Publication("s", [0], .state())], at: now)
+    case .sent:
+      guard box.outbox.next(at: now) != nil else { break }
+      box.lastNumber += 1
+      box.outbox.sent(as: box.lastNumber)
+      box.open.append(box.lastNumber)
+    case .acknowledged(let first, let reason):
+      guard let number = first ? box.open.first : box.open.last else { break }
+      box.open.removeAll { $0 == number }
+      guard let result = box.outbox.acknowledged(number, ReasonCode(reason), at: now) else { break }
+      switch result {
+      case .delivered(let publication), .refused(let publication):
+        if let position = publication.position { box.done.insert(position.seq) }
+      case .postponed: box.postponements += 1
+      }
+      return [result]
+    case .begin:
+      box.outbox.begin(receiveMaximum: 2)
+      box.open = []
+      // The daemon is asked again for what was not acknowledged.
+      box.lastEvent = box.outbox.position?.seq ?? 0
+      box.done = box.done.filter { $0 <= box.lastEvent }
+    case .unknownNumber:
+      return box.outbox.acknowledged(60_000, ReasonCode(0), at: now).map { [$0] } ?? []
+    case .time:
+      let dropped = box.outbox.dropExpired(at: now)
+      if dropped > 0 { box.done.formUnion(1...box.lastEvent) }
+    }
+    return []
+  }
+
+  /// Up to three events, over a window of two, for which the broker has no space up to twice.
+  private static func boxes() -> BoxExplorer {
+    var explorer = BoxExplorer(
+      time: .time, deadline: { $0.outbox.deadline(after: $1) }, handle: handle)
+    explorer.inputs = { _ in
+      [.event, .state, .sent, .begin, .unknownNumber]
+        + [true, false].flatMap { first in
+          [0x00, 0x87, 0x97].map { BoxInput.acknowledged(first: first, $0) }
+        }
+    }
+    explorer.bound = { $0.lastEvent <= 3 && $0.postponements <= 2 }
+    // Which numbers the messages have makes no difference.
+    explorer.parts = { box, _ in
+      let outbox = Mirror(reflecting: box.outbox).children.map { label, value in
+        label == "inFlight"
+          ? Mirror(reflecting: value).children.map {
+            Mirror(reflecting: $0.value).descendant("entry")
+          }
+          : value
+      }
+      return outbox + [box.lastEvent, box.postponements, box.done, box.open.count]
+    }
+    explorer.memory = .zero
+    return explorer
+  }
+
+  private static func found(_ explorer: BoxExplorer) -> [String] {
+    var found = explorer
+    var start = Box()
+    start.outbox.begin(receiveMaximum: 2)
+    var findings = found.explore(from: start, limit: 8000) ? [] : ["too many"]
+    findings += found.states("an event counts too early") { box, _ in
+      let position = box.outbox.position?.seq ?? 0
+      return !(1...9).allSatisfy { $0 > position || box.done.contains($0) }
+    }
+    findings += found.states("an event is lost") { box, _ in
+      (box.outbox.position?.seq ?? 0) < box.lastEvent && box.outbox.unacknowledged == 0
+    }
+    findings += found.states("an acknowledgement is forgotten") { box, _ in
+      box.outbox.isAwaiting != !box.open.isEmpty || box.open.count > 2
+    }
+    findings += found.states("waits for nothing") { box, now in
+      box.outbox.unacknowledged > 0 && box.outbox.next(at: now) == nil && !box.outbox.isAwaiting
+        && found.deadline(box, now) == nil
+    }
+    findings += found.steps("an acknowledgement from nowhere") { edge, _, _ in
+      edge.input == .unknownNumber && (edge.from != edge.to || !edge.actions.isEmpty)
+    }
+    return findings + found.frozen
+      + found.stuck("never empty", by: { $0 != .begin }) { $0.outbox.unacknowledged == 0 }
+  }
+
+  @Test("The outbox loses nothing, counts nothing too early, and always gets rid of what it has")
+  func outbox() throws {
+    let findings = Self.found(Self.boxes())
+    #expect(findings.isEmpty, "\(findings.prefix(3).joined(separator: "\n"))")
+  }
+
+  @Test("An outbox with a fault is found")
+  func faultyOutbox() {
+    let boxes = Self.boxes()
+    #expect(Self.found(boxes.ignoring { caseName($0) == "acknowledged" }) != [])
+    #expect(Self.found(boxes.ignoring { $0 == .sent }) != [])
+    #expect(Self.found(boxes.forgetting { _ in true }) != [])
+  }
+}
