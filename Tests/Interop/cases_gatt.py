@@ -206,7 +206,7 @@ async def link(bed: Testbed) -> None:
 async def prompt(bed: Testbed) -> None:
     """The prompt: completion, history, values above the line that is typed, Ctrl-C and Ctrl-D."""
     device = bed.device()
-    shell = Prompt(bed.binary, *device.gatt_options)
+    shell = Prompt(bed.binary, "gatt", *device.gatt_options)
     here = f"[{device.path}]> "
     away = "[not connected]> "
     await shell.shows("the MTU is 185", here)

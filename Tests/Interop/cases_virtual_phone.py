@@ -8,6 +8,7 @@ from Harness.case import case, check
 from Harness.process import Daemon, Event, VirtualPhone, run
 
 from .cases_queue import uids
+from .prompt import Prompt
 from .testbed import Testbed
 
 
@@ -33,6 +34,25 @@ async def burst(bed: Testbed) -> None:
         check(uids(daemon, since) == wanted, "the notifications came in another order, or not all")
         first += 500
     phone.check_rules()
+
+
+@case("own-phone-prompt")
+async def prompt(bed: Testbed) -> None:
+    """`ancsd phone` on a terminal: completion, and events above the line that is typed."""
+    shell = Prompt(bed.binary, "phone", "--listen", f"unix:{bed.work}/phone")
+    await shell.shows("type commands, such as add title=Mum; help lists them", '"event":"listening"', "> ")
+    shell.type("rena\t\x15batt\tle\t")
+    await shell.shows("battery level=")
+    daemon = await bed.start_daemon("--att", f"unix:{bed.work}/phone")
+    await shell.shows('"event":"connected"', "> battery level=")
+    await daemon.event("subscribed")
+    shell.type("42\r")
+    await shell.shows('{"ok":true}', "> ")
+    await daemon.event("battery", level=42)
+    shell.type("help\r")
+    await shell.shows("adds a notification", "> ")
+    shell.type("\x04")
+    check(await shell.end() == 0, f"it ended with {shell.status}")
 
 
 @case("own-phone-setup")

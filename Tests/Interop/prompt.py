@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The prompt of `ancsd gatt` on a terminal of 80 columns."""
+"""The prompt of `ancsd gatt` or `ancsd phone` on a terminal of 80 columns."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ ESCAPE = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 class Prompt:
     """One run, and what it has printed."""
 
-    def __init__(self, binary: Path, *options: str) -> None:
+    def __init__(self, binary: Path, *words: str) -> None:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             environment = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
-            os.execve(str(binary), [str(binary), "gatt", *options], environment)
+            os.execve(str(binary), [str(binary), *words], environment)
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         os.set_blocking(self.fd, False)
         self.printed = b""
