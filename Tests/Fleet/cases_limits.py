@@ -239,7 +239,7 @@ async def disconnects(bed: Testbed) -> None:
     check(bridge.running, "the bridge has ended")
 
 
-@case("mqtt-garbage")
+@case("mqtt-garbage", seconds=180)
 async def garbage(bed: Testbed) -> None:
     """If the broker sends invalid packets, the bridge reconnects, and does not exit."""
     broker = await bed.scripted()
@@ -247,14 +247,14 @@ async def garbage(bed: Testbed) -> None:
     pieces = [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x00" * 64, b"\xff" * 64, b"\x30\xff\xff\xff\x7f", b"\x40\x02\x00\x00",
               b"\x20\x03\x00\x00\x00", b"\x32\x05\x00\x09abc", b"\x90\x00", b"\xe0\x00", b"\xf0\x00"]
     for turn, piece in enumerate(pieces, 1):
-        await broker.connected(turn, within=70)
+        await broker.connected(turn, within=100)
         assert broker.writer is not None
         broker.writer.write(piece)
         await asyncio.sleep(0.1)
         broker.cut()
         if turn >= 4:
             break
-    await broker.connected(5, within=70)
+    await broker.connected(5, within=100)
     phone.ancs.post(Notification(1))
     await broker.seen(EVENTS)
     check(bridge.running, "the bridge has ended")
