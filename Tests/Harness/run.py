@@ -125,6 +125,8 @@ async def run_all(chosen: list[Case], kind: type[Testbed], arguments: argparse.N
     for one in chosen:
         if one.alone:
             results.append(await gated(one))
+    if summary := kind.summary():
+        say(summary)
     say(", ".join(f"{results.count(end)} {end}" for end in ("passed", "skipped", "failed")))
     return 1 if "failed" in results else 0
 

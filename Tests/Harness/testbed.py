@@ -63,6 +63,11 @@ class Testbed:
     async def open(self) -> None:
         """Prepares what every case needs."""
 
+    @classmethod
+    def summary(cls) -> str:
+        """What all cases together have shown; empty: nothing."""
+        return ""
+
     def remark(self, text: str) -> None:
         """Adds a note to the line of a case that passes."""
         self.remarks.append(text)

@@ -17,7 +17,6 @@ from Lab.radio import Antenna
 
 #: The program, which scripts/lab has unpacked.
 PROGRAM = Path(os.environ.get("ROOTCANAL", "/nonexistent"))
-TEST_PORT, PHONE_PORT, ACCESSORY_PORT = 6401, 6402, 6412
 LOW_ENERGY = "1"  # the number of the physical layer
 #: Its supervision time-out, whatever a link's is, and a little more.
 SUPERVISION = 3.5
@@ -29,20 +28,25 @@ tcp_server {{ tcp_port: {accessories} configuration {{ strict: false {configurat
 
 
 class Air(Process):
-    """RootCanal. Each connection to one of its ports is a controller; `controller` is its number there."""
+    """RootCanal. Each connection to one of its ports is a controller; `controller` is its number there. `port` is the first
+    of six that it takes."""
 
-    def __init__(self, configuration: str, directory: Path) -> None:
+    def __init__(self, configuration: str, directory: Path, port: int = 6401) -> None:
+        self.test_port, self.phone_port, self.accessory_port, hci_port, link_port, self.link_port = range(port, port + 6)
         text = CONFIGURATION.format(
-            phones=PHONE_PORT, accessories=ACCESSORY_PORT, configuration=configuration
+            phones=self.phone_port, accessories=self.accessory_port, configuration=configuration
         )
-        super().__init__([PROGRAM, f"-test_port={TEST_PORT}", f"-configuration={text}"], directory)
+        super().__init__([
+            PROGRAM, f"-test_port={self.test_port}", f"-hci_port={hci_port}", f"-link_port={link_port}",
+            f"-link_ble_port={self.link_port}", f"-configuration={text}",
+        ], directory)  # fmt: skip
         self.changing = asyncio.Lock()
         self.telling = asyncio.Lock()
 
     async def open(self) -> None:
         """Waits until it is ready, and opens the test channel, which would mix things up before."""
         await eventually(lambda: "initialize: Finished" in self.text, "RootCanal does not start", 20)
-        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", TEST_PORT)
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.test_port)
         await self.answer()  # it greets
 
     async def tell(self, command: str, *arguments: str) -> str:
@@ -75,7 +79,7 @@ class Air(Process):
         while it looks for accessories."""
         async with self.changing:
             before = await self.controllers()
-            transport = await open_transport(f"tcp-client:127.0.0.1:{PHONE_PORT}")
+            transport = await open_transport(f"tcp-client:127.0.0.1:{self.phone_port}")
             number = await self.new_controller(before)
         return Antenna(Host(transport.source, transport.sink), number, {"active": False})
 

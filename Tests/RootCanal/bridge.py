@@ -12,7 +12,7 @@ from pathlib import Path
 
 from Lab.vhci import Adapter
 
-from .air import ACCESSORY_PORT, Air
+from .air import Air
 from .presets import Preset
 
 COMMAND, ACL, SCO, EVENT, ISO = 1, 2, 3, 4, 5
@@ -62,7 +62,7 @@ class BridgedAdapter(Adapter):
     async def plug(self) -> BridgedAdapter:
         async with self.air.changing:
             before = await self.air.controllers()
-            self.reader, self.writer = await asyncio.open_connection("127.0.0.1", ACCESSORY_PORT)
+            self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.air.accessory_port)
             self.controller = await self.air.new_controller(before)
         await self.air.tell("set_device_address", self.controller, self.address)
         self.reading = asyncio.get_running_loop().create_task(self.read())

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The way between two airs, which delays, loses and goes dark.
+
+What a controller repeats until it is acknowledged (the PDUs of a connection) is late when it is lost; what it sends once
+(advertisements, scans, the beginning of a connection) is gone. RootCanal's processes exchange frames of a 32-bit length and
+a packet, whose first byte is its type (google/rootcanal, packets/link_layer_packets.pdl).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+#: LE_LEGACY_ADVERTISING_PDU, LE_CONNECT, LE_CONNECT_COMPLETE, LE_SCAN, LE_SCAN_RESPONSE, LE_EXTENDED_ADVERTISING_PDU.
+SENT_ONCE = {0x0B, 0x0C, 0x0D, 0x0E, 0x0F, 0x37}
+CONNECT_COMPLETE = 0x0D
+#: RootCanal ends a link that has been silent for 3 s, and begins to ask before that.
+SUPERVISION = 2.4
+
+
+@dataclass(frozen=True)
+class Spell:
+    """The weather for a while."""
+
+    seconds: float
+    #: How likely it is that a PDU is lost; 1: nothing gets through.
+    loss: float
+    #: Seconds between the connection's events.
+    interval: float = 0.03
+    #: Whether the next LE_CONNECT_COMPLETE is lost: the accessory has a link that the phone knows nothing of.
+    is_half_open: bool = False
+
+    def __str__(self) -> str:
+        half = ", a connection half open" if self.is_half_open else ""
+        what = "dark" if self.loss == 1 else f"loss {self.loss:.0%} at {self.interval * 1000:.0f} ms{half}"
+        return f"{self.seconds:.1f} s {what}"
+
+
+def story(seed: int, seconds: float = 60) -> Iterator[Spell]:
+    """The weather of a seed: spells of loss with blackouts between them, some as long as a walk."""
+    chance = random.Random(seed)
+    worst = chance.uniform(0, 0.3)
+    while seconds > 0:
+        fair = Spell(chance.uniform(2, 12), chance.uniform(0, worst), chance.choice([0.015, 0.03, 0.06]), chance.random() < 0.15)
+        dark = Spell(chance.uniform(8, 20) if chance.random() < 0.15 else chance.uniform(0.5, 8), 1)
+        yield fair
+        yield dark
+        seconds -= fair.seconds + dark.seconds
+
+
+@dataclass
+class Way:
+    """One direction: what is on its way, in order."""
+
+    writer: asyncio.StreamWriter
+    last: float = 0
+    held: list[bytes] = field(default_factory=list)
+
+
+class Weather:
+    """A proxy between the link ports of two airs. `spell` is the weather of now."""
+
+    def __init__(self, seed: int, log: Path) -> None:
+        self.chance = random.Random(f"weather {seed}")
+        self.log = log.open("a", buffering=1)
+        self.spell = Spell(0, 0)
+        self.is_half_open = False
+        self.began = 0.0
+        self.ways: list[Way] = []
+        self.tasks: list[asyncio.Task[None]] = []
+        self.joined: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def open(self, far_port: int) -> int:
+        """Waits at a port, which is returned, for the near air, and joins it to the far one."""
+
+        async def join(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", far_port)
+            self.ways = [Way(far_writer), Way(writer)]
+            loop = asyncio.get_running_loop()
+            self.tasks = [loop.create_task(self.carry(*pair)) for pair in zip((reader, far_reader), self.ways, strict=True)]
+            self.joined.set_result(None)
+
+        self.server = await asyncio.start_server(join, "127.0.0.1", 0)
+        return int(self.server.sockets[0].getsockname()[1])
+
+    def close(self) -> None:
+        self.server.close()
+        for task in self.tasks:
+            task.cancel()
+        for way in self.ways:
+            way.writer.close()
+
+    @property
+    def is_dark(self) -> bool:
+        return self.spell.loss == 1
+
+    def become(self, spell: Spell) -> None:
+        """The weather changes."""
+        now = asyncio.get_running_loop().time()
+        self.log.write(f"{now:.3f} {spell}\n")
+        lasted, was_dark = now - self.began, self.is_dark
+        self.spell, self.began = spell, now
+        self.is_half_open |= spell.is_half_open
+        for way in self.ways if was_dark and not self.is_dark else ():
+            held, way.held = way.held, []
+            # A blackout of this length ends the links, and what was said on them.
+            for frame in held if lasted < SUPERVISION else ():
+                self.send(frame, way)
+
+    async def carry(self, reader: asyncio.StreamReader, way: Way) -> None:
+        while True:
+            try:
+                head = await reader.readexactly(4)
+                frame = head + await reader.readexactly(int.from_bytes(head, "little"))
+            except (asyncio.IncompleteReadError, OSError):
+                return
+            kind = frame[4]
+            if kind not in SENT_ONCE:
+                self.send(frame, way)
+            elif kind == CONNECT_COMPLETE and self.is_half_open:
+                self.is_half_open = False
+                self.log.write(f"{asyncio.get_running_loop().time():.3f} half open\n")
+            elif self.chance.random() >= self.spell.loss:
+                way.writer.write(frame)
+
+    def send(self, frame: bytes, way: Way) -> None:
+        """Sends a PDU of a connection at one of its next events, behind those before it."""
+        if self.is_dark:
+            way.held.append(frame)
+            return
+        loop = asyncio.get_running_loop()
+        events = 1
+        while self.chance.random() < self.spell.loss:
+            events += 1
+        way.last = max(way.last + 1e-5, loop.time() + events * self.spell.interval)
+        loop.call_at(way.last, self.arrive, frame, way)
+
+    def arrive(self, frame: bytes, way: Way) -> None:
+        if self.is_dark:
+            way.held.append(frame)
+        else:
+            way.writer.write(frame)
