@@ -21,9 +21,13 @@ import System
   }
 
   /// Replaces a file by a line of JSON; returns whether that worked.
-  @discardableResult public func write(_ json: [UInt8], to path: String) -> Bool {
+  ///
+  /// - Parameter isOfThisBoot: it need not survive a power failure, so nobody waits for the disk.
+  @discardableResult public func write(
+    _ json: [UInt8], to path: String, isOfThisBoot: Bool = false
+  ) -> Bool {
     do throws(SystemError) {
-      try AtomicFile.save(json + [UInt8(ascii: "\n")], to: path)
+      try AtomicFile.save(json + [UInt8(ascii: "\n")], to: path, isFlushed: !isOfThisBoot)
       hasFailed = false
       return true
     } catch {

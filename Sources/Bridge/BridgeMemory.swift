@@ -9,7 +9,8 @@ import Wire
 /// The bridge's files: what is known of the board and its phones, written when a phone comes or goes; the retained topics,
 /// written when there is a new one; and the last event that the broker has acknowledged, written at most once a second.
 ///
-/// The event number is only valid for one run of the daemon, so under systemd it is in memory (`RuntimeDirectory`).
+/// The event number is only valid for one run of the daemon, so under systemd it is in memory (`RuntimeDirectory`), and
+/// elsewhere no disk is waited for.
 @LoopActor final class BridgeMemory {
   let files = StateFiles()
   /// The last event that the broker has acknowledged, with all before it. Read only when it is to be written.
@@ -76,7 +77,7 @@ import Wire
   func flush() {
     timer.due = nil
     guard let position = position(), position != saved else { return }
-    if files.write(position.json, to: delivered) { saved = position }
+    if files.write(position.json, to: delivered, isOfThisBoot: true) { saved = position }
   }
 }
 

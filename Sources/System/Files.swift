@@ -274,6 +274,7 @@ public struct NewFile: Sendable {
   public let path: String
   /// The file to be replaced.
   private let target: String
+  private let isFlushed: Bool
 
   /// Prepares the new content of a file that belongs to somebody else: it gets the mode and the owner of the old one.
   /// If the path is a symbolic link, the file that it leads to is replaced, not the link.
@@ -291,10 +292,11 @@ public struct NewFile: Sendable {
   }
 
   fileprivate init(
-    _ bytes: [UInt8], besides target: String, mode: UInt32, owner: (user: UInt32, group: UInt32)?
+    _ bytes: [UInt8], besides target: String, mode: UInt32, owner: (user: UInt32, group: UInt32)?,
+    isFlushed: Bool = true
   ) throws(SystemError) {
     let path = target + ".new"
-    (self.path, self.target) = (path, target)
+    (self.path, self.target, self.isFlushed) = (path, target, isFlushed)
     do throws(SystemError) {
       try Files.remove(path)  // left by a crash, perhaps with another owner or mode
       try about(path) { () throws(SystemError) in
@@ -302,7 +304,7 @@ public struct NewFile: Sendable {
         if let owner { try file.setOwner(owner, of: path) }
         try file.setMode(mode, of: path)  // whatever the umask says
         try file.writeAll(bytes)
-        try file.sync()
+        if isFlushed { try file.sync() }
       }
     } catch {
       discard()
@@ -316,7 +318,7 @@ public struct NewFile: Sendable {
       discard()
       throw error
     }
-    try AtomicFile.flushFolder(of: target)
+    if isFlushed { try AtomicFile.flushFolder(of: target) }
   }
 
   /// Removes the new content.
@@ -329,10 +331,12 @@ public struct NewFile: Sendable {
 /// the directory is flushed. If the disk is full, the old file stays.
 public enum AtomicFile {
   /// Replaces the file at `path`.
+  ///
+  /// - Parameter isFlushed: if false, the file may be damaged after a power failure, and no disk is waited for.
   public static func save(
-    _ bytes: [UInt8], to path: String, mode: UInt32 = 0o600
+    _ bytes: [UInt8], to path: String, mode: UInt32 = 0o600, isFlushed: Bool = true
   ) throws(SystemError) {
-    try NewFile(bytes, besides: path, mode: mode, owner: nil).commit()
+    try NewFile(bytes, besides: path, mode: mode, owner: nil, isFlushed: isFlushed).commit()
   }
 
   /// Removes the file at `path` if it exists, durably: it does not reappear after a crash.

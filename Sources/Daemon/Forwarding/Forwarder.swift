@@ -221,6 +221,7 @@ struct ForwardRecord: JSONObjectCodable, Hashable {
 
   func write(_ record: ForwardRecord) {
     guard let path, record != saved else { return }
-    if files.write(record.json, to: path) { saved = record }
+    // The numbers are those of one run of the daemon.
+    if files.write(record.json, to: path, isOfThisBoot: true) { saved = record }
   }
 }
