@@ -12,9 +12,9 @@ import Wire
 @LoopActor public final class DaemonLink {
   /// Called when the connection is up, before the daemon has said whether it serves it.
   public var onUp: () -> Void = {}
-  /// Called with the reason when the daemon can't be reached or has ended the connection; once for each reason, until the
-  /// daemon has responded again.
-  public var onDown: (String) -> Void = { _ in }
+  /// Called with the reason each time the daemon can't be reached or has ended the connection. It is news unless it is that of
+  /// the last time, and the daemon has not responded since.
+  public var onDown: (String, _ isNews: Bool) -> Void = { _, _ in }
   /// Called with each event.
   public var onEvent: (JSONObject) -> Void = { _ in }
 
@@ -68,6 +68,7 @@ import Wire
     state = .closed
     calls = [:]
     told = nil
+    pausedSince = nil
   }
 
   /// Sends a request; `done` gets the response, and is not called if the connection ends first.
@@ -116,9 +117,9 @@ import Wire
   private func failed(_ why: String, before: Int) {
     calls = [:]
     wait(pauses.pause(after: before + 1), failures: before + 1)
-    guard told != why else { return }
+    let isNews = told != why
     told = why
-    onDown(why)
+    onDown(why, isNews)
   }
 
   private func receive(_ line: [UInt8]) {

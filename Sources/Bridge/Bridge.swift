@@ -41,6 +41,8 @@ import Wire
     guard let self else { return }
     publish(mirror.forgotten())
   }
+  /// Until it leaves the broker, whatever that has acknowledged.
+  private lazy var leaving = Deadline(Loop.shared) { [weak self] in self?.leaveBroker() }
   /// For the requests under way.
   private lazy var patience: Deadline = .init(Loop.shared) { [weak self] in
     guard let self else { return }
@@ -50,15 +52,16 @@ import Wire
 
   private enum Stage {
     case running
-    /// The last publications are on their way; `removals` returns the next ones. `waits`: until Home Assistant has forgotten
-    /// devices of which the next bridge tells it by other topics.
-    case leaving(removals: (inout BoardMirror) -> [Publication], waits: Bool)
+    /// The last publications are on their way; `removals` returns the next ones, nil if the program exits. `waits`: until Home
+    /// Assistant has forgotten devices of which the next bridge tells it by other topics.
+    case leaving(removals: ((inout BoardMirror) -> [Publication])?, waits: Bool)
     case left
   }
 
   private var isRunning: Bool { if case .running = stage { true } else { false } }
 
-  /// How long the last publications may take to be acknowledged, and Home Assistant to forget devices.
+  /// How long the last publications may take to be acknowledged (before another bridge: each of them), and Home Assistant to
+  /// forget devices.
   private static let removalTime = Duration.seconds(2)
   /// The delay between an event and a status request, since several events often arrive together.
   private static let refreshPause = Duration.milliseconds(100)
@@ -106,9 +109,9 @@ import Wire
       )
     }
     control.onUp = { [weak self] in self?.daemonCame() }
-    control.onDown = { [weak self] in self?.daemonLeft($0) }
+    control.onDown = { [weak self] in self?.daemonLeft($0, isNews: $1) }
     events.onUp = { [weak self] in self?.askAll { self?.subscribe() } }
-    events.onDown = { [weak self] in self?.eventsEnded($0) }
+    events.onDown = { [weak self] in if $1 { self?.eventsEnded($0) } }
     events.onEvent = { [weak self] in self?.received($0) }
     broker.onUp = { [weak self] in self?.brokerCame() }
     broker.onDown = { [weak self] in
@@ -144,21 +147,21 @@ import Wire
     }
     events.close()
     let heir = next.flatMap { self.heir(by: $0) }
-    let removals = { (mirror: inout BoardMirror) in next == nil ? [] : mirror.removals(for: heir) }
+    let removals =
+      next == nil ? nil : { (mirror: inout BoardMirror) in mirror.removals(for: heir) }
     let last = mirror.lastState("ancsd-mqtt has exited", at: .now)
-    let first = removals(&mirror)
+    let first = removals?(&mirror) ?? []
     let waits = broker.isUp && heir != nil && first.contains(where: \.isOfDevice)
     stage = .leaving(removals: removals, waits: waits)
     broker.publish(last + first)
+    leaving.due = Loop.shared.now + Self.removalTime
     leaveSoon()
-    // A broker with a small window gets the rest as it acknowledges.
-    _ = Loop.shared.schedule(after: Self.removalTime) { [weak self] in self?.leaveBroker() }
   }
 
   /// Leaves the broker once it has acknowledged everything.
   private func leaveSoon() {
     guard case .leaving(let removals, let waits) = stage, broker.isDone else { return }
-    let rest = broker.isUp ? removals(&mirror) : []
+    let rest = broker.isUp ? removals?(&mirror) ?? [] : []
     if !rest.isEmpty { broker.publish(rest) } else if !waits { leaveBroker() }
   }
 
@@ -185,7 +188,7 @@ import Wire
     if control.isUp {
       events.open()
     } else {
-      publish(learning { $0.daemonLeft("the daemon is not running", at: .now) })
+      publish(withoutDaemon())
     }
   }
 
@@ -209,6 +212,8 @@ import Wire
 
   /// The broker has processed a publication.
   private func processed(_ publication: Publication, isKept: Bool) {
+    // A broker with a small window gets the rest as it acknowledges.
+    if case .leaving(_?, _) = stage { leaving.due = Loop.shared.now + Self.removalTime }
     if publication.isEvent { memory.moved() }
     if !isKept {
       mirror.notKept(publication.topic)
@@ -237,11 +242,15 @@ import Wire
     if broker.isUp { events.open() }
   }
 
-  private func daemonLeft(_ why: String) {
-    say(why)
+  private func daemonLeft(_ why: String, isNews: Bool) {
+    if isNews { say(why) }
+    // Without `control`, nobody subscribes.
     events.close()
-    publish(
-      desk.daemonLeft() + learning { $0.daemonLeft("the daemon is not reachable", at: .now) })
+    publish(desk.daemonLeft() + withoutDaemon())
+  }
+
+  private func withoutDaemon() -> [Publication] {
+    learning { $0.daemonLeft("the daemon is not reachable", at: .now) }
   }
 
   /// It was paused for too long, the daemon has too many clients, or it has exited, which `control` reports.

@@ -9,13 +9,15 @@ import System
 import Wire
 
 /// A client of the broker that sees all boards: it connects, collects the retained messages, and then prints them,
-/// keeps printing changes, or sends a request to each board.
+/// keeps printing changes, or sends a request to each board. It is for one connection.
 @LoopActor final class FleetClient {
   private let plan: FleetPlan
   private let console: Console
   private var view: FleetView
   private let inbox = Mailbox<Happening>()
   private let isWatching: Bool
+  /// When the broker accepted the connection; nil: not yet.
+  private var connected: Instant?
 
   private enum Happening: Sendable {
     case broker(BrokerConnection.Input)
@@ -38,7 +40,49 @@ import Wire
     view = FleetView(prefix: plan.prefix)
   }
 
-  func run(_ options: FleetOptions) async throws(Failure) -> ExitStatus {
+  /// The same with one client after the other: whoever watches waits for a broker that was there.
+  static func run(
+    _ options: FleetOptions, _ plan: FleetPlan, _ console: Console
+  ) async throws(Failure) -> ExitStatus {
+    let pauses = RetryPauses(longest: .seconds(60)) { Double.random(in: 0...1) }
+    var failures = 0
+    var told: Failure?
+    while true {
+      let client = FleetClient(plan, console, isWatching: options.watches)
+      do throws(Failure) {
+        return try await client.run(options)
+      } catch {
+        guard options.watches, failures > 0 || client.connected != nil,
+          error.status == .unavailable
+        else { throw error }
+        if client.connected != nil || told != error { console.report(error) }
+        told = error
+        failures = client.hasLasted ? 1 : failures + 1
+        if let status = await client.wait(pauses.pause(after: failures)) { return status }
+      }
+    }
+  }
+
+  /// A connection that has lasted this long was good.
+  private var hasLasted: Bool { connected.map { Loop.shared.now - $0 >= .seconds(60) } ?? false }
+
+  /// Waits before the next client.
+  ///
+  /// - Returns: the status if a signal came.
+  private func wait(_ pause: Duration) async -> ExitStatus? {
+    let late = Loop.shared.schedule(after: pause) { [inbox] in inbox.post(.late) }
+    defer { Loop.shared.cancel(late) }
+    while true {
+      switch await inbox.next() {
+      case .signal(let signal)?: return ExitStatus(signal: signal.rawValue)
+      case .late?: return nil
+      case .broker?, .quiet?: continue
+      case nil: return .software
+      }
+    }
+  }
+
+  private func run(_ options: FleetOptions) async throws(Failure) -> ExitStatus {
     let connection: BrokerConnection
     do throws(BrokerError) {
       connection = try BrokerConnection(plan.identity) { [inbox] in inbox.post(.broker($0)) }
@@ -73,7 +117,9 @@ import Wire
     connection.open()
     while true {
       switch await inbox.next() {
-      case .broker(.accepted)?: return nil
+      case .broker(.accepted)?:
+        connected = Loop.shared.now
+        return nil
       case .broker(.refused(let why))?, .broker(.lost(let why))?: throw failure(why)
       case .broker(.closed)?: throw failure("the broker closed the connection")
       case .late?: throw failure("\(plan.identity.address) does not respond")

@@ -49,7 +49,7 @@ extension Command {
     let console = try Console(options.output)
     let plan = try FleetPlan(options)
     return console.onLoop { () async throws(Failure) in
-      try await FleetClient(plan, console, isWatching: options.watches).run(options)
+      try await FleetClient.run(options, plan, console)
     }
   }
 }

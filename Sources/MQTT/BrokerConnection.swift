@@ -284,8 +284,10 @@ public final class BrokerConnection {
   /// The library checks the time only when it is called. It has to send something after a keep-alive time without
   /// anything sent, whatever it receives.
   private func scheduleKeepAlive(_ seconds: Int) -> TimerID {
-    // The library counts whole seconds, so a call may be too early. A broker waits 1.5 times the keep-alive time.
-    let time = Duration.seconds(seconds >= 10 ? seconds + 1 : max(1, seconds / 2))
+    // The library's clock has whole seconds, so a call just in time may be too early. A broker waits 1.5 times the keep-alive
+    // time (MQTT 5, 3.1.2.10).
+    let margin = Duration.milliseconds(min(seconds * 250, 1000))
+    let time: Duration = seconds == 0 ? .seconds(3600) : .seconds(seconds) + margin
     return loop.schedule(at: lastSent + time) { [weak self] in
       self?.keepAliveDue(seconds, after: time)
     }
@@ -294,7 +296,7 @@ public final class BrokerConnection {
   private func keepAliveDue(_ seconds: Int, after time: Duration) {
     guard case .open(let socket, let limits, _) = stage else { return }
     var failure: BrokerError?
-    if seconds > 0, loop.now - lastSent >= time {
+    if loop.now - lastSent >= time {
       failure = socket.client.checkKeepAlive()
       lastSent = loop.now
     }

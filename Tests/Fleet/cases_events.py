@@ -7,8 +7,9 @@ import asyncio
 from dataclasses import replace
 
 from Harness.ancs import Notification, call
-from Harness.case import case, check, expect
+from Harness.case import case, check, eventually, expect
 
+from .sleeper import Sleeper
 from .testbed import PHONE, Testbed
 from .watcher import Watcher
 
@@ -141,36 +142,20 @@ async def expiry(bed: Testbed) -> None:
     broker = await bed.mosquitto()
     _, phone, _ = await bed.board(broker, max_age=2)
     watcher = await bed.online(broker)
-    # A session that the broker keeps while the subscriber is away.
-    import paho.mqtt.client as paho
-    from paho.mqtt.packettypes import PacketTypes
-    from paho.mqtt.properties import Properties
-
-    properties = Properties(PacketTypes.CONNECT)
-    properties.SessionExpiryInterval = 60
-    seen: list[bytes] = []
-    sleeper = paho.Client(paho.CallbackAPIVersion.VERSION2, client_id="sleeper", protocol=paho.MQTTv5)
-    sleeper.on_message = lambda _client, _data, message: seen.append(message.payload)
-    sleeper.on_connect = lambda client, *_: client.subscribe(EVENTS, 1)
-    sleeper.connect("127.0.0.1", broker.port, clean_start=False, properties=properties)
-    sleeper.loop_start()
+    sleeper = Sleeper(broker.port, EVENTS)
+    await sleeper.connect()
     phone.ancs.post(Notification(1))
-    await watcher.message(EVENTS, uid=1)
-    await asyncio.sleep(0.5)
-    check(len(seen) == 1, f"the sleeper saw {len(seen)}")
-    sleeper.disconnect()
-    sleeper.loop_stop()
+    await eventually(lambda: sleeper.uids == [1], "the sleeper saw nothing", 20)
+    sleeper.close()
     phone.ancs.post(Notification(2))
     await watcher.message(EVENTS, uid=2)
     await asyncio.sleep(3.5)
     phone.ancs.post(Notification(3))
     await watcher.message(EVENTS, uid=3)
-    sleeper.connect("127.0.0.1", broker.port, clean_start=False, properties=properties)
-    sleeper.loop_start()
-    await asyncio.sleep(1)
-    sleeper.disconnect()
-    sleeper.loop_stop()
-    check(b'"uid":3' in b"".join(seen) and b'"uid":2' not in b"".join(seen), f"the sleeper has got {seen[1:]}")
+    await sleeper.connect()
+    await eventually(lambda: 3 in sleeper.uids, "the sleeper does not get the later one", 20)
+    sleeper.close()
+    check(sleeper.uids == [1, 3], f"the sleeper has got {sleeper.uids}")
 
 
 @case("mqtt-board-events")

@@ -69,7 +69,8 @@ async def table(bed: Testbed) -> None:
 
 @case("fleet-watch", seconds=90)
 async def watch(bed: Testbed) -> None:
-    """--watch prints every change: a notification, a board that goes offline and returns."""
+    """--watch prints every change: a notification, a board that goes offline and returns, and, once a broker is back that has
+    forgotten everything, what has changed meanwhile."""
     broker = await bed.mosquitto()
     daemon, phone, bridge = await bed.board(broker)
     await bed.online(broker)
@@ -82,6 +83,13 @@ async def watch(bed: Testbed) -> None:
     await watching.board(lambda board: board["state"] == "offline" and "daemon" in board["why"])
     await daemon.start()
     await watching.board(lambda board: board["state"] == "online" and board.get("wait") == "news")
+    await broker.down()
+    phone.ancs.post(Notification(2))
+    await asyncio.sleep(3)
+    check("reaching the broker" in watching.log and len(watching.log.splitlines()) <= 3, f"without a broker it says: {watching.log}")
+    await broker.up()
+    await watching.board(
+        lambda board: board["state"] == "online" and bool(board["phones"]) and board["phones"][0].get("notifications") == 2, within=60)
     await bridge.kill()
     # The will, ten seconds later.
     await watching.board(lambda board: board["state"] == "offline", within=20)
@@ -91,7 +99,7 @@ async def watch(bed: Testbed) -> None:
 class Lines(EventProcess):
     """A command that prints one board per line."""
 
-    async def board(self, where: Any, within: float = 10) -> None:
+    async def board(self, where: Any, within: float = 20) -> None:
         """Waits until the last printed board matches."""
         await eventually(lambda: self.events and where(self.events[-1]), "the board is not printed like that", within)
 
@@ -187,7 +195,7 @@ async def silent(bed: Testbed) -> None:
     for board in ("kitchen", "hall"):
         await watcher.message(f"ancsd/{board}/phone/iphone/state", state="online")
     bridge.send_signal(signal.SIGSTOP)
-    late = await fleet(bed, broker, "list", "--timeout", "2")
+    late = await fleet(bed, broker, "list", "--timeout", "4")
     check(late.status == 75 and "kitchen" in late.err and "hall" not in late.err, f"the output is {late}")
     check(late.out.startswith("hall: "), f"the other's answer is {late.out!r}")
     bridge.send_signal(signal.SIGCONT)
@@ -225,7 +233,7 @@ async def busy(bed: Testbed) -> None:
             await asyncio.sleep(0.1)
 
     changing = asyncio.create_task(change())
-    shown = (await fleet(bed, broker, within=10)).expect(0)
+    shown = (await fleet(bed, broker)).expect(0)
     changing.cancel()
     check("kitchen" in shown.out, f"the boards are {shown.out}")
 
@@ -233,18 +241,17 @@ async def busy(bed: Testbed) -> None:
 @case("fleet-watch-pings")
 async def watch_pings(bed: Testbed) -> None:
     """--watch pings the broker in time, however much it receives."""
-    broker = await bed.scripted(ServerKeepAlive=2)
+    broker = await bed.scripted(ServerKeepAlive=4)
     watching = await bed.start(Lines([bed.binary, "fleet", "--watch", "--json", "--url", broker.url], bed.out / "watching"))
     await broker.connected()
     times = [asyncio.get_running_loop().time()]
     await asyncio.sleep(0.5)
-    for number in range(70):
+    for number in range(130):
         broker.send("ancsd/kitchen/board", json.dumps({"adapters": number}).encode())
         await asyncio.sleep(0.1)
     # A broker waits 1.5 times the time that it gave (MQTT 5, 3.1.2.10); libmosquitto counts whole seconds.
-    check(len(broker.pings) >= 3, f"it has sent {len(broker.pings)} pings in 7 s")
-    times += broker.pings
+    times += [*broker.pings, asyncio.get_running_loop().time()]
     gaps = [later - earlier for earlier, later in zip(times, times[1:])]
-    check(max(gaps) < 3, f"the pauses before its pings are {gaps}")
+    check(max(gaps) < 6, f"the pauses before its pings are {gaps}")
     check(watching.running, f"it has ended: {watching.log}")
     await watching.stop(signal.SIGINT)

@@ -20,6 +20,8 @@ from .testbed import PHONE, Testbed
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs/home-assistant.md"
+#: A core takes 10 s of a processor to start, and all of these cases begin at once: two start at a time.
+SECONDS, STARTS = 400, asyncio.Semaphore(2)
 
 
 class Home(EventProcess):
@@ -40,7 +42,7 @@ class Home(EventProcess):
         assert self.process is not None and self.process.stdin is not None
         self.process.stdin.write(json.dumps({"do": do, **fields}).encode() + b"\n")
         await self.process.stdin.drain()
-        return await self.event(do, since=since, within=20)
+        return await self.event(do, since=since, within=60)
 
     async def states(self) -> dict[str, Any]:
         return dict((await self.ask("states"))["states"])
@@ -48,7 +50,7 @@ class Home(EventProcess):
     async def press(self, button: str) -> None:
         await self.ask("call", domain="button", service="press", data={"entity_id": button})
 
-    async def until(self, entity: str, state: str, within: float = 15) -> dict[str, Any]:
+    async def until(self, entity: str, state: str, within: float = 40) -> dict[str, Any]:
         """Waits until an entity has a state; returns its attributes."""
         deadline = asyncio.get_running_loop().time() + patient(within)
         while True:
@@ -89,12 +91,13 @@ async def home(bed: Testbed, broker: Mosquitto, configuration: str = "") -> Home
     if configuration:
         (bed.work / "given.yaml").write_text(configuration)
         arguments.append(bed.work / "given.yaml")
-    core = await bed.start(Home([out.decode().strip(), Path(__file__).with_name("home.py"), *arguments], bed.out / "home"))
-    await core.event("started", within=60)
+    async with STARTS:
+        core = await bed.start(Home([out.decode().strip(), Path(__file__).with_name("home.py"), *arguments], bed.out / "home"))
+        await core.event("started", within=120)
     return core
 
 
-@case("home-entities", seconds=150)
+@case("home-entities", seconds=SECONDS)
 async def entities(bed: Testbed) -> None:
     """Every entity of the board and the phone loads without a warning, and has a state."""
     broker = await bed.mosquitto()
@@ -106,7 +109,7 @@ async def entities(bed: Testbed) -> None:
         (await watcher.message(f"homeassistant/device/kitchen/{name}/config")).json for name in ("board", "phone")]
     phone.ancs.post(Notification(1), call(2))
     await daemon.event("notification", uid=2)
-    await core.until("binary_sensor.iphone_at_kitchen_incoming_call", "on", 20)
+    await core.until("binary_sensor.iphone_at_kitchen_incoming_call", "on")
     found = await core.ask("entities")
     wanted = {component["uniq_id"]: component for configuration in configurations
               for component in configuration["cmps"].values() if "uniq_id" in component}
@@ -134,7 +137,7 @@ async def entities(bed: Testbed) -> None:
     bed.remark(f"{len(wanted)} entities")
 
 
-@case("home-acts", seconds=150)
+@case("home-acts", seconds=SECONDS)
 async def acts(bed: Testbed) -> None:
     """Buttons reach the phone; a call rings and is declined; events fire once; an absent phone is unavailable."""
     broker = await bed.mosquitto()
@@ -145,14 +148,14 @@ async def acts(bed: Testbed) -> None:
     before = len(phone.ams.remote_commands)
     for button in ("play_or_pause", "next_track", "previous_track", "volume_up", "volume_down"):
         await core.press(f"button.iphone_at_kitchen_{button}")
-    await eventually(lambda: len(phone.ams.remote_commands) >= before + 5, f"the player got {phone.ams.remote_commands[before:]}", 10)
+    await eventually(lambda: len(phone.ams.remote_commands) >= before + 5, f"the player got {phone.ams.remote_commands[before:]}", 40)
     await asyncio.sleep(1)
     check(len(phone.ams.remote_commands) == before + 5, f"the player got {len(phone.ams.remote_commands) - before} times")
     since = core.now
     phone.ancs.post(call(1))
     attributes = await core.until("binary_sensor.iphone_at_kitchen_incoming_call", "on")
     check("caller" not in attributes, f"the caller is there: {attributes}")
-    await core.event("state", since=since, entity="event.iphone_at_kitchen_call", within=10)
+    await core.event("state", since=since, entity="event.iphone_at_kitchen_call", within=40)
     await core.press("button.iphone_at_kitchen_decline_call")
     await core.until("binary_sensor.iphone_at_kitchen_incoming_call", "off")
     check(phone.ancs.actions == [(1, "negative")], f"the phone saw {phone.ancs.actions}")
@@ -169,13 +172,13 @@ async def acts(bed: Testbed) -> None:
     expect((await core.states())["button.iphone_at_kitchen_next_track"], state="unavailable")
     expect((await core.states())["sensor.iphone_at_kitchen_notifications"], state="0")
     phone.listen()
-    await core.until("binary_sensor.iphone_at_kitchen_connected", "on", 25)
+    await core.until("binary_sensor.iphone_at_kitchen_connected", "on")
     await bridge.stop()
     await core.until("binary_sensor.iphone_at_kitchen_connected", "unavailable")
     check(not core.warnings, f"it warns: {core.warnings}")
 
 
-@case("home-shrinks", seconds=150)
+@case("home-shrinks", seconds=SECONDS)
 async def shrinks(bed: Testbed) -> None:
     """What the settings no longer allow leaves Home Assistant, at a reload and at a restart, without a warning."""
     broker = await bed.mosquitto()
@@ -207,7 +210,7 @@ async def shrinks(bed: Testbed) -> None:
     check(not core.warnings, f"it warns: {core.warnings}")
 
 
-@case("home-renamed", seconds=150)
+@case("home-renamed", seconds=SECONDS)
 async def renamed(bed: Testbed) -> None:
     """A board with another name keeps its devices and entities, with what the user has changed about them, without a warning."""
     broker = await bed.mosquitto()
@@ -227,9 +230,9 @@ async def renamed(bed: Testbed) -> None:
             await bridge.start()
         else:
             bridge.send_signal(signal.SIGHUP)
-        await watcher.message(f"ancsd/{name}/phone/iphone/battery", level=80, within=15)
+        await watcher.message(f"ancsd/{name}/phone/iphone/battery", level=80, within=40)
         names = {name.capitalize(), f"iPhone at {name.capitalize()}"}
-        deadline = asyncio.get_running_loop().time() + patient(20)
+        deadline = asyncio.get_running_loop().time() + patient(60)
         while True:
             found = await core.ask("entities")
             devices = {device["name"] for device in found["devices"] if "ncsd" in str(device["identifiers"])}
@@ -237,12 +240,12 @@ async def renamed(bed: Testbed) -> None:
                 break
             check(asyncio.get_running_loop().time() < deadline, f"the devices are {devices}, the entities {sorted(found['entities'])}")
             await asyncio.sleep(0.5)
-        await core.until("sensor.annas_battery", "80", 20)
+        await core.until("sensor.annas_battery", "80")
     complaints = core.complaints("kitchen", "attic")
     check(not complaints, f"it warns: {complaints}")
 
 
-@case("home-forgets", seconds=150)
+@case("home-forgets", seconds=SECONDS)
 async def forgets(bed: Testbed) -> None:
     """A device whose bridge leaves it to nobody is gone from Home Assistant, without a warning."""
     broker = await bed.mosquitto()
@@ -257,7 +260,7 @@ async def forgets(bed: Testbed) -> None:
     check(not core.complaints("kitchen"), f"it warns: {core.complaints('kitchen')}")
 
 
-async def eventually_async(holds: Any, core: Home, otherwise: str, within: float = 20) -> None:
+async def eventually_async(holds: Any, core: Home, otherwise: str, within: float = 60) -> None:
     """Waits until something holds for Home Assistant's states."""
     deadline = asyncio.get_running_loop().time() + patient(within)
     while not holds(await core.states()):
@@ -265,7 +268,7 @@ async def eventually_async(holds: Any, core: Home, otherwise: str, within: float
         await asyncio.sleep(0.2)
 
 
-@case("home-restarts", seconds=150)
+@case("home-restarts", seconds=SECONDS)
 async def restarts(bed: Testbed) -> None:
     """After a broker without persistence restarts, all entities come back by themselves."""
     broker = await bed.mosquitto()
@@ -277,7 +280,7 @@ async def restarts(bed: Testbed) -> None:
     phone.ancs.post(Notification(1))
     await broker.up()
     await core.until("sensor.iphone_at_kitchen_notifications", "1", 60)
-    await core.until("sensor.iphone_at_kitchen_battery", "80", 30)
+    await core.until("sensor.iphone_at_kitchen_battery", "80")
 
 
 def blocks() -> list[str]:
@@ -305,7 +308,7 @@ IN_PLACE = [
 ]
 
 
-@case("home-document", seconds=150)
+@case("home-document", seconds=SECONDS)
 async def document(bed: Testbed) -> None:
     """The automations and the media player of docs/home-assistant.md work as described."""
     text = "\n---\n".join([HOUSE, *blocks()])
@@ -335,11 +338,11 @@ async def document(bed: Testbed) -> None:
     check({"media_position", "media_position_updated_at", "media_duration", "volume_level"} <= attributes.keys(), f"the player shows {attributes}")
     commands = len(phone.ams.remote_commands)
     await core.ask("call", domain="input_boolean", service="turn_on", data={"entity_id": "input_boolean.doorbell"})
-    await eventually(lambda: len(phone.ams.remote_commands) > commands, "the doorbell pauses nothing", 10)
+    await eventually(lambda: len(phone.ams.remote_commands) > commands, "the doorbell pauses nothing", 40)
     commands = len(phone.ams.remote_commands)
     for service in ("media_play_pause", "media_next_track", "media_previous_track", "volume_up", "volume_down", "media_pause"):
         await core.ask("call", domain="media_player", service=service, data={"entity_id": "media_player.iphone"})
-    await eventually(lambda: len(phone.ams.remote_commands) >= commands + 6, f"the player got {phone.ams.remote_commands[commands:]}", 10)
+    await eventually(lambda: len(phone.ams.remote_commands) >= commands + 6, f"the player got {phone.ams.remote_commands[commands:]}", 40)
     # Bursts from two boards: each notification counts once.
     def fired() -> int:
         return len(list(core.since(before, "fired")))
@@ -348,7 +351,7 @@ async def document(bed: Testbed) -> None:
     for burst in range(3):
         phone.ancs.post(*(Notification(10 + 5 * burst + number, title=f"n{burst}{number}") for number in range(5)))
         await asyncio.sleep(0.5)
-    await eventually(lambda: fired() >= 15, "notifications are missing", 15)
+    await eventually(lambda: fired() >= 15, "notifications are missing", 40)
     await asyncio.sleep(2)
     check(fired() == 15, f"15 notifications from two boards fired {fired()} times")
     check(not [text for text in core.warnings if "pause" not in text.lower()], f"it warns: {core.warnings}")

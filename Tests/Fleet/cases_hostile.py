@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import struct
 
-from Harness.case import case, check
+from Harness.case import case, check, eventually
 
 from .cases_fleet import fleet
 from .mosquitto import Mosquitto
@@ -86,6 +86,7 @@ async def hostile(bed: Testbed) -> None:
     # With all of them retained at its start.
     await bridge.kill()
     await bridge.start()
+    await eventually(lambda: broker.log.count("as ancsd-kitchen ") == 2, "it is not back", 20)
     await asyncio.sleep(3)
     count = broker.log.count("as ancsd-kitchen ")
     check(count == 2, f"once restarted, the bridge has connected {count - 1} times: {bridge.log}")
@@ -114,7 +115,7 @@ async def hostile_broker(bed: Testbed) -> None:
         times.append(loop.time() - began)
         await asyncio.sleep(0.2)
     # 1, 2, 4, 8 and 16 s, each with up to half of it more or less.
-    check(times[-1] > 7 and times[-1] > 3 * times[0], f"the pauses are {times}")
+    check(times[-1] > 7 > times[0], f"the pauses are {times}")
     check(bridge.running, f"the bridge has ended: {bridge.ending}")
 
 

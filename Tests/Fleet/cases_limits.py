@@ -42,7 +42,7 @@ async def receive_maximum(bed: Testbed) -> None:
     _, phone, _ = await bed.board(broker)
     await broker.connected()
     phone.ancs.post(*(Notification(uid) for uid in range(1, 31)))
-    for _ in range(200):
+    for _ in range(600):
         await asyncio.sleep(0.05)
         broker.acknowledge_all()
         if len(numbers(broker)) >= 30:
@@ -101,7 +101,7 @@ async def subscribe_refused(bed: Testbed) -> None:
     broker = await bed.scripted()
     broker.denied = {"homeassistant/status"}
     daemon, phone, bridge = await bed.board(broker)
-    await bed.says(bridge, "subscribe to homeassistant/status", within=8)
+    await bed.says(bridge, "subscribe to homeassistant/status")
     await broker.seen(f"{PHONE}/counts")
     check(bridge.log.count("subscribe to") == 1, f"the log is {bridge.log}")
     report = (await daemon.call("status"))["bridges"][0]
@@ -147,8 +147,8 @@ async def keep_alive(bed: Testbed) -> None:
     await broker.connected()
     await broker.seen(f"{PHONE}/state")
     before = len(broker.pings)
-    await asyncio.sleep(7)
-    check(2 <= len(broker.pings) - before <= 8, f"{len(broker.pings) - before} pings in 7 s")
+    await asyncio.sleep(11)
+    check(3 <= len(broker.pings) - before <= 8, f"{len(broker.pings) - before} pings in 11 s")
 
 
 @case("mqtt-assigned-id")
@@ -173,7 +173,7 @@ async def refused(bed: Testbed) -> None:
         broker.reason = reason
         bridge = await inner.bridge(daemon, broker.url, user="kitchen")
         await broker.connected()
-        await eventually(lambda: bridge.log.strip(), "nothing is logged", 5)
+        await eventually(lambda: bridge.log.strip(), "nothing is logged", 20)
         await asyncio.sleep(6)
         said = bridge.log
         check(words[reason].lower() in said.lower(), f"for {reason:#x} the log is: {said}")
@@ -198,7 +198,7 @@ async def version_3(bed: Testbed) -> None:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     bed.cleanups.append(server.close)
     bridge = await bed.bridge(daemon, f"mqtt://127.0.0.1:{server.sockets[0].getsockname()[1]}")
-    await bed.says(bridge, "MQTT 5", within=10)
+    await bed.says(bridge, "MQTT 5")
 
 
 @case("mqtt-one-name", seconds=90)
@@ -239,7 +239,7 @@ async def disconnects(bed: Testbed) -> None:
     check(bridge.running, "the bridge has ended")
 
 
-@case("mqtt-garbage")
+@case("mqtt-garbage", seconds=180)
 async def garbage(bed: Testbed) -> None:
     """If the broker sends invalid packets, the bridge reconnects, and does not exit."""
     broker = await bed.scripted()
@@ -247,14 +247,14 @@ async def garbage(bed: Testbed) -> None:
     pieces = [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x00" * 64, b"\xff" * 64, b"\x30\xff\xff\xff\x7f", b"\x40\x02\x00\x00",
               b"\x20\x03\x00\x00\x00", b"\x32\x05\x00\x09abc", b"\x90\x00", b"\xe0\x00", b"\xf0\x00"]
     for turn, piece in enumerate(pieces, 1):
-        await broker.connected(turn, within=70)
+        await broker.connected(turn, within=100)
         assert broker.writer is not None
         broker.writer.write(piece)
         await asyncio.sleep(0.1)
         broker.cut()
         if turn >= 4:
             break
-    await broker.connected(5, within=70)
+    await broker.connected(5, within=100)
     phone.ancs.post(Notification(1))
     await broker.seen(EVENTS)
     check(bridge.running, "the bridge has ended")

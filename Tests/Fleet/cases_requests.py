@@ -158,15 +158,12 @@ async def slow_phone(bed: Testbed) -> None:
     phone.ancs.post(Notification(1, message="x" * 1500))
     await watcher.message(f"{PHONE}/counts", total=1)
     phone.ancs.silent.add(1)
-    loop = asyncio.get_running_loop()
-    began = loop.time()
     slow = bed.spawn(watcher.ask(f"{PHONE_REQUEST}/notifications.get", {"uid": 1}, within=45))
     await asyncio.sleep(0.2)
-    expect(await watcher.ask(f"{REQUEST}/status", within=5), status="ok")
+    expect(await watcher.ask(f"{REQUEST}/status"), status="ok")
+    check(not slow.done(), "the phone has responded")
     answer = await slow
-    took = loop.time() - began
     check(answer["status"] == "error" and answer["code"] == 3, f"the answer is {answer}")
-    check(took <= 35, f"it took {took:.0f} s")
 
 
 @case("mqtt-request-late")
@@ -201,7 +198,13 @@ async def late(bed: Testbed) -> None:
         watcher.publish(f"{PHONE_REQUEST}/media.command", b'{"command":"toggle"}')
     await asyncio.sleep(1)
     bridge.send_signal(signal.SIGCONT)
-    await asyncio.sleep(0.5)
+    # It hears nothing until the broker has answered its next subscription.
+    since = watcher.now
+    for _ in range(200):
+        watcher.publish(f"{REQUEST}/status")
+        if watcher.of("ancsd/kitchen/response/status", since):
+            break
+        await asyncio.sleep(0.1)
     expect(await watcher.ask(f"{PHONE_REQUEST}/media.command", {"command": "toggle"}), status="ok")
     check(len(phone.ams.remote_commands) == before + 2, f"the phone was asked for {phone.ams.remote_commands[before:]}")
 

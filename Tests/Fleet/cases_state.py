@@ -72,7 +72,7 @@ async def will(bed: Testbed) -> None:
     await watcher.message("ancsd/kitchen/state", state="online")
     since = watcher.now
     await bridge.stop(signal.SIGTERM)
-    await watcher.message("ancsd/kitchen/state", since=since, within=2, state="offline")
+    await watcher.message("ancsd/kitchen/state", since=since, within=8, state="offline")
     await bridge.start()
     await watcher.message("ancsd/kitchen/state", since=since, state="online")
     since = watcher.now

@@ -8,15 +8,20 @@ import contextlib
 import socket
 import struct
 
+from Harness.case import eventually
+
+from .scripted import PUBACK, PUBLISH, first_packet
+
 
 class Relay:
-    """`sent` is everything that the bridge has sent, `answered` everything that the broker has."""
+    """`sent` is everything that the bridge has sent."""
 
     def __init__(self, port: int) -> None:
         self.target = port
         self.port = 0
         self.sent = bytearray()
-        self.answered = bytearray()
+        #: The number of publications that the broker has not acknowledged, or whose acknowledgement was not passed on yet.
+        self.unacknowledged = 0
         self.connections: list[asyncio.StreamWriter] = []
         self.count = 0
         #: The delay in each direction, in seconds.
@@ -44,21 +49,30 @@ class Relay:
             writer.close()
             return
         self.connections.append(far_writer)
-        await asyncio.gather(
-            self.copy(reader, far_writer, self.sent, held=False), self.copy(far_reader, writer, self.answered, held=True),
-            return_exceptions=True,
-        )
+        self.unacknowledged = 0
+        await asyncio.gather(self.copy(reader, far_writer), self.copy(far_reader, writer, held=True), return_exceptions=True)
 
-    async def copy(self, source: asyncio.StreamReader, target: asyncio.StreamWriter, kept: bytearray, held: bool) -> None:
+    async def copy(self, source: asyncio.StreamReader, target: asyncio.StreamWriter, held: bool = False) -> None:
+        rest = b""
         with contextlib.suppress(OSError):
             while data := await source.read(65536):
-                kept += data
+                if not held:
+                    self.sent += data
                 await asyncio.sleep(self.delay)
                 if held:
                     await self.open.wait()
                 target.write(data)
                 await target.drain()
+                rest += data
+                while found := first_packet(rest):
+                    first, _, size = found
+                    rest = rest[size:]
+                    self.unacknowledged += (first >> 4 == PUBLISH and first & 6 > 0 and not held) - (first >> 4 == PUBACK and held)
         target.close()
+
+    async def acknowledged(self) -> None:
+        """Waits until the bridge has the acknowledgements of all that it has sent: what is not acknowledged may come twice."""
+        await eventually(lambda: not self.unacknowledged, "the broker does not acknowledge", 20)
 
     def hold(self) -> None:
         """Delays everything from the broker, acknowledgements included; what is sent to it arrives."""

@@ -8,6 +8,7 @@ import contextlib
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from paho.mqtt.packettypes import PacketTypes
@@ -132,6 +133,8 @@ class ScriptedBroker:
         #: Whether it responds to CONNECT, and to PUBLISH.
         self.answers = True
         self.acknowledges = True
+        #: How long each PUBACK takes, in seconds.
+        self.pause = 0.0
         #: The reason in PUBACK, for each publication.
         self.verdict: Callable[[Published], int] = lambda _published: 0
         self.port = 0
@@ -189,7 +192,11 @@ class ScriptedBroker:
                 self.withheld.append(published.number)
                 self.most_open = max(self.most_open, len(self.withheld))
                 if self.acknowledges:
-                    self.acknowledge(published.number, self.verdict(published))
+                    answer = partial(self.acknowledge, published.number, self.verdict(published))
+                    if self.pause:
+                        asyncio.get_running_loop().call_later(self.pause, answer)
+                    else:
+                        answer()
         elif kind == SUBSCRIBE:
             number = body[:2]
             _, length = unpack(PacketTypes.SUBSCRIBE, body[2:])
@@ -207,6 +214,8 @@ class ScriptedBroker:
 
     def acknowledge(self, number: int, reason: int = 0) -> None:
         assert self.writer is not None
+        if number not in self.withheld:
+            return  # that of an earlier connection
         self.withheld.remove(number)
         self.writer.write(packet(PUBACK, struct.pack(">H", number) + (bytes([reason, 0]) if reason else b"")))
 
@@ -232,12 +241,12 @@ class ScriptedBroker:
     def of(self, topic: str, since: int = 0) -> list[Published]:
         return [one for one in self.published[since:] if one.topic == topic]
 
-    async def connected(self, count: int = 1, within: float = 8) -> Connect:
+    async def connected(self, count: int = 1, within: float = 20) -> Connect:
         """Waits for the first, second, … CONNECT."""
         await eventually(lambda: len(self.connects) >= count, f"the bridge did not connect {count} times", within)
         return self.connects[count - 1]
 
-    async def seen(self, topic: str, since: int = 0, within: float = 8) -> Published:
+    async def seen(self, topic: str, since: int = 0, within: float = 20) -> Published:
         """Waits for something on a topic."""
         await eventually(lambda: self.of(topic, since), f"nothing was published on {topic}", within)
         return self.of(topic, since)[0]

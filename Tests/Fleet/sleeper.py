@@ -54,7 +54,7 @@ class Sleeper:
         self.client.reconnect_delay_set(1, 1)
         await asyncio.to_thread(self.client.connect, "127.0.0.1", self.port, clean_start=False, properties=properties)
         self.client.loop_start()
-        await eventually(lambda: self.subscribed, "the sleeper could not subscribe", 8)
+        await eventually(lambda: self.subscribed, "the sleeper could not subscribe", 20)
 
     def clear(self) -> None:
         """Forgets what has arrived."""

@@ -85,7 +85,7 @@ class Testbed(testbed.Testbed):
         command = [self.program, "--config", file, "--socket", socket, "--state-dir", self.work / f"bridge{number}"]
         return await self.start(Process(command, self.out / f"bridge{number}"))
 
-    async def says(self, bridge: Process, *words: str, within: float = 10) -> None:
+    async def says(self, bridge: Process, *words: str, within: float = 20) -> None:
         """Waits until a bridge has logged all these words, ignoring case."""
         deadline = asyncio.get_running_loop().time() + patient(within)
         while not all(word.lower() in bridge.log.lower() for word in words):

@@ -15,7 +15,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from Harness.case import Failure, check, patient
+from Harness.case import Failure, check, eventually, patient
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class Watcher:
         self.client.on_message = self.on_message
         self.client.on_subscribe = lambda *_: self.loop.call_soon_threadsafe(self.subscribed.set)
         self.client.on_connect = lambda *_: self.subscribe()
+        self.client.on_disconnect = lambda *_: self.loop.call_soon_threadsafe(self.subscribed.clear)
         self.subscribed = asyncio.Event()
         self.filters: list[str] = []
         self.correlation = 0
@@ -78,11 +79,12 @@ class Watcher:
         self.client.reconnect_delay_set(1, 1)
         self.client.connect_async("127.0.0.1", self.port, clean_start=True)
         self.client.loop_start()
-        try:
-            await asyncio.wait_for(self.subscribed.wait(), patient(8))
-        except TimeoutError:
-            raise Failure("the broker does not let the watcher subscribe") from None
+        await self.back()
         return self
+
+    async def back(self) -> None:
+        """Waits until it is subscribed; again, if the broker was away."""
+        await eventually(self.subscribed.is_set, "the broker does not let the watcher subscribe", 20)
 
     def close(self) -> None:
         self.client.disconnect()
@@ -106,7 +108,7 @@ class Watcher:
             raise Failure(f"nothing was published on {topic}; only on {sorted({m.topic for m in self.messages})}")
         return found[-1]
 
-    async def message(self, topic: str, /, since: int = 0, within: float = 8, where: Any = None, **fields: Any) -> Message:
+    async def message(self, topic: str, /, since: int = 0, within: float = 20, where: Any = None, **fields: Any) -> Message:
         """Waits for the first message on a topic, from `since` on, whose JSON has these fields."""
         def fits(message: Message) -> bool:
             if not paho.topic_matches_sub(topic, message.topic):
@@ -137,8 +139,11 @@ class Watcher:
         other = Watcher(self.port, name=f"retained{self.correlation}")
         self.correlation += 1
         other.client._username, other.client._password = self.client._username, self.client._password
-        await other.start(*(filters or ("#",)))
-        await asyncio.sleep(0.3)
+        mark = f"watcher/{self.correlation}"
+        await other.start(*(filters or ("#",)), mark)
+        # The broker has sent the retained messages before it gets this one.
+        other.publish(mark, qos=1)
+        await other.message(mark)
         other.close()
         return {message.topic: message for message in other.messages if message.retained}
 
@@ -151,7 +156,7 @@ class Watcher:
             setattr(kept, name, value)
         self.client.publish(topic, payload, qos, retain, kept)
 
-    async def ask(self, topic: str, params: Any = None, /, within: float = 8, retain: bool = False) -> dict[str, Any]:
+    async def ask(self, topic: str, params: Any = None, /, within: float = 20, retain: bool = False) -> dict[str, Any]:
         """Makes a request by Response Topic and Correlation Data; returns the response."""
         self.correlation += 1
         mark = f"c{self.correlation}".encode()

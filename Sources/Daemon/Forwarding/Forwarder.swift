@@ -54,7 +54,7 @@ import Wire
           retry: retry, report: target.report))
     }
     daemon.onUp = { [weak self] in self?.connected() }
-    daemon.onDown = { [weak self] in self?.say("the daemon: \($0)", .warning) }
+    daemon.onDown = { [weak self] in if $1 { self?.say("the daemon: \($0)", .warning) } }
     daemon.onEvent = { [weak self] in self?.received($0) }
   }
 
