@@ -27,6 +27,8 @@ public struct ConsumerSettings: Hashable, Sendable {
     public var longestRetry: Duration = .seconds(60)
     /// After a subscription, in which what is announced as pre-existing counts as such.
     public var preExisting: Duration = .seconds(10)
+    /// Whether a response on the Control Point proves that the phone shares its notifications.
+    public var responsesProve = false
     /// The longest time that a call rings, in case its removal is lost.
     public var call: Duration = .seconds(120)
 

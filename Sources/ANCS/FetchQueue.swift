@@ -88,6 +88,15 @@ struct FetchQueue {
     if case .probe(let command) = progress { command } else { nil }
   }
 
+  /// What the command in progress is for.
+  @inline(__always) var purpose: SessionWatch.Command {
+    switch progress {
+    case .probe: .probe
+    case .request: .request
+    case .idle, .attributes, .appName: .fetch
+    }
+  }
+
   /// Whether a notification's turn has come that is not settled yet.
   @inline(__always) var isFetching: Bool { current != nil }
 
@@ -191,7 +200,7 @@ struct FetchQueue {
     _ outcome: ControlPoint.Outcome, _ ledger: inout NotificationLedger, at now: Instant
   ) {
     switch outcome.verdict(onProbe: sentProbe) {
-    case .granted: isHeld = false
+    case .responded: isHeld = false
     case .refused: isHeld = true
     case .gone, .unclear, nil: break
     }
@@ -292,7 +301,7 @@ extension ControlPoint.Outcome {
   /// - Parameter probe: the probe whose outcome it is, if it is one's.
   func verdict(onProbe probe: ControlPointCommand?) -> SessionWatch.Verdict? {
     switch self {
-    case .success(_?): return .granted
+    case .success(_?): return .responded
     case .success(nil): return probe == .probe ? .unclear : nil
     case .failure(.ended), .failure(.unsupported), .failure(.cancelled): return nil
     case .failure(let failure):
@@ -301,7 +310,7 @@ extension ControlPoint.Outcome {
       case .invalidHandle?, .databaseOutOfSync?: return .gone
       case let code? where ControlPointError(rawValue: code.rawValue).name != nil:
         let isExpected = code.rawValue == ControlPointError.invalidParameter.rawValue
-        return probe == .probe && !isExpected ? .unclear : .granted
+        return probe == .probe && !isExpected ? .unclear : .responded
       default: return probe != nil || failure == .timedOut ? .unclear : nil
       }
     }

@@ -235,7 +235,7 @@ public final class NotificationConsumer {
       let command = queue.next(&notifications.ledger, at: now)
       notifications.publish()
       guard let command else { break }
-      if queue.sentProbe != nil, command.isProbe, watch.isGranted { beginCheck() }
+      if queue.sentProbe != nil, command.isProbe, watch.isResponding { beginCheck() }
       guard let controlPoint else {
         process(.failure(.unsupported))
         continue
@@ -262,8 +262,8 @@ public final class NotificationConsumer {
   }
 
   private func judge(_ verdict: SessionWatch.Verdict, _ outcome: ControlPoint.Outcome) {
-    if verdict == .granted, suspicion != nil { suspicion = nil }
-    switch watch.judge(verdict, ofProbe: queue.sentProbe != nil, at: now) {
+    if verdict == .responded, suspicion != nil { suspicion = nil }
+    switch watch.judge(verdict, of: queue.purpose, at: now) {
     case .authorization(let authorization): onAuthorization(authorization)
     case .dead:
       if verdict == .gone, case .failure(let failure) = outcome {
@@ -412,7 +412,7 @@ extension NotificationConsumer {
     let name = ControlPointCommand.getAppAttributes(
       appIdentifier: "com.apple.MobileSMS", [.displayName])
     let hasRoom = name.encoded.count <= client.bearer.mtu - 3
-    return watch.isGranted || !hasRoom ? .probe : name
+    return watch.isResponding || !hasRoom ? .probe : name
   }
 
   private static let unresponsive = "the phone does not respond on the Control Point"

@@ -2,13 +2,21 @@
 import Wire
 
 /// Whether the phone allows access to its notifications (Settings › Bluetooth › Share System Notifications).
-public enum Authorization: String, CaseIterable, Hashable, Sendable {
+public enum Authorization: Hashable, Sendable {
   /// Unknown yet. An accepted subscription proves nothing, and neither does silence.
-  case pending
-  /// It has responded on the Data Source, or refused a command for its content.
+  case unknown(until: Proof)
+  /// It has announced a notification and responded about it; or it responds, and has refused before.
   case granted
   /// It refuses commands with Write Not Permitted (0x03).
   case refused
+
+  /// What it waits for while it is unknown.
+  public enum Proof: String, CaseIterable, Hashable, Sendable {
+    /// The phone has to respond to a command.
+    case response
+    /// The phone responds, but older ones do so without permission too: a notification proves it.
+    case notification
+  }
 }
 
 /// Decides when to check a session that may be dead, and what to do: all its deadlines in one place.
@@ -30,9 +38,18 @@ struct SessionWatch: Sendable {
     case subscribeAgain
   }
 
+  /// What a command is for.
+  enum Command: Hashable, Sendable {
+    /// For a notification that the phone has announced.
+    case fetch
+    case probe
+    /// For a user.
+    case request
+  }
+
   /// What the response to a command shows about the session.
   enum Verdict: Hashable, Sendable {
-    case granted
+    case responded
     /// Refused for lack of permission.
     case refused
     /// The Control Point does not exist, or is no longer valid.
@@ -50,6 +67,8 @@ struct SessionWatch: Sendable {
   private enum Access: Sendable {
     /// `isTold`: the owner knows that the phone was probed and did not respond.
     case pending(isTold: Bool)
+    /// It responds, which does not prove that it allows access.
+    case responding
     case granted
     case refused(lastTry: Instant)
   }
@@ -80,8 +99,13 @@ struct SessionWatch: Sendable {
     pause = timing.retry
   }
 
-  /// Whether the phone is known to allow access.
-  var isGranted: Bool { if case .granted = access { true } else { false } }
+  /// Whether the phone is known to respond to commands.
+  var isResponding: Bool {
+    switch access {
+    case .responding, .granted: true
+    case .pending, .refused: false
+    }
+  }
 
   /// The next deadline.
   var nextDeadline: Instant? {
@@ -101,7 +125,7 @@ struct SessionWatch: Sendable {
     }
     if let due = probeDue, due <= now {
       tasks.append(.probe)
-      if isGranted {
+      if isResponding {
         probeDue = now + timing.probe
       } else {
         probeDue = now + pause
@@ -118,7 +142,7 @@ struct SessionWatch: Sendable {
   /// The session has begun.
   mutating func sessionBegan(at now: Instant) {
     subscribed(at: now)
-    probeDue = now + (isGranted ? timing.probe : timing.firstProbe)
+    probeDue = now + (isResponding ? timing.probe : timing.firstProbe)
     silenceDue = now + timing.silence
   }
 
@@ -159,15 +183,23 @@ struct SessionWatch: Sendable {
 
   /// The phone has responded to a command, or has not. After an unanswered command it is probed at once; after an
   /// unanswered probe it is probed once more, and then the session counts as dead.
-  mutating func judge(_ verdict: Verdict, ofProbe isProbe: Bool, at now: Instant) -> News? {
+  ///
+  /// Older phones respond without permission, but announce nothing: so what is fetched of a notification proves
+  /// permission, and a probe does only where the phone has refused before.
+  mutating func judge(_ verdict: Verdict, of command: Command, at now: Instant) -> News? {
     switch verdict {
-    case .granted:
+    case .responded:
       unanswered = 0
-      guard !isGranted else { return nil }
-      if case .refused = access { subscribed(at: now) }
-      (access, pause) = (.granted, timing.retry)
+      if case .granted = access { return nil }
+      var isProof = command == .fetch || timing.responsesProve
+      if case .refused = access {
+        isProof = true
+        subscribed(at: now)
+      }
+      if case .responding = access, !isProof { return nil }
+      (access, pause) = (isProof ? .granted : .responding, timing.retry)
       probeDue = now + timing.probe
-      return .authorization(.granted)
+      return .authorization(isProof ? .granted : .unknown(until: .notification))
     case .refused:
       unanswered = 0
       defer { access = .refused(lastTry: now) }
@@ -175,7 +207,7 @@ struct SessionWatch: Sendable {
       (probeDue, pause) = (now + timing.retry, timing.retry + timing.retry)
       return .authorization(.refused)
     case .gone: return .dead
-    case .unclear where !isProbe:
+    case .unclear where command != .probe:
       probeDue = now
       return nil
     case .unclear:
@@ -184,7 +216,7 @@ struct SessionWatch: Sendable {
       probeDue = now + timing.retry
       guard case .pending(isTold: false) = access else { return nil }
       access = .pending(isTold: true)
-      return .authorization(.pending)
+      return .authorization(.unknown(until: .response))
     }
   }
 }

@@ -147,7 +147,7 @@ extension Event.Content {
       case .paired: .paired
       case .pairingFailed: .pairingFailed(reason: "")
       case .subscribed: .subscribed([], mtu: 0, requests: 0)
-      case .authorization: .authorization(.pending)
+      case .authorization: .authorization(.unknown(until: .response))
       case .incoming: .incoming(NotificationEvent(.added, 0))
       case .notification: .notification(NotificationReport())
       case .media: .media(MediaState(), changed: [])
@@ -223,6 +223,9 @@ extension Event.Content {
       var granted = state == .granted
       try json.required("granted", &granted)
       try json.required("state", &state)
+      var proof = state.proof
+      try json.optional("waits_for", &proof)
+      state.proof = proof
       self = .authorization(state)
     case .incoming(var event):
       try json.required("change", &event.change)
@@ -465,8 +468,10 @@ extension Event {
   private static func describe(_ state: Authorization, in text: inout StyledText) {
     switch state {
     case .granted: text.add("the phone allows access to its notifications", .good)
-    case .pending:
+    case .unknown(until: .response):
       text.add("the phone has not yet allowed access to its notifications", .attention)
+    case .unknown(until: .notification):
+      text.add("the phone responds; its first notification will show whether it shares them")
     case .refused:
       text.add("the phone does not allow access to its notifications:", .attention)
       text.add("turn on Settings › Bluetooth › this device › Share System Notifications")

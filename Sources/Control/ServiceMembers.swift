@@ -135,7 +135,35 @@ extension EventFlags: JSONCodable {
   }
 }
 
+/// One of three names; `waits_for` is a member of its own.
 extension Authorization: JSONNamed {
+  public static let jsonKind = "one of unknown, granted, refused"
+
+  public var rawValue: String {
+    switch self {
+    case .unknown: "unknown"
+    case .granted: "granted"
+    case .refused: "refused"
+    }
+  }
+
+  public init?(rawValue: String) {
+    switch rawValue {
+    case "unknown": self = .unknown(until: .response)
+    case "granted": self = .granted
+    case "refused": self = .refused
+    default: return nil
+    }
+  }
+
+  /// What it waits for; nil unless it is unknown.
+  public var proof: Proof? {
+    get { if case .unknown(let proof) = self { proof } else { nil } }
+    set { if let newValue, case .unknown = self { self = .unknown(until: newValue) } }
+  }
+}
+
+extension Authorization.Proof: JSONNamed {
   public static let jsonKind = "one of \(allCases.map(\.rawValue))"
 }
 

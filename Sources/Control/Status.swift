@@ -171,9 +171,13 @@ public struct LinkReport: JSONObjectCodable, Hashable, Sendable {
     try json.required("bonded", &isBonded)
     try json.optional("mtu", &mtu)
     try json.list("services", &services)
-    var isAuthorized = authorization == .pending ? nil : authorization.map { $0 == .granted }
+    var isAuthorized =
+      authorization?.proof == nil ? authorization.map { $0 == .granted } : nil
+    var proof = authorization?.proof
     try json.optional("authorized", &isAuthorized)
     try json.optional("authorization", &authorization)
+    try json.optional("waits_for", &proof)
+    authorization?.proof = proof
     try json.optional("battery", &battery)
     try json.required("notifications", &notifications)
     try json.required("waiting", &backlog)

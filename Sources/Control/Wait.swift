@@ -335,8 +335,8 @@ public enum ServiceWait: Hashable, Sendable {
   case forbidden
   /// The subscription is suspected to be stale; the text says why.
   case stale(String)
-  /// All is well.
-  case news
+  /// All is well. `isProven`: it is certain that the phone shares its notifications.
+  case news(isProven: Bool)
 
   fileprivate func words(_ name: String) -> WaitWords {
     switch self {
@@ -374,11 +374,17 @@ public enum ServiceWait: Hashable, Sendable {
         "stale",
         "subscribed, but the session seems dead: \(what); subscribed again; "
           + "if nothing arrives, switch the phone's Bluetooth off and on")
-    case .news:
+    case .news(isProven: true):
       .init(
         "news",
-        "subscribed, all is well; waiting for notifications (a Focus or Do Not Disturb would hold them "
-          + "back)")
+        "subscribed, all is well; waiting for notifications (a Focus or Do Not Disturb would hold "
+          + "them back, and so would “Show Previews: Never” for an app)")
+    case .news(isProven: false):
+      .init(
+        "news",
+        "subscribed; waiting for the first notification, which shows that the phone shares them (an older "
+          + "iPhone responds in any case): if none comes, on the phone: Settings › Bluetooth › "
+          + "\(name) › Share System Notifications")
     }
   }
 }

@@ -149,7 +149,9 @@ package struct Pairing {
       switch try await client.next() {
       case .line(let line):
         guard case .authorization(let authorization) = try show(line)?.content else { continue }
-        if authorization != .granted {
+        switch authorization {
+        case .granted, .unknown(until: .notification): break
+        case .refused, .unknown(until: .response):
           try guide("Paired. Notifications arrive once you allow the phone to share them.")
         }
         return .done

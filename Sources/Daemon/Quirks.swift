@@ -88,6 +88,10 @@ struct Quirks: Hashable, Sendable {
       "preexisting",
       "seconds after a subscription in which notifications count as pre-existing if the phone says so (10)"
     ) { $0.consumer.preExisting = $1 },
+    flag(
+      "response-proves",
+      "whether a response on the Control Point proves permission to read notifications: on, off (off)"
+    ) { $0.consumer.responsesProve = $1 },
     flag("player-name", "whether to register for the player's name: on, off (on)") {
       $0.media.unwanted = $1 ? [] : [.playerName]
     },

@@ -112,7 +112,8 @@ extension BoardMirror {
   private static let membersOfEvents: [EventName: [String]] = [
     .ready: ["name", "version", "life"], .connected: ["encrypted", "bonded", "profile"],
     .pairing: ["method", "seconds"], .paired: [], .pairingFailed: ["reason"],
-    .subscribed: ["services", "mtu", "requests"], .authorization: ["granted", "state"],
+    .subscribed: ["services", "mtu", "requests"],
+    .authorization: ["granted", "state", "waits_for"],
     .stale: [], .servicesChanged: ["services"], .disconnected: ["reason"],
     .error: ["what", "code"], .lost: ["count", "first", "last"],
   ]

@@ -211,8 +211,8 @@ struct Disclosed {
         "links",
         [
           "adapter", "since", "encrypted", "bonded", "mtu", "services", "authorized",
-          "authorization", "battery", "notifications", "waiting", "requests", "rssi", "interval",
-          "latency", "timeout", "wait", "why",
+          "authorization", "waits_for", "battery", "notifications", "waiting", "requests", "rssi",
+          "interval", "latency", "timeout", "wait", "why",
         ]))
     rest.add("phones", list("phones", ["adapter", "connected"]))
     return .object(rest)

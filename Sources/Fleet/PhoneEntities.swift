@@ -145,8 +145,11 @@ struct PhoneEntities {
         "authorization", "binary_sensor",
         [
           "name": "Shares notifications", "ic": "mdi:bell-check", "ent_cat": "diagnostic",
-          "stat_t": state, "val_tpl": "{{ value_json.authorization == 'granted' }}",
-          "pl_on": "True", "pl_off": "False",
+          // Anything else is unknown to Home Assistant too.
+          "stat_t": state,
+          "val_tpl":
+            "{{ value_json.authorization if value_json.authorization in ['granted', 'refused'] else 'None' }}",
+          "pl_on": "granted", "pl_off": "refused",
         ]),
       Entity(
         "signal", "sensor",

@@ -49,7 +49,7 @@ enum PublicText {
       .security(.consentHere), .security(.entryHere), .security(.closedOut),
       .security(.anotherPairs), .service(.discovery), .service(.subscription),
       .service(.unpublished), .service(.incomplete), .service(.permission), .service(.forbidden),
-      .service(.news),
+      .service(.news(isProven: true)),
     ]
     return Dictionary(uniqueKeysWithValues: waits.map { ($0.name, $0) })
   }()

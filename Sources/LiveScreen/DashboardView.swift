@@ -184,7 +184,9 @@ struct DashboardView {
     }
   }
 
-  private func isRest(_ wait: WaitLine) -> Bool { wait.wait == Wait.service(.news).name }
+  private func isRest(_ wait: WaitLine) -> Bool {
+    wait.wait == Wait.service(.news(isProven: true)).name
+  }
 
   /// The player.
   private var media: [StyledRow] {

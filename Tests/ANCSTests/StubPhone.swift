@@ -184,7 +184,7 @@ final class Session {
       if let failure = report.failure { words += " (\(failure))" }
       log.append(words)
     }
-    consumer.onAuthorization = { [unowned self] in log.append("authorization \($0)") }
+    consumer.onAuthorization = { [unowned self] in log.append("authorization \(Self.text($0))") }
     consumer.onStale = { [unowned self] _ in
       stale += 1
       log.append("stale")
@@ -197,6 +197,14 @@ final class Session {
   func begin(_ loop: isolated TestLoop) async throws {
     try await consumer.subscribe()
     loop.start { try await self.consumer.run() }
+  }
+
+  private static func text(_ authorization: Authorization) -> String {
+    if case .unknown(let proof) = authorization {
+      "unknown until a \(proof)"
+    } else {
+      "\(authorization)"
+    }
   }
 
   /// What was reported, except authorization.

@@ -26,8 +26,30 @@ struct WatchingTests {
       let session = try Session(loop.clock, titles)
       try await session.begin(loop)
       await loop.sleep(for: .seconds(60))
-      #expect(session.log == ["authorization granted"])
+      #expect(session.log == ["authorization unknown until a notification"])
       #expect(session.phone.commands == [.probe])
+    }
+  }
+
+  @Test(
+    "A response proves access only if it is about a notification, or where the settings say so")
+  func proof() throws {
+    var trusting = titles
+    trusting.timing.responsesProve = true
+    for settings in [titles, trusting] {
+      try TestLoop.run { loop in
+        let session = try Session(loop.clock, settings)
+        session.phone.apps = ["mail": "Mail"]
+        try await session.begin(loop)
+        await loop.sleep(for: .seconds(60))
+        #expect(try await session.consumer.name(of: "mail") == "Mail")
+        let isTrusting = settings.timing.responsesProve
+        #expect(session.log.last?.hasSuffix("granted") == isTrusting)
+        session.phone.notifications = [1: [1: "t"]]
+        session.phone.notify(.added, 1)
+        await loop.sleep(for: .seconds(1))
+        #expect(session.log.filter { $0 == "authorization granted" }.count == 1)
+      }
     }
   }
 
@@ -196,11 +218,11 @@ struct WatchingTests {
         session.phone.react = { _ in reaction }
         try await session.begin(loop)
         await loop.sleep(for: .seconds(4))
-        #expect(session.log.contains("authorization pending"))
+        #expect(session.log.contains("authorization unknown until a response"))
         #expect(!session.log.contains("authorization granted"))
         session.phone.react = { _ in nil }
         await loop.sleep(for: .seconds(20))
-        #expect(session.log.last == "authorization granted")
+        #expect(session.log.last == "authorization unknown until a notification")
         #expect(session.deaths.isEmpty)
       }
     }
@@ -219,7 +241,7 @@ struct WatchingTests {
         session.phone.commands == [
           .getAppAttributes(appIdentifier: "com.apple.MobileSMS", [.displayName])
         ])
-      #expect(session.log == ["authorization granted"])
+      #expect(session.log == ["authorization unknown until a notification"])
       #expect(try await session.consumer.name(of: "com.apple.MobileSMS") == "Messages")
       #expect(session.phone.commands.count == 1)
     }

@@ -70,7 +70,10 @@ enum Examples {
       .subscribed([.ancs, .ams, .battery, .time], mtu: 185, requests: 15),
       #""services":["ancs","ams","battery","time"],"mtu":185,"requests":15"#
     ),
-    (.authorization(.pending), #""granted":false,"state":"pending""#),
+    (
+      .authorization(.unknown(until: .notification)),
+      #""granted":false,"state":"unknown","waits_for":"notification""#
+    ),
     (
       .incoming(
         NotificationEvent(

@@ -36,7 +36,7 @@ struct WaitTests {
 
   private static let services: [ServiceWait] = [
     .discovery, .subscription, .unpublished, .incomplete, .refused("WHY"), .permission, .forbidden,
-    .stale("WHAT"), .news,
+    .stale("WHAT"), .news(isProven: true), .news(isProven: false),
   ]
 
   @Test("Every name in the code has a sample here")

@@ -11,6 +11,7 @@ struct QuirksTests {
       "sharing-advertisement=off", "encrypt-pause=2", "probe=1.5", "silence=60", "retry=1",
       "call=30", "ancs=first",
       "player-name=off", "own-changes=off", "search=off", "preexisting=30", "phy=1m",
+      "response-proves=on", "handles=verify",
       "reconnect=off", "handles=hash", "handles=discover",
     ])
   func sets(text: String) {
@@ -21,7 +22,7 @@ struct QuirksTests {
   }
 
   @Test("Every belief has a value here")
-  func complete() { #expect(Quirks.entries.count == 14) }
+  func complete() { #expect(Quirks.entries.count == 15) }
 
   @Test(
     "Any other text is refused and changes nothing",

@@ -22,7 +22,7 @@ async def states(bed: Testbed) -> None:
     state = await watcher.message("ancsd/kitchen/state", state="online")
     status = await daemon.call("status")
     expect(state.json, life=status["life"], version=status["version"])
-    await watcher.message(f"{PHONE}/state", state="online", authorization="granted")
+    await watcher.message(f"{PHONE}/state", state="online", authorization="unknown")
     await watcher.message(f"{PHONE}/battery", level=80)
     await watcher.message(f"{PHONE}/call", state="idle")
     await watcher.message(f"{PHONE}/counts", total=0)

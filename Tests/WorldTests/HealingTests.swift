@@ -22,19 +22,22 @@ struct HealingTests {
   private static let messages = NotificationContents(
     .social, app: "com.apple.MobileSMS", title: "Mum", message: "Saturday?", negative: "Clear")
 
-  @Test("Permission is pending until the phone responds")
+  @Test("Permission is unknown until the phone responds, and proven by a notification")
   func pending() async throws {
     try await inWorld { world in
       try world.phone.phone.perform(.silence(1))
       try await world.meet()
       try await world.until(.subscribed)
       await world.pass(.seconds(12))
-      #expect(try await Self.link(world).authorization == .pending)
+      #expect(try await Self.link(world).authorization == .unknown(until: .response))
       #expect(world.wait == "permission")
-      #expect(world.last(.authorization) == .authorization(.pending))
+      #expect(world.last(.authorization) == .authorization(.unknown(until: .response)))
       await world.pass(.seconds(10))
-      #expect(try await Self.link(world).authorization == .granted)
+      #expect(try await Self.link(world).authorization == .unknown(until: .notification))
       #expect(world.wait == "news")
+      try world.phone.phone.perform(.add(Self.messages))
+      await world.pass(.seconds(1))
+      #expect(try await Self.link(world).authorization == .granted)
     }
   }
 

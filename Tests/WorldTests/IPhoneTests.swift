@@ -116,7 +116,7 @@ struct IPhoneTests {
       let link = try #require(
         try await world.call(ControlMethods.status, NoParameters()).links.first)
       #expect(link.services == [.ancs, .ams, .battery, .time])
-      #expect(link.authorization == .granted)
+      #expect(link.authorization == .unknown(until: .notification))
       if case .subscribed(_, _, let requests) = subscribed.content { #expect(requests == 9) }
       // The probe of the notifications, and a verification for those that come apart.
       if request <= 9 {

@@ -153,4 +153,22 @@ struct PatienceTests {
       try await world.until(.subscribed)
     }
   }
+
+  @Test(
+    "An older phone responds without permission: that is not known until something is announced")
+  func unproven() async throws {
+    try await inWorld { world in
+      world.phone.phone.rules.respondsUnshared = true
+      try world.phone.phone.perform(.authorize(false))
+      try await world.meet()
+      await world.pass(.seconds(60))
+      #expect(world.last(.authorization) == .authorization(.unknown(until: .notification)))
+      let report = try await world.call(ControlMethods.status, NoParameters())
+      #expect(report.links.first?.waiting.why?.contains("Share System Notifications") == true)
+      try world.phone.phone.perform(.authorize(true))
+      try world.phone.phone.perform(.add(NotificationContents(.email, app: "a", title: "t")))
+      await world.pass(.seconds(5))
+      #expect(world.last(.authorization) == .authorization(.granted))
+    }
+  }
 }

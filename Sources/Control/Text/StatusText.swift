@@ -120,8 +120,8 @@ extension LinkReport {
     }
     switch authorization {
     case .refused?: second.add("· reading not allowed", .attention)
-    case .pending?: second.add("· reading not allowed yet", .attention)
-    case .granted?, nil: break
+    case .unknown(until: .response)?: second.add("· reading not allowed yet", .attention)
+    case .granted?, .unknown?, nil: break
     }
     if let battery { second.add("· battery \(battery) %") }
     if let parametersPause {

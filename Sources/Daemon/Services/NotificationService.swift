@@ -20,7 +20,9 @@ import Wire
   /// The running subscription.
   private(set) var consumer: NotificationConsumer?
   /// Whether the phone allows its notifications to be read.
-  private(set) var authorization = Authorization.pending { didSet { context.changed() } }
+  private(set) var authorization = Authorization.unknown(until: .response) {
+    didSet { context.changed() }
+  }
   /// Why the subscription may be stale.
   private var staleReason: String? { didSet { context.changed() } }
 
@@ -48,6 +50,7 @@ import Wire
   func subscribe(to service: LocatedService, again: Bool) async throws(SubscriptionFailure) {
     var settings = ConsumerSettings(rules.selection)
     settings.timing = timing
+    settings.timing.responsesProve = timing.responsesProve || context.phone.hasRefused
     guard
       let consumer = NotificationConsumer(
         context.client, service, settings: settings, notifications: context.phone.notifications)
@@ -66,7 +69,8 @@ import Wire
     consumer.onBacklog = { [context] in context.link.work(backlog: $0) }
     consumer.onIncoming = { [context] in context.publish(.incoming($0)) }
     consumer.onAuthorization = { [weak self, context] authorization in
-      if authorization != .pending { self?.wasDead = false }
+      if authorization != .unknown(until: .response) { self?.wasDead = false }
+      if authorization == .refused { context.phone.hasRefused = true }
       self?.authorization = authorization
       context.publish(.authorization(authorization))
     }
@@ -121,7 +125,7 @@ import Wire
     consumer.end()
     self.consumer = nil
     staleReason = nil
-    authorization = .pending
+    authorization = .unknown(until: .response)
   }
 
   func describe(in report: inout LinkReport) {
@@ -134,6 +138,10 @@ import Wire
   var wait: ServiceWait {
     if authorization == .refused { return .forbidden }
     if let staleReason { return .stale(staleReason) }
-    return authorization == .pending ? .permission : .news
+    return switch authorization {
+    case .unknown(until: .response): .permission
+    case .unknown(until: .notification): .news(isProven: false)
+    case .granted, .refused: .news(isProven: true)
+    }
   }
 }

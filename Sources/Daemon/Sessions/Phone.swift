@@ -23,6 +23,8 @@ import Wire
   var handles: HandleCache?
   /// Its configuration of the board's own server, which persists for a bonded phone.
   var clientState = ClientState()
+  /// Whether it has refused commands for lack of permission, so that a response proves permission.
+  var hasRefused = false
   /// When a link may next be ended to make the phone reconnect.
   var reconnection = Reconnection()
   /// Its notifications, across all its sessions.
