@@ -8,6 +8,7 @@ import asyncio
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from bumble.core import UUID
@@ -71,6 +72,12 @@ def call(uid: int) -> Notification:
 def source_value(event: int, flags: int, category: int, count: int, uid: int) -> bytes:
     """A value of the Notification Source."""
     return struct.pack("<BBBBI", event, flags, category, count, uid)
+
+
+def is_late(notification: Notification) -> bool:
+    """Whether it is announced long after it was posted."""
+    posted = datetime.strptime(notification.date, "%Y%m%dT%H%M%S") if notification.date else datetime.now()
+    return (datetime.now() - posted).total_seconds() > 30
 
 
 def cut(value: bytes, maximum: int) -> bytes:
@@ -138,12 +145,13 @@ class NotificationProvider:
         #: Given a command and its response, the Data Source's values to send instead, if not None.
         self.override: Callable[[bytes, bytes], Sequence[bytes] | None] = lambda _c, _r: None
 
+        self.modified: set[int] = set()  # modified, and not fetched since
         self.subscribers: set[Any] = set()
         self.source = characteristic(NOTIFICATION_SOURCE, Properties.NOTIFY)
         self.control = characteristic(CONTROL_POINT, Properties.WRITE, write=self.on_command)
         self.data = characteristic(DATA_SOURCE, Properties.NOTIFY)
         server.encrypted_only |= {self.source, self.data}
-        server.on_gone.append(self.subscribers.discard)
+        server.on_gone.append(self.unsubscribed)
         self.source.on(self.source.EVENT_SUBSCRIPTION, self.on_subscription)
         if server.profile.captured:
             extend(self.control)
@@ -160,6 +168,9 @@ class NotificationProvider:
     def modify(self, uid: int, **changes: Any) -> None:
         """A notification's contents change."""
         self.notifications[uid] = replace(self.notifications[uid], **changes)
+        if self.server.profile.modified_once and uid in self.modified:
+            return
+        self.modified.add(uid)
         self.announce(MODIFIED, self.notifications[uid])
 
     def remove(self, uid: int) -> None:
@@ -167,13 +178,16 @@ class NotificationProvider:
         self.announce(REMOVED, self.notifications.pop(uid))
 
     def announce(self, event: int, notification: Notification) -> None:
-        for bearer in list(self.subscribers):
+        is_told = self.authorized or not self.server.profile.unshared
+        for bearer in list(self.subscribers) if is_told else []:
             self.send_event(bearer, event, notification)
 
     def send_event(self, bearer: Any, event: int, notification: Notification, flags: int = 0) -> None:
         category = notification.category
         count = sum(n.category == category for n in self.notifications.values())
         flags |= notification.event_flags
+        if event == ADDED and self.server.profile.late and is_late(notification):
+            flags |= PRE_EXISTING
         value = source_value(event, flags, category, min(count, 255), notification.uid)
         self.server.notify(bearer, self.source, value)
 
@@ -181,12 +195,21 @@ class NotificationProvider:
 
     def on_subscription(self, bearer: Any, notify: bool, _indicate: bool) -> None:
         if not notify:
-            self.subscribers.discard(bearer)
+            self.unsubscribed(bearer)
         elif bearer not in self.subscribers:
             self.subscribers.add(bearer)
             self.sessions += 1
             # Not before the Write Response to the subscription.
             asyncio.get_running_loop().call_soon(self.replay, bearer)
+
+    def unsubscribed(self, bearer: Any) -> None:
+        if bearer not in self.subscribers:
+            return
+        self.subscribers.discard(bearer)
+        self.modified.clear()
+        if not self.subscribers and self.server.profile.fresh_uids:
+            kept = [replace(one, uid=uid) for uid, one in enumerate(self.notifications.values(), 1)]
+            self.notifications = {one.uid: one for one in kept}
 
     def replay(self, bearer: Any) -> None:
         """A session begins with the notifications that exist already."""
@@ -197,7 +220,8 @@ class NotificationProvider:
     def on_command(self, bearer: Any, value: bytes) -> None:
         require_encryption(bearer)
         self.commands.append(value)
-        code = self.refusal(value) if self.authorized else att.WRITE_NOT_PERMITTED
+        is_open = self.authorized or self.server.profile.unshared
+        code = self.refusal(value) if is_open else att.WRITE_NOT_PERMITTED
         if code is not None:
             raise refuse(code)
         if not value:
@@ -216,10 +240,14 @@ class NotificationProvider:
         uid = command_uid(command)
         if uid is None:
             raise refuse(INVALID_COMMAND)
-        if uid not in self.notifications:
+        if uid not in self.notifications or not self.authorized:
             raise refuse(INVALID_PARAMETER)
+        self.modified.discard(uid)
         how = cut_with_ellipsis if self.server.profile.ellipsis else cut
-        return attributes_response(command, self.notifications[uid].attributes, how)
+        limit = self.server.profile.text_limit or 0xFFFF
+        return attributes_response(
+            command, self.notifications[uid].attributes, lambda value, most: how(value, min(most, limit))
+        )
 
     def app_attributes(self, rest: bytes) -> bytes:
         app_id, end, wanted = rest.partition(b"\0")

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from Harness import att
 from Harness.ancs import GET_APP, NAMELESS, Notification, call
 from Harness.case import case, check, expect
 from Harness.process import Daemon
+from Harness.profiles import REAL
 from Harness.testbed import check_served
 
 from .link import Link
@@ -169,3 +172,17 @@ async def dead_session(bed: Testbed) -> None:
         await daemon.event("notification", uid=1, title="Mum", within=15)
         check(phone.links[0].closed, "the dead link is still there")
         await daemon.stop()
+
+
+@case("iphone-rules")
+async def rules(bed: Testbed) -> None:
+    """Texts cut at 512 bytes, late deliveries that are marked as pre-existing, and a change that is announced once."""
+    daemon, phone, since = await bed.served("--quirk", "preexisting=1", profile=REAL)
+    await asyncio.sleep(1.5)
+    phone.ancs.post(Notification(4, message="ä" * 400))
+    event = await daemon.event("notification", since=since, uid=4)
+    check(len(event["message"].encode()) <= 512, f"{len(event['message'].encode())} bytes")
+    check("pre-existing" not in event["flags"], f"what came late is no news: {event['flags']}")
+    for title in ["one", "two", "three"]:
+        phone.ancs.modify(4, title=title)
+    await daemon.event("notification", since=event, uid=4, change="modified", title="three")

@@ -9,6 +9,7 @@ from typing import Any
 from Harness.ancs import Notification
 from Harness.case import Failure, case, check, eventually, expect, patient
 from Harness.process import Daemon
+from Harness.profiles import REAL
 
 from .testbed import Testbed
 
@@ -83,3 +84,29 @@ async def not_tuned(bed: Testbed) -> None:
     link = await status(daemon)
     expect(link, rssi=bed.adapter.controller.RSSI)
     check("interval" not in link, f"no parameters were ever reported, but: {link}")
+
+
+@case("given-up")
+async def given_up(bed: Testbed) -> None:
+    """A phone that counts links without a subscription stays away after three of them, until its user taps the name."""
+    daemon, phone, since = await bed.served(profile=REAL)
+    await bed.set_up(phone)
+    await phone.disconnect()
+    await daemon.event("disconnected", since=since)
+    phone.encrypts_after, phone.speaks_first = 60, True
+    for strikes in 1, 2, 3:
+        check(phone.strikes == strikes - 1, f"{phone.strikes} strikes before the link {strikes}")
+        connecting = asyncio.create_task(phone.connect())
+        connected = await daemon.event("connected", since=since)
+        await asyncio.sleep(0.3)  # the kernel crashes if the phone never sent a byte
+        await phone.disconnect()
+        since = await daemon.event("disconnected", since=connected)
+        connecting.cancel()
+    check(phone.gave_up, f"the phone has not given up after {phone.strikes} links")
+    phone.tap()
+    phone.encrypts_after = 0
+    await phone.connect()
+    await daemon.event("subscribed", since=since)
+    await phone.disconnect()
+    await eventually(lambda: not phone.connected, "the link is still up")
+    check(phone.strikes == 0, f"{phone.strikes} strikes after a subscription")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Self
 
@@ -154,6 +155,7 @@ class Phone(RadioDevice):
         self.encrypts_after = 0.0  # seconds from connecting until it encrypts with its bond
         self.mute = False  # sends nothing over a link, not even what L2CAP does by itself
 
+        self.strikes = 0  # links in a row that ended before the accessory had subscribed (Profile.strikes)
         self.pairings = 0
         self.refusals: list[str] = []  # pairings that failed, by SMP's reason
         self.failed_encryptions: list[int | None] = []  # HCI reasons
@@ -217,6 +219,31 @@ class Phone(RadioDevice):
         )
         self.device.random_address = address
 
+    @property
+    def gave_up(self) -> bool:
+        """Whether it stays away until its user taps the accessory."""
+        return 0 < self.services.server.profile.strikes <= self.strikes
+
+    def tap(self) -> None:
+        """The user taps the accessory's name."""
+        self.strikes = 0
+
+    @property
+    def subscriptions(self) -> int:
+        """How often an accessory has subscribed to what counts."""
+        return self.ancs.sessions + self.ams.remote_subscriptions + len(self.ams.registrations)
+
+    def counter(self, before: int) -> Callable[[int], None]:
+        """What counts a link at its end, by the subscriptions before it."""
+
+        def count(_reason: int) -> None:
+            if self.subscriptions > before:
+                self.strikes = 0
+            elif self.bonds.all_keys:
+                self.strikes += 1
+
+        return count
+
     # Connecting
 
     def on_advertisement(self, advertisement: Advertisement) -> None:
@@ -235,6 +262,8 @@ class Phone(RadioDevice):
 
     async def find(self, within: float) -> hci.Address:
         """Scans for an accessory that it would connect to."""
+        if self.gave_up and await self.bonded():
+            raise NotFound(f"the phone has given up after {self.strikes} links without a subscription")
         self.found = asyncio.get_running_loop().create_future()
         await self.device.start_scanning(**self.antenna.scan)
         try:
@@ -320,6 +349,7 @@ class Phone(RadioDevice):
 
     def on_connection(self, connection: Connection) -> None:
         super().on_connection(connection)
+        connection.on(Connection.EVENT_DISCONNECTION, self.counter(self.subscriptions))
         connection.on(Connection.EVENT_SECURITY_REQUEST, self.on_security_request)
         if self.bonds.all_keys:
             self.server.expect_encryption(connection)
