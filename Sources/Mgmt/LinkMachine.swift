@@ -377,6 +377,7 @@ extension LinkMachine {
     case .ending(.announced(let reason), let former, _):
       if reading == .gone { return finish("\(reason)", .phone) }
       state = former
+      return windowOpened(on: board, at: now)
     case .announced, .closedOut, .pairing, .secured, .refused, .ending, .over: break
     }
     return []

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import TestLoop
+import Testing
+import Wire
+
+@testable import ANCS
+
+/// Every input in every state (`Explorer`) of `SessionWatch` and `FetchQueue`, joined as the consumer joins them.
+@Suite("A session with ANCS, explored")
+struct ExplorationTests {
+  private enum Input: Hashable {
+    case announced(UInt32, NotificationChange, EventFlags)
+    case call
+    case answered, refused(UInt8), timedOut
+    case userActs
+    case time
+  }
+
+  private enum Action: Hashable {
+    case send(ControlPointCommand)
+    case authorization(Authorization)
+    case subscribeAgain, dead
+    case published(NotificationChange, NotificationUID)
+  }
+
+  /// A session with one notification and one call.
+  private struct Situation {
+    var watch: SessionWatch
+    var queue = FetchQueue(AttributeSelection("title") ?? .none)
+    var ledger = NotificationLedger()
+    var command: ControlPointCommand?
+    var isDead = false
+    var authorization: Authorization?
+    var actions: [Action] = []
+
+    init() {
+      var timing = ConsumerSettings.Timing()
+      // The same steps in fewer of them.
+      (timing.retry, timing.longestRetry) = (.seconds(5), .seconds(10))
+      watch = SessionWatch(timing)
+      watch.sessionBegan(at: .zero)
+    }
+
+    mutating func event(_ event: NotificationEvent, at now: Instant) {
+      let event = watch.judge(event, at: now)
+      guard watch.received(event, at: now) else { return }
+      apply(event, at: now)
+    }
+
+    mutating func apply(_ event: NotificationEvent, at now: Instant) {
+      if event.change == .removed {
+        queue.removed(event, &ledger, at: now)
+      } else {
+        queue.announced(event, &ledger, at: now)
+      }
+    }
+
+    mutating func report(_ authorization: Authorization) {
+      self.authorization = authorization
+      actions.append(.authorization(authorization))
+    }
+
+    mutating func finish(_ outcome: ControlPoint.Outcome, at now: Instant) {
+      guard command != nil else { return }
+      command = nil
+      if let verdict = outcome.verdict(onProbe: queue.sentProbe) {
+        switch watch.judge(verdict, of: queue.purpose, at: now) {
+        case .authorization(let authorization): report(authorization)
+        case .dead:
+          isDead = true
+          actions.append(.dead)
+          queue.end()
+        case nil: break
+        }
+      }
+      queue.finished(outcome, &ledger, at: now)
+    }
+
+    /// Performs what is due, and sends the next command.
+    mutating func advance(at now: Instant) {
+      publish()
+      guard !isDead, command == nil else { return }
+      if let due = watch.nextDeadline, due <= now {
+        for task in watch.due(at: now) {
+          switch task {
+          case .endCall(let uid):
+            guard var event = ledger.event(of: uid) else { break }
+            event.change = .removed
+            apply(event, at: now)
+          case .probe: queue.probe = .probe
+          case .subscribeAgain:
+            watch.subscribing()
+            watch.subscribed(at: now)
+            actions.append(.subscribeAgain)
+          }
+        }
+      }
+      command = queue.next(&ledger, at: now)
+      if let command { actions.append(.send(command)) }
+      publish()
+    }
+
+    private mutating func publish() {
+      while let output = ledger.nextOutput() {
+        if case .publish(let report) = output {
+          actions.append(.published(report.event.change, report.event.uid))
+        }
+      }
+    }
+
+    var deadline: Instant? {
+      guard !isDead, command == nil else { return nil }
+      guard !queue.isHeld, let due = ledger.lanes.deadline else { return watch.nextDeadline }
+      return watch.nextDeadline.map { min($0, due) } ?? due
+    }
+
+    /// Whether everything that waits was fetched.
+    var isSettled: Bool { command == nil && ledger.lanes.count == 0 && !queue.isFetching }
+  }
+
+  private static func handle(_ world: inout Situation, _ input: Input, _ now: Instant) -> [Action] {
+    world.actions = []
+    switch input {
+    case .announced(let uid, let change, let flags):
+      world.event(NotificationEvent(change, .init(rawValue: uid), flags: flags), at: now)
+    case .call:
+      world.event(NotificationEvent(.added, 9, category: .incomingCall, flags: []), at: now)
+    case .answered:
+      switch world.command {
+      case .getNotificationAttributes(let uid, let wanted)?:
+        guard uid != .probe else {
+          world.finish(.failure(.refused(ErrorCode(0xA2))), at: now); break
+        }
+        let values = wanted.map { DataSourceResponse.Attribute(id: $0.id.rawValue, value: [0x78]) }
+        world.finish(.success(DataSourceResponse(.notification(uid), values)), at: now)
+      case .getAppAttributes(let app, _)?:
+        let name = DataSourceResponse.Attribute(id: 0, value: [0x78])
+        world.finish(.success(DataSourceResponse(.app(identifier: app), [name])), at: now)
+      case .performNotificationAction?: world.finish(.success(nil), at: now)
+      case nil: break
+      }
+    case .refused(let code): world.finish(.failure(.refused(ErrorCode(code))), at: now)
+    case .timedOut: world.finish(.failure(.timedOut), at: now)
+    case .userActs: world.queue.add(.init(.performNotificationAction(1, .positive)) { _ in })
+    case .time: break
+    }
+    world.advance(at: now)
+    return world.actions
+  }
+
+  private typealias SessionExplorer = Explorer<Situation, Input, Action>
+
+  private static func sessions() -> SessionExplorer {
+    var explorer = SessionExplorer(
+      time: .time, deadline: { session, _ in session.deadline }, handle: Self.handle)
+    explorer.inputs = { session in
+      if session.isDead { return [] }
+      let events: [Input] = [
+        .announced(1, .added, .preExisting), .announced(1, .added, []), .announced(1, .removed, []),
+        .call,
+      ]
+      let outcomes: [Input] = [
+        .answered, .refused(0x01), .refused(0x03), .refused(0xA2), .timedOut,
+      ]
+      return events + (session.command == nil ? [.userActs] : outcomes)
+    }
+    explorer.parts = { session, _ in
+      [
+        session.watch, session.queue.isHeld, session.queue.purpose, session.queue.isFetching,
+        session.command.map { "\($0)" } ?? "", session.isDead,
+        session.ledger.lanes.deadline as Any, session.ledger.lanes.count,
+        session.ledger[1].map { "\($0.event.flags)" } ?? "", session.ledger[9] == nil,
+      ]
+    }
+    (explorer.memory, explorer.grain) = (.seconds(1), .seconds(1))
+    return explorer
+  }
+
+  /// What is found within 1,500 states; what lies behind counts as fine.
+  private static func found(_ explorer: SessionExplorer) -> [String] {
+    var found = explorer
+    _ = found.explore(from: Situation(), limit: 1_500)
+    // The response to a command has its own time limit.
+    var findings = found.idle { $0.isDead || $0.command != nil }
+    findings += found.repeated { if case .published = $0 { false } else { true } }
+    findings += found.stuck("not fetched") { $0.isDead || $0.isSettled }
+    findings += found.stuck("not fetched by itself", by: { $0 == .time || $0 == .answered }) {
+      $0.isDead || $0.isSettled
+    }
+    findings += found.steps("two commands at a time") { edge, from, _ in
+      let sends = edge.actions.count { if case .send = $0 { true } else { false } }
+      let isOutcome = ["answered", "refused", "timedOut"].contains(caseName(edge.input))
+      return sends > (from.command == nil || isOutcome ? 1 : 0)
+    }
+    findings += found.steps("the death is not told once") { edge, from, to in
+      edge.actions.contains(.dead) != (to.isDead && !from.isDead)
+    }
+    findings += found.steps("told what is known") { edge, from, _ in
+      edge.actions.contains {
+        if case .authorization(let told) = $0 { told == from.authorization } else { false }
+      }
+    }
+    findings += found.steps("granted without proof") { edge, from, to in
+      // A notification that was announced and fetched, or a response after a refusal.
+      to.authorization == .granted && from.authorization != .granted
+        && !(from.queue.purpose == .fetch || from.authorization == .refused)
+    }
+    findings += found.steps("a refusal is ignored") { edge, from, to in
+      edge.input == .refused(0x03) && from.command != nil && !from.isDead
+        && !(to.queue.isHeld && to.authorization == .refused)
+    }
+    return findings
+  }
+
+  @Test("A session is never stuck with something to fetch, asks one thing at a time, and dies once")
+  func session() {
+    let findings = Self.found(Self.sessions())
+    #expect(findings.isEmpty, "\(findings.prefix(3).joined(separator: "\n"))")
+  }
+
+  @Test("A session with a fault is found")
+  func faultySession() {
+    let sessions = Self.sessions()
+    #expect(Self.found(sessions.ignoring { $0 == .answered }) != [])
+    #expect(Self.found(sessions.ignoring { $0 == .refused(0x03) }) != [])
+    #expect(Self.found(sessions.ignoring { $0 == .time }) != [])
+    #expect(Self.found(sessions.forgetting { $0.queue.isHeld }) != [])
+    #expect(Self.found(sessions.leavingOut { $0 == .dead }) != [])
+    #expect(
+      Self.found(
+        sessions.repeating { if case .send = $0 { true } else { false } }) != [])
+  }
+}

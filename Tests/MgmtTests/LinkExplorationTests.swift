@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+@testable import Mgmt
+import TestLoop
+import Testing
+import Wire
+
+/// Every input in every state of a link (`Explorer`).
+@Suite("A link, explored")
+struct LinkExplorationTests {
+  /// A link and its board. What is saved is a bond from then on, as with the real board.
+  private struct Situation: Hashable {
+    var link: LinkMachine
+    var board: LinkMachine.Board
+
+    var isOver: Bool { if case .over = link.state { true } else { false } }
+
+    /// When time passes next. After three polls, more of them make no difference.
+    var deadline: Instant? {
+      switch link.state {
+      case .expected(let poll, let until) where poll.pause > .milliseconds(40),
+        .asked(let poll, let until) where poll.pause > .milliseconds(40):
+        until
+      default: link.deadline
+      }
+    }
+
+    /// What makes it different from others: not the tuner, which is a machine of its own, nor a reason, which is only
+    /// told.
+    var parts: [Any] {
+      if isOver { return [link.wasSecured] }
+      return [link.peer, link.collector, link.claimed as Any, board, Self.parts(link.state)]
+    }
+
+    private static func parts(_ state: LinkMachine.State) -> [Any] {
+      switch state {
+      case .secured(let secured): [secured.paired as Any, secured.pairing as Any]
+      case .ending(.announced(let reason), let from, let until):
+        [reason == .remote, parts(from), until]
+      case .ending(let ending, let from, let until): [caseName(ending), parts(from), until]
+      case .closedOut(_, let until): ["closedOut", until]
+      case .refused(_, let until): ["refused", until]
+      case .announced, .expected, .asked, .awaited, .pairing, .over: [state]
+      }
+    }
+
+    mutating func handle(_ input: LinkMachine.Input, at now: Instant) -> [LinkMachine.Action] {
+      if case .windowOpened = input { board.admission = .open }
+      if case .windowClosed = input { board.admission = .closed }
+      var actions = link.handle(input, on: board, at: now)
+      for case .save(let bond, _) in actions {
+        board.bonds.removeAll { $0.identity == bond.identity }
+        board.bonds.append(bond)
+      }
+      // Its owner polls when that is due; here it finds the link not encrypted.
+      if input == .time, let place = actions.firstIndex(of: .poll) {
+        actions.remove(at: place)
+        actions += handle(.polled(.open), at: now)
+      }
+      return actions
+    }
+  }
+
+  private typealias LinkExplorer = Explorer<Situation, LinkMachine.Input, LinkMachine.Action>
+
+  private static func inputs() throws -> [LinkMachine.Input] {
+    let phone = Sample.phone
+    let number = Passkey(value: 7)
+    let privateAddress = Sample.privateAddress.address
+    let events: [MgmtEvent] = [
+      .userConfirmRequest(phone, hint: true, Passkey(value: 0)),
+      .userConfirmRequest(phone, hint: false, number), .userPasskeyRequest(phone),
+      .passkeyNotify(phone, number, entered: 0), .passkeyNotify(phone, number, entered: 1),
+      .newIdentityResolvingKey(
+        try Sample.identityResolvingKey(), privateAddress: privateAddress, store: true),
+      .newIdentityResolvingKey(
+        try Sample.identityResolvingKey(peer: Sample.other), privateAddress: privateAddress,
+        store: true),
+      .newLongTermKey(try Sample.longTermKey(.secure), store: true),
+      .newLongTermKey(try Sample.longTermKey(.secure), store: false),
+      .authenticationFailed(phone, .authenticationFailed),
+      .deviceDisconnected(phone, .remote),
+    ]
+    let readings: [LinkMachine.Reading] = [
+      .gone, .open, .encrypted(isAuthenticated: false, keySize: 16),
+      .encrypted(isAuthenticated: true, keySize: 7),
+    ]
+    let ends: [ChannelEnd] = [
+      .disconnected, .authenticationFailed, .keysDiffer, .adapterGone,
+    ]
+    let statuses: [MgmtStatus] = [.success, .authenticationFailed, .alreadyPaired, .failed]
+    return events.map { .event($0) } + readings.map { .polled($0) }
+      + ends.map { .channelClosed($0) } + statuses.map { .pairCompleted($0) } + [
+        .attached, .answered(accept: true, nil), .answered(accept: true, number),
+        .answered(accept: false, nil), .windowOpened, .windowClosed, .securityWanted,
+        .parametersChanged(status: 0), .parametersChanged(status: 0x0C),
+        .parametersRefused(status: 0x0C), .adapterLost, .adapterGone, .displaced, .end("x"),
+      ]
+  }
+
+  /// The boards that make a difference, by who may pair and whose bonds there are.
+  private static let boards: [LinkMachine.Board] = [
+    .init(admission: .open, bonds: []),
+    .init(admission: .open, bonds: [Sample.bond(with: Sample.other)]),
+    .init(admission: .closed, bonds: [Sample.bond()]),
+    .init(admission: .closed, bonds: [Sample.bond()], isLastChance: true),
+  ]
+
+  /// A link with at most one early event, and without work for the tuner of its connection parameters.
+  private static func explorer() throws -> LinkExplorer {
+    let inputs = try inputs()
+    var explorer = LinkExplorer(
+      time: .time, deadline: { world, _ in world.deadline },
+      handle: { $0.handle($1, at: $2) })
+    explorer.inputs = { _ in inputs }
+    explorer.identity = { $0 }
+    explorer.parts = { world, _ in world.parts }
+    (explorer.memory, explorer.grain) = (.seconds(1), .seconds(1))
+    explorer.bound = { world in
+      if case .announced(let early, _) = world.link.state { early.count < 2 } else { true }
+    }
+    return explorer
+  }
+
+  /// What is found within so many states of each board; what lies behind counts as fine.
+  private static func found(
+    _ explorer: LinkExplorer, _ boards: [LinkMachine.Board], limit: Int,
+    _ graph: inout StateGraph
+  ) -> [String] {
+    boards.flatMap { board -> [String] in
+      var found = explorer
+      let capability: IOCapability = board.bonds.isEmpty ? .keyboardDisplay : .noInputNoOutput
+      let link = LinkMachine(
+        peer: Sample.phone, policy: PairingPolicy(capability: capability), at: .zero)
+      _ = found.explore(from: Situation(link: link, board: board), limit: limit)
+      graph.add(found.graph { caseName($0.link.state) })
+      var findings = found.idle { $0.isOver || $0.link.isSecured }
+      findings += found.frozen
+      findings += found.repeated { $0 != .poll }
+      findings += found.stuck("never over") { $0.isOver }
+      // Left alone, it ends, unless the phone is served, or would give up.
+      findings += found.stuck("not over by itself", by: { $0 == .time }) {
+        ["secured", "awaited", "over"].contains(caseName($0.link.state))
+      }
+      findings += endsBroken(found)
+      findings += rulesBroken(found)
+      return findings
+    }
+  }
+
+  /// What is wrong with how it ends.
+  private static func endsBroken(_ found: LinkExplorer) -> [String] {
+    var findings = found.steps("over, and yet") { edge, from, _ in
+      from.isOver && !edge.actions.isEmpty
+    }
+    findings += found.steps("the end is not told once") { edge, from, to in
+      let ends = edge.actions.contains { if case .over = $0 { true } else { false } }
+      return ends != (to.isOver && !from.isOver)
+    }
+    findings += found.steps("not over") { edge, _, to in
+      ["adapterGone", "displaced", "end"].contains(caseName(edge.input)) && !to.isOver
+    }
+    findings += found.steps("the end of its channel is ignored") { edge, _, to in
+      caseName(edge.input) == "channelClosed"
+        && !["announced", "ending", "over"].contains(caseName(to.link.state))
+    }
+    findings += found.steps("half of an end is not believed without an adapter") { edge, _, to in
+      edge.input == .adapterLost && ["announced", "ending"].contains(caseName(to.link.state))
+    }
+    return findings
+  }
+
+  private static func rulesBroken(_ found: LinkExplorer) -> [String] {
+    var findings = found.steps("asked to pair at the wrong time") { edge, from, to in
+      let pairs = edge.actions.contains { if case .pair = $0 { true } else { false } }
+      return pairs && (from.link.pairing != nil || from.link.wasSecured || to.link.pairing == nil)
+    }
+    findings += found.steps("secured is not told once") { edge, from, to in
+      let isTold = edge.actions.contains { if case .secured = $0 { true } else { false } }
+      return isTold ? !to.link.wasSecured : to.link.isSecured && !from.link.wasSecured
+    }
+    findings += found.steps("served without a bond") { _, from, to in
+      to.link.isSecured && !from.link.wasSecured && to.board.bond(with: to.link.peer) == nil
+    }
+    findings += found.steps("closed pairing goes on with an unknown phone") { edge, _, to in
+      guard edge.input == .windowClosed, case .pairing = to.link.state else { return false }
+      return to.board.bond(with: to.link.peer) == nil
+    }
+    findings += found.steps("pairing that was opened leaves it out") { edge, _, to in
+      edge.input == .windowOpened && caseName(to.link.state) == "closedOut"
+    }
+    findings += found.states("left out of open pairing") { world, _ in
+      caseName(world.link.state) == "closedOut" && world.board.admission == .open
+    }
+    findings += found.steps("a no is ignored") { edge, from, to in
+      guard edge.input == .answered(accept: false, nil), let pairing = from.link.pairing else {
+        return false
+      }
+      return !pairing.isAccepted && to.link.pairing != nil
+    }
+    findings += found.steps("a failed pairing goes on") { edge, from, to in
+      guard edge.input == .pairCompleted(.authenticationFailed) else { return false }
+      return caseName(from.link.state) == "pairing" && caseName(to.link.state) == "pairing"
+    }
+    findings += found.steps("a request for security is ignored") { edge, _, to in
+      edge.input == .securityWanted && caseName(to.link.state) == "expected"
+    }
+    findings += found.steps("a channel is ignored") { edge, _, to in
+      edge.input == .attached && caseName(to.link.state) == "announced"
+    }
+    findings += found.steps("encryption with the bond's key is ignored") { edge, from, to in
+      guard edge.input == .polled(.encrypted(isAuthenticated: false, keySize: 16)),
+        to.board.bond(with: to.link.peer)?.isAuthenticated == false
+      else { return false }
+      return ["expected", "asked", "awaited"].contains(caseName(from.link.state))
+        && !to.link.isSecured
+    }
+    return findings
+  }
+
+  @Test(
+    "A link is never stuck, tells its end once, serves nobody without a bond, and has the states of docs/design.md"
+  )
+  func link() throws {
+    var graph = StateGraph()
+    let findings = Self.found(try Self.explorer(), Self.boards, limit: 1_200, &graph)
+    #expect(findings.isEmpty, "\(findings.prefix(3).joined(separator: "\n"))")
+    let differences = try graph.differences(from: "a link")
+    #expect(differences.isEmpty, "\(differences.joined(separator: "\n"))")
+  }
+
+  /// Whether a fault is found in few states; with which board is known of each.
+  private static func isFound(_ flawed: LinkExplorer, _ boards: [LinkMachine.Board]) -> Bool {
+    var graph = StateGraph()
+    return !found(flawed, boards, limit: 250, &graph).isEmpty
+  }
+
+  @Test("A link with a fault is found")
+  func faultyLink() throws {
+    let links = try Self.explorer()
+    let boards = [Self.boards[0], .init(admission: .closed, bonds: []), Self.boards[2]]
+    #expect(!Self.isFound(links, boards))
+    for kind in [
+      "attached", "polled", "answered", "windowOpened", "windowClosed", "securityWanted",
+      "pairCompleted", "channelClosed", "adapterLost", "adapterGone", "displaced", "end", "time",
+    ] {
+      #expect(Self.isFound(links.ignoring { caseName($0) == kind }, boards), "ignores \(kind)")
+    }
+    for state in ["announced", "closedOut", "expected", "asked", "pairing", "refused", "ending"] {
+      let forgetful = links.forgetting { caseName($0.link.state) == state }
+      #expect(Self.isFound(forgetful, boards), "has no deadline when it is \(state)")
+    }
+    for action in ["over", "secured"] {
+      #expect(
+        Self.isFound(links.leavingOut { caseName($0) == action }, boards), "leaves out \(action)")
+    }
+    #expect(Self.isFound(links.repeating { $0 != .poll }, boards))
+  }
+}
