@@ -171,4 +171,75 @@ struct PatienceTests {
       #expect(world.last(.authorization) == .authorization(.granted))
     }
   }
+  /// The phone connects whenever the board is on the air, and something happens to the board again and again, each time
+  /// at another moment of its set-up.
+  @LoopActor private static func connectsAlways(
+    _ world: World, _ happens: (Int) async throws -> Void
+  ) async throws {
+    var isReturning = true
+    world.onTurn = {
+      if isReturning, world.phone.connection == nil, world.adapter.isOnAir {
+        world.phone.connect(to: world.adapter)
+      }
+    }
+    for round in 1...15 {
+      try await happens(round)
+      #expect(!world.phone.phone.hasGivenUp, "round \(round): \(world.story.suffix(12))")
+    }
+    await world.pass(.seconds(30))
+    #expect(world.wait == "news" && world.phone.phone.strikes == 0)
+    isReturning = false
+  }
+
+  @Test("A board that crashes again and again, each time at another moment, is not given up")
+  func crashLoop() async throws {
+    try await inWorld { world in
+      try await Self.meet(world)
+      try await Self.connectsAlways(world) { round in
+        await world.pass(.milliseconds(round * 87))
+        world.phone.goOutOfRange()
+        world.cutPower()
+        await world.pass(.seconds(2))
+        world.launch()
+      }
+    }
+  }
+
+  @Test(
+    "Nor is one whose adapter is taken or switched off again and again",
+    arguments: [true, false])
+  func adapterLost(isUnplugged: Bool) async throws {
+    try await inWorld { world in
+      try await Self.meet(world)
+      try await Self.connectsAlways(world) { round in
+        await world.pass(.milliseconds(round * 87))
+        if isUnplugged { world.unplug() } else { world.adapter.powerOff() }
+        await world.pass(.seconds(3))
+        if isUnplugged { world.replug() }
+      }
+    }
+  }
+
+  @Test("Pairing that is opened, used and closed beside the phone costs it no subscription")
+  func pairingBeside() async throws {
+    try await inWorld { world in
+      try await Self.meet(world)
+      for round in 0..<8 {
+        let other = world.stranger()
+        other.consent = round % 2 == 0 ? .accepts(after: .seconds(1)) : .refuses(after: .seconds(1))
+        #expect(world.phone.connect(to: world.adapter))
+        await world.pass(.milliseconds(round * 40))
+        try await world.openPairing()
+        try await world.until("on the air") { world.adapter.isOnAir }
+        #expect(other.connect(to: world.adapter))
+        await world.pass(.milliseconds(round * 150))
+        _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
+        await world.pass(.seconds(20))
+        #expect(world.phone.phone.strikes == 0, "round \(round): \(world.story.suffix(12))")
+        other.leave()
+        world.phone.leave()
+        await world.pass(.seconds(5))
+      }
+    }
+  }
 }
