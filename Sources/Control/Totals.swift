@@ -10,6 +10,8 @@ public struct Totals: JSONObjectCodable, Hashable, Sendable {
   public var sessions = 0
   /// Links of phones that had connected before.
   public var reconnections = 0
+  /// Links in a bonded phone's name that were refused or ended without encryption with its key.
+  public var unproven = 0
   /// ATT requests.
   public var requests = 0
   /// Links that ended because a request was not answered within 30 s.
@@ -58,6 +60,7 @@ public struct Totals: JSONObjectCodable, Hashable, Sendable {
     try json.required("links", &links)
     try json.required("sessions", &sessions)
     try json.required("reconnections", &reconnections)
+    try json.required("unproven", &unproven)
     try json.required("requests", &requests)
     try json.required("timeouts", &timeouts)
     try json.list("notifications", &notifications)

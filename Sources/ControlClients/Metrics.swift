@@ -161,6 +161,10 @@ extension StatusReport {
       "ancsd_sessions", "Links on which the phone's services were subscribed to.", totals.sessions)
     metrics.counter(
       "ancsd_reconnections", "Links of phones that had connected before.", totals.reconnections)
+    metrics.counter(
+      "ancsd_unproven_links",
+      "Links in a bonded phone's name that were refused or ended without encryption with its key.",
+      totals.unproven)
     metrics.counter("ancsd_requests", "ATT requests.", totals.requests)
     metrics.counter(
       "ancsd_timeouts", "Links that ended because a request was not answered within 30 s.",

@@ -309,6 +309,8 @@ import Wire
     return session.wasSubscribed
   }
 
+  func countUnproven() { totals.unproven += 1 }
+
   private func phone(on link: any Link, _ number: Int) -> Phone {
     if let known = phoneBook.known(on: link) {
       totals.reconnections += 1

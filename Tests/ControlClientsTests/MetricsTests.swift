@@ -121,6 +121,8 @@ struct MetricsTests {
     ancsd_sessions_total 0
     # HELP ancsd_reconnections_total Links of phones that had connected before.
     ancsd_reconnections_total 0
+    # HELP ancsd_unproven_links_total Links in a bonded phone's name that were refused or ended without encryption with its key.
+    ancsd_unproven_links_total 0
     # HELP ancsd_requests_total ATT requests.
     ancsd_requests_total 0
     # HELP ancsd_timeouts_total Links that ended because a request was not answered within 30 s.

@@ -149,10 +149,8 @@ public final class Handset {
     return [kind.identity, address].contains { board.longTermKey(for: $0)?.suffix(16) == key[...] }
   }
 
-  /// Has the phone keep another key than the board, as after a restored backup.
-  public func spoilKey(of board: VirtualAdapter) {
-    if keys[board.address] != nil { _ = makeKey(for: board.address) }
-  }
+  /// Has the phone keep another key than the board, as after a restored backup, or one that it has invented.
+  public func spoilKey(of board: VirtualAdapter) { _ = makeKey(for: board.address) }
 
   /// Whether it has a key for a board.
   public func isBonded(to board: VirtualAdapter) -> Bool { keys[board.address] != nil }

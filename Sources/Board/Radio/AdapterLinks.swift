@@ -90,6 +90,7 @@ import Wire
     let former = links.last { $0.peer == channel.peer && $0.isUp }
     if let former, former.wasSecured {
       linkLog.notice("\(name): refused a second link with \(channel.peer)")
+      context.sessions?.countUnproven()
       return close(channel)
     }
     let link = links.last { $0.peer == channel.peer && !$0.isAttached } ?? begin(channel.peer)
@@ -110,6 +111,7 @@ import Wire
     if !isPairable { keys.returnKeys() }
     if let failure = end.failure { publish(.pairingFailed(reason: "\(failure)"), phone: peer) }
     if !link.hasSubscribed { keys.ring.endedUnsubscribed(peer) }
+    if !end.wasSecured, keys.ring[peer] != nil { context.sessions?.countUnproven() }
     judgeBond(with: peer, end.cause)
     updateWait()
     guard let adapter, adapter.isServing, !radio.isStopping else { return }

@@ -13,6 +13,8 @@ import Wire
   ///
   /// - Returns: whether the session ever subscribed.
   @discardableResult func serve(_ link: any Link) async -> Bool
+  /// Counts a link in a bonded phone's name that was refused, or ended without encryption with its key.
+  func countUnproven()
   /// What to advertise while a phone on this adapter does not share its notifications yet; nil if there is no such
   /// phone.
   func sharingAdvertisement(on adapter: String) -> SharingAdvertisement?
