@@ -62,6 +62,7 @@ async def broker_restart(bed: Testbed) -> None:
     await relay.acknowledged()
     relay.stop_listening()
     relay.cut()
+    subscriptions = watcher.subscriptions
     await broker.down()
     phone.ancs.post(*(Notification(uid) for uid in range(2, 12)))
     phone.ancs.remove(5)
@@ -69,7 +70,7 @@ async def broker_restart(bed: Testbed) -> None:
     since = watcher.now
     await broker.up()
     # This broker keeps nothing, so the watcher has to be back before the bridge.
-    await watcher.back()
+    await watcher.back(subscriptions)
     await relay.start()
     await watcher.message(f"{PHONE}/counts", since=since, within=40, total=10)
     await watcher.message(EVENTS, since=since, within=10, uid=11)
@@ -112,10 +113,11 @@ async def broker_killed_during(bed: Testbed) -> None:
     # The broker keeps nothing, so the subscriber has to be back before the bridge.
     relay.stop_listening()
     relay.cut()
+    subscriptions = watcher.subscriptions
     await broker.down()
     await asyncio.sleep(1)
     await broker.up()
-    await watcher.back()
+    await watcher.back(subscriptions)
     await relay.start()
     await watcher.message(EVENTS, within=90, uid=400)
     await relay.acknowledged()

@@ -72,7 +72,7 @@ class Relay:
 
     async def acknowledged(self) -> None:
         """Waits until the bridge has the acknowledgements of all that it has sent: what is not acknowledged may come twice."""
-        await eventually(lambda: not self.unacknowledged, "the broker does not acknowledge", 20)
+        await eventually(lambda: self.unacknowledged <= 0, "the broker does not acknowledge", 20)
 
     def hold(self) -> None:
         """Delays everything from the broker, acknowledgements included; what is sent to it arrives."""

@@ -49,10 +49,10 @@ class Watcher:
         if ca:
             self.client.tls_set(str(ca), cert_reqs=ssl.CERT_REQUIRED)
         self.client.on_message = self.on_message
-        self.client.on_subscribe = lambda *_: self.loop.call_soon_threadsafe(self.subscribed.set)
+        self.client.on_subscribe = self.on_subscribe
         self.client.on_connect = lambda *_: self.subscribe()
-        self.client.on_disconnect = lambda *_: self.loop.call_soon_threadsafe(self.subscribed.clear)
-        self.subscribed = asyncio.Event()
+        #: How often the broker has let it subscribe: once for each connection.
+        self.subscriptions = 0
         self.filters: list[str] = []
         self.correlation = 0
 
@@ -69,6 +69,9 @@ class Watcher:
 
         self.loop.call_soon_threadsafe(keep)
 
+    def on_subscribe(self, *_: Any) -> None:
+        self.subscriptions += 1
+
     def subscribe(self) -> None:
         options = SubscribeOptions(qos=1, retainAsPublished=True)
         self.client.subscribe([(name, options) for name in self.filters])
@@ -79,12 +82,12 @@ class Watcher:
         self.client.reconnect_delay_set(1, 1)
         self.client.connect_async("127.0.0.1", self.port, clean_start=True)
         self.client.loop_start()
-        await self.back()
+        await self.back(0)
         return self
 
-    async def back(self) -> None:
-        """Waits until it is subscribed; again, if the broker was away."""
-        await eventually(self.subscribed.is_set, "the broker does not let the watcher subscribe", 20)
+    async def back(self, since: int) -> None:
+        """Waits until it has subscribed again since it had this number of `subscriptions`."""
+        await eventually(lambda: self.subscriptions > since, "the broker does not let the watcher subscribe", 20)
 
     def close(self) -> None:
         self.client.disconnect()
