@@ -249,8 +249,8 @@ let package = Package(
     suite(
       "ControlClientsTests",
       [
-        "ControlClients", "Arguments", "Control", "History", "System", "JSON", "Mgmt", "ANCS",
-        "AMS", "Wire", "OnLoop", "FakeDaemon", "Scratch",
+        "ControlClients", "Arguments", "Control", "EventLoop", "History", "System", "JSON", "Mgmt",
+        "ANCS", "AMS", "Wire", "OnLoop", "FakeDaemon", "Scratch",
       ]),
     suite(
       "CommandTests",

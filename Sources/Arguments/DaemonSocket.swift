@@ -19,8 +19,8 @@ extension LineSocket {
         return try connect(daemon: path)
       } catch {
         let reason = Failure(connecting: path, error.errno)
-        // “Permission denied” explains more than “not running”.
-        if failure == nil || reason.status == .noPermission { failure = reason }
+        // The last one is the system's, which the remedy starts; but “permission denied” explains more than “not running”.
+        if failure?.status != .noPermission { failure = reason }
       }
     }
     throw failure ?? Failure(.unavailable, "reaching the daemon", "no socket path to try")

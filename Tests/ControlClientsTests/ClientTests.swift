@@ -2,6 +2,7 @@
 import AMS
 import ANCS
 import Control
+import EventLoop
 import FakeDaemon
 import JSON
 import System
@@ -409,5 +410,9 @@ struct ClientTests {
     let barred = Failure(connecting: "/run/x", .permissionDenied)
     #expect(barred.status == .noPermission && barred.line.contains("join the group: sudo "))
     #expect(Failure(connecting: "/run/x", .wouldBlock).status == .tryAgain)
+    let none = #expect(throws: Failure.self) {
+      _ = try LineSocket.connect(toFirstOf: ["/nowhere/mine", "/nowhere/system"])
+    }
+    #expect(none?.what == "reaching the daemon at /nowhere/system")
   }
 }

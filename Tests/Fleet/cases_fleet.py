@@ -241,17 +241,17 @@ async def busy(bed: Testbed) -> None:
 @case("fleet-watch-pings")
 async def watch_pings(bed: Testbed) -> None:
     """--watch pings the broker in time, however much it receives."""
-    broker = await bed.scripted(ServerKeepAlive=4)
+    broker = await bed.scripted(ServerKeepAlive=8)
     watching = await bed.start(Lines([bed.binary, "fleet", "--watch", "--json", "--url", broker.url], bed.out / "watching"))
     await broker.connected()
-    times = [asyncio.get_running_loop().time()]
     await asyncio.sleep(0.5)
-    for number in range(130):
+    for number in range(220):
         broker.send("ancsd/kitchen/board", json.dumps({"adapters": number}).encode())
         await asyncio.sleep(0.1)
     # A broker waits 1.5 times the time that it gave (MQTT 5, 3.1.2.10); libmosquitto counts whole seconds.
-    times += [*broker.pings, asyncio.get_running_loop().time()]
+    times = [*broker.pings, asyncio.get_running_loop().time()]
+    check(len(times) > 2, f"it has sent {len(broker.pings)} pings in 22 s")
     gaps = [later - earlier for earlier, later in zip(times, times[1:])]
-    check(max(gaps) < 6, f"the pauses before its pings are {gaps}")
+    check(max(gaps) < 12, f"the pauses between its pings are {gaps}")
     check(watching.running, f"it has ended: {watching.log}")
     await watching.stop(signal.SIGINT)

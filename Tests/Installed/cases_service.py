@@ -91,7 +91,7 @@ async def history(bed: Testbed) -> None:
     await bed.inside("systemctl", "stop", "ancsd")
     check('"uid":1' in (await bed.inside(*asked)).out, "root does not read the file of a stopped daemon")
     absent = await bed.inside(*member, *asked, status=69)
-    check("/home/pi" not in absent.err and "systemctl start ancsd" in absent.err, f"without a daemon, a user learns {absent.err!r}")
+    check("/home/pi" not in absent.err and "systemctl enable --now ancsd" in absent.err, f"without a daemon, a user learns {absent.err!r}")
 
 
 @case("sandbox")
