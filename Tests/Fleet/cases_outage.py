@@ -44,7 +44,7 @@ async def broker_late(bed: Testbed) -> None:
     check(len(said) == 1, f"the log is {bridge.log}")
     await broker.up()
     watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", within=20, state="online")
+    await watcher.message(f"{PHONE}/state", within=40, state="online")
     await watcher.message(f"{PHONE}/counts", total=0)
     phone.ancs.post(Notification(1))
     await watcher.message(EVENTS, uid=1)
