@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from Harness import att
 from Harness.ancs import source_value
 from Harness.att import COMMAND_FLAG, CONFIRM, ERROR, INDICATE, NOTIFY, REQUESTS, RESPONSES
-from Harness.case import Failure, case, check
+from Harness.case import Failure, case, check, settled
 from Harness.process import Daemon
 from Harness.testbed import check_served
 
@@ -98,9 +98,16 @@ async def requests(bed: Testbed) -> None:
     for length in (1, 2, 3, 4, 6, 7, 30):
         response = await link.request(bytes([att.READ_BLOB]) + bytes(length - 1))
         check(att.error_code(response) == att.INVALID_PDU, f"a read blob request of {length} bytes")
-    link.strict = True
+    await be_strict(link)
     bed.remark(f"{sent} PDUs")
     await still_works(daemon, phone)
+
+
+async def be_strict(link: Link) -> None:
+    """Holds the daemon to the rules again, once it has the responses to all that it has asked: it may have taken a forged one
+    for that to a request, and then the real one for that to the next."""
+    await settled(lambda: (len(link.received), len(link.sent)), quiet=0.3)
+    link.strict = True
 
 
 async def still_works(daemon: Daemon, phone: Phone) -> None:
@@ -141,7 +148,7 @@ async def random_pdus(bed: Testbed) -> None:
             if not unsendable(pdu):
                 burst.append(pdu)
         await send_burst(link, name, burst)
-    link.strict = True
+    await be_strict(link)
     await still_works(daemon, phone)
 
 
@@ -165,7 +172,7 @@ async def mutated(bed: Testbed) -> None:
         burst = [pdu for pdu in mutations if not unsendable(pdu)]
         sent += len(burst)
         await send_burst(link, name, burst)
-    link.strict = True
+    await be_strict(link)
     await still_works(daemon, phone)
 
 
@@ -223,7 +230,7 @@ async def oversized(bed: Testbed) -> None:
         for opcode in (NOTIFY, INDICATE, att.WRITE, att.READ_RESPONSE, 0x77):
             pdu = struct.pack("<BH", opcode, phone.ancs.data.handle) + bytes(length - 3)
             await send_burst(link, name, [pdu])
-    link.strict = True
+    await be_strict(link)
     await still_works(daemon, phone)
 
 
