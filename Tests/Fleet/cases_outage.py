@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from Harness.ancs import Notification
-from Harness.case import Failure, Skipped, case, check, eventually
+from Harness.case import Failure, Skipped, case, check, eventually, settled
 from Harness.control import ControlClient
 from Harness.process import Daemon, Process
 
@@ -113,6 +113,8 @@ async def broker_killed_during(bed: Testbed) -> None:
     # The broker keeps nothing, so the subscriber has to be back before the bridge.
     relay.stop_listening()
     relay.cut()
+    # What it has acknowledged and not passed on is lost with it.
+    await settled(lambda: len(uids(watcher)), quiet=0.5)
     subscriptions = watcher.subscriptions
     await broker.down()
     await asyncio.sleep(1)
