@@ -221,7 +221,15 @@ import Wire
         }
       }
       seen = world.events.count
-      if isNear, world.phone.connection == nil { connect() }
+      if isNear, world.phone.connection == nil {
+        // These waits say to tap the board's name.
+        if world.phone.phone.hasGivenUp,
+          ["first-phone", "bonded-phone", "given-up"].contains(world.wait)
+        {
+          _ = try? world.phone.phone.perform(.tap)
+        }
+        connect()
+      }
     }
   }
 
