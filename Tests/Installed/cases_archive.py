@@ -28,7 +28,7 @@ async def archive(bed: Testbed) -> None:
     pid = await bed.pid()
     check(pid != before, "the former program runs on")
     await phone.connect()
-    await bed.until_status("all is well")
+    await bed.until_status(": subscribed")
     check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
     # It also stops a service that would not start at boot.
     await bed.inside("systemctl", "disable", "ancsd")

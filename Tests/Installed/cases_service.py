@@ -151,7 +151,7 @@ async def watchdog(bed: Testbed) -> None:
     await bed.until_state("active/running", within=20)
     await eventually(lambda: not phone.connected, "the link is still up")
     await phone.connect()
-    await bed.until_status("all is well")
+    await bed.until_status(": subscribed")
     check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
 
 
@@ -170,7 +170,7 @@ async def stopped(bed: Testbed) -> None:
     check("the service is stopped" in found.out and "chown" not in found.out, f"doctor says of a stopped service: {found.out}")
     await bed.inside("systemctl", "start", "ancsd")
     await phone.connect()
-    await bed.until_status("all is well")
+    await bed.until_status(": subscribed")
     check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
     (DEBIAN / "etc/systemd/system/ancsd.service.d").mkdir()
     (DEBIAN / "etc/systemd/system/ancsd.service.d/wrong.conf").write_text(

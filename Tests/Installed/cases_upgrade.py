@@ -30,7 +30,7 @@ async def upgrade(bed: Testbed) -> None:
     check(await bed.pid() != before, "the former version runs on")
     check(bed.bonds() == bonds, f"the bonds were {bonds} and are {bed.bonds()}")
     await phone.connect()
-    await bed.until_status("all is well")
+    await bed.until_status(": subscribed")
     check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
     await bed.inside("systemctl", "disable", "--now", "ancsd")
     await bed.install(3)
@@ -85,7 +85,7 @@ async def interrupted(bed: Testbed) -> None:
     check(moments, "no upgrade was interrupted")
     bed.remark(f"dpkg's state when it was killed: {', '.join(moments)}")
     await phone.connect()
-    await bed.until_status("all is well")
+    await bed.until_status(": subscribed")
     check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
 
 
@@ -101,7 +101,7 @@ async def removed(bed: Testbed) -> None:
     await bed.install()
     await bed.until_state("active/running")
     await phone.connect()
-    await bed.until_status("all is well")
+    await bed.until_status(": subscribed")
     check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
     await bed.inside("dpkg", "--purge", "ancsd")
     left = [str(path) for path in (DEBIAN / STATE.lstrip("/"), DEBIAN / "run/ancsd", DEBIAN / "usr/bin/ancsd") if path.exists()]
@@ -119,5 +119,5 @@ async def bonds_of_root(bed: Testbed) -> None:
     await bed.inside("chown", "-R", "root:root", STATE)
     await bed.inside("systemctl", "start", "ancsd")
     await phone.connect()
-    await bed.until_status("all is well")
+    await bed.until_status(": subscribed")
     check(phone.pairings == 1, f"the phone paired {phone.pairings} times")

@@ -122,7 +122,7 @@ class Testbed(testbed.Testbed):
         phone = await self.phone()
         await self.until_status("on the air")
         await phone.connect()
-        await self.until_status("all is well")
+        await self.until_status(": subscribed")
         await eventually(self.bonds, "no bond was kept")
         return phone
 
