@@ -44,7 +44,7 @@ import Wire
   static func run(
     _ options: FleetOptions, _ plan: FleetPlan, _ console: Console
   ) async throws(Failure) -> ExitStatus {
-    let pauses = RetryPauses(longest: .seconds(60)) { Double.random(in: 0...1) }
+    let pauses = RetryPauses(longest: BrokerMachine.longestPause) { Double.random(in: 0...1) }
     var failures = 0
     var told: Failure?
     while true {
@@ -63,8 +63,9 @@ import Wire
     }
   }
 
-  /// A connection that has lasted this long was good.
-  private var hasLasted: Bool { connected.map { Loop.shared.now - $0 >= .seconds(60) } ?? false }
+  private var hasLasted: Bool {
+    connected.map { Loop.shared.now - $0 >= BrokerMachine.goodTime } ?? false
+  }
 
   /// Waits before the next client.
   ///

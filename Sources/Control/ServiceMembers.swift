@@ -156,6 +156,15 @@ extension Authorization: JSONNamed {
     }
   }
 
+  /// Whether the phone allows access; nil while it is unknown.
+  public var allowsAccess: Bool? {
+    switch self {
+    case .unknown: nil
+    case .granted: true
+    case .refused: false
+    }
+  }
+
   /// What it waits for; nil unless it is unknown.
   public var proof: Proof? {
     get { if case .unknown(let proof) = self { proof } else { nil } }

@@ -171,8 +171,7 @@ public struct LinkReport: JSONObjectCodable, Hashable, Sendable {
     try json.required("bonded", &isBonded)
     try json.optional("mtu", &mtu)
     try json.list("services", &services)
-    var isAuthorized =
-      authorization?.proof == nil ? authorization.map { $0 == .granted } : nil
+    var isAuthorized = authorization?.allowsAccess
     var proof = authorization?.proof
     try json.optional("authorized", &isAuthorized)
     try json.optional("authorization", &authorization)

@@ -137,7 +137,7 @@ extension StatusReport {
       Double($0.services.count)
     }
     gauge("link_authorized", "Whether the phone allows access to its notifications.") { link in
-      link.authorization.flatMap { $0.proof == nil ? ($0 == .granted ? 1 : 0) : nil }
+      link.authorization?.allowsAccess.map { $0 ? 1 : 0 }
     }
     gauge("link_notifications", "How many notifications are active.") { Double($0.notifications) }
     gauge("link_backlog", "How many of them are not fetched yet.") { Double($0.backlog) }

@@ -58,12 +58,14 @@ public struct BrokerMachine: Sendable {
   /// How long this side backs off on mere suspicion.
   static let suspicionPause = Duration.seconds(60)
   /// A connection that has lasted this long was good.
-  static let goodTime = Duration.seconds(60)
+  public static let goodTime = Duration.seconds(60)
+  /// Between two attempts to connect.
+  public static let longestPause = Duration.seconds(60)
 
   public init(now: Instant, clientID: String, jitter: @escaping @Sendable () -> Double) {
     self.clientID = clientID
     state = .waiting(until: now, failures: 0, why: nil)
-    pauses = RetryPauses(longest: .seconds(60), jitter: jitter)
+    pauses = RetryPauses(longest: Self.longestPause, jitter: jitter)
   }
 
   /// When to call `timeUp`; nil: not at all.

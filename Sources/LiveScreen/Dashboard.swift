@@ -357,8 +357,8 @@ struct Dashboard {
     case .chosen(let id): id
     case .missing: nil
     case .newest:
-      !isNarrowed
-        ? (notifications.last { $0.report.rings } ?? notifications.last)?.id : found.first?.id
+      isNarrowed
+        ? found.first?.id : (notifications.last { $0.report.rings } ?? notifications.last)?.id
     }
   }
 

@@ -64,12 +64,11 @@ class Testbed(Base):
 
 
 class Life:
-    """A phone in its user's pocket: it connects whenever it can, and counts links that end without a subscription."""
+    """A phone in its user's pocket: it connects whenever it can."""
 
     def __init__(self, phone: Phone, weather: Weather) -> None:
         self.phone = phone
         self.weather = weather
-        self.strikes = self.worst = 0
         self.links = 1
 
     async def live(self) -> None:
@@ -92,11 +91,7 @@ class Life:
             self.links += 1
             await self.until(lambda: not self.phone.connected or self.phone.ancs.sessions > sessions)
             if self.phone.ancs.sessions > sessions:
-                self.strikes = 0
                 Testbed.returns.append(time.monotonic() - max(lost, self.weather.began))
-            else:
-                self.strikes += 1
-                self.worst = max(self.worst, self.strikes)
 
     async def until(self, condition: Callable[[], bool]) -> None:
         while not condition():

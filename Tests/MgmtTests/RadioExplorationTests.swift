@@ -170,7 +170,6 @@ struct RadioExplorationTests {
       $0.audience == .bonded && $0.plan.advertisement?.reach == .connectable
     }
     // Its owner performs what is due, and calls it when its time has come.
-    // Its owner performs what is due, and calls it when its time has come.
     for (what, paces) in [("off", [.fast, .slow]), ("fast", [AdvertisingPace.slow])] {
       findings += found.stuck(
         "stays \(what) by itself", by: { $0 == .time || $0 == .succeeds }
@@ -229,6 +228,7 @@ struct RadioExplorationTests {
     let findings = try Self.found(Self.airs())
     #expect(findings.isEmpty, "\(findings.prefix(3).joined(separator: "\n"))")
   }
+
   @Test("Advertising with a fault is found")
   func faultyAdvertising() throws {
     let airs = Self.airs()

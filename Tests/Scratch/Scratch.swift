@@ -7,9 +7,7 @@ public final class Scratch {
   public let path: String
 
   public init() throws(SystemError) {
-    var template = Array("/tmp/ancsd-test-XXXXXX".utf8CString)
-    guard mkdtemp(&template) != nil else { throw SystemError("mkdtemp", .noSpace) }
-    path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+    path = try Files.makeTemporaryDirectory(named: "ancsd-test")
   }
 
   deinit { Self.remove(path) }

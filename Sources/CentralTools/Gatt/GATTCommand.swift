@@ -324,6 +324,15 @@ enum WrittenValue {
 
 /// The words of a typed line: separated by blanks, except within quotation marks.
 enum CommandLineWords {
+  /// The words before the cursor's, and the beginning of that one, for completion.
+  ///
+  /// - Parameter text: the line up to the cursor.
+  static func beforeCursor(_ text: String) -> (words: [String], typed: String) {
+    var words = split(text)
+    let typed = text.last == " " || words.isEmpty ? "" : words.removeLast()
+    return (words, typed)
+  }
+
   /// As in `write 0x0003 text:"hello world"`. An unclosed quotation mark extends to the end.
   static func split(_ line: String) -> [String] {
     var words: [String] = []

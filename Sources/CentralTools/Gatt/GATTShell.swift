@@ -239,8 +239,7 @@ struct GATTCompletion {
 
   /// - Parameter text: the line up to the cursor.
   func complete(_ text: String) -> Completion {
-    var words = CommandLineWords.split(text)
-    let typed = text.last == " " || words.isEmpty ? "" : words.removeLast()
+    let (words, typed) = CommandLineWords.beforeCursor(text)
     let candidates =
       words.first.map { operands(of: $0, words.count) } ?? GATTCommand.forms.map(\.name)
     let fitting = candidates.filter { $0.lowercased().hasPrefix(typed.lowercased()) }

@@ -358,8 +358,7 @@ struct PhoneForm: Sendable {
 
   /// The commands or members that the word before the cursor can become.
   static func complete(_ text: String) -> Completion {
-    var words = CommandLineWords.split(text)
-    let typed = text.last == " " || words.isEmpty ? "" : words.removeLast()
+    let (words, typed) = CommandLineWords.beforeCursor(text)
     let form = words.first.flatMap { name in all.first { $0.name == name } }
     let candidates =
       words.isEmpty ? all.map(\.name) + ["help"] : form?.members.map { $0 + "=" } ?? []

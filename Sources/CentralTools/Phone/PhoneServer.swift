@@ -15,9 +15,9 @@ import Wire
   private let options: PhoneOptions
   private let phone: VirtualPhone
   private let bearer: any PhoneBearer
-  /// The prompt on a terminal; otherwise `input` reads lines.
+  /// The prompt on a terminal; otherwise the reader has the lines.
   private let editor = LineEditor()
-  private lazy var input = LineReader()
+  private let reader: LineReader?
   private let output = LineWriter()
   /// The lines not handled yet, because the script is waiting.
   private var waiting: [[UInt8]] = []
@@ -35,6 +35,7 @@ import Wire
     self.options = options
     self.phone = phone
     self.bearer = bearer
+    reader = editor == nil ? LineReader() : nil
   }
 
   /// Serves until it is told to exit.
@@ -75,17 +76,15 @@ import Wire
     bearer.onFailure = { _ in }
     editor?.hide()
     await bearer.close()
-    if editor == nil { input.close() }
+    reader?.close()
     output.flush(within: .seconds(1))
     return try outcome.get()
   }
 
   private func readLines() {
-    guard let editor else {
-      input.onLine = { [weak self] in self?.perform(line: $0) }
-      input.onOverlong = { [weak self] in self?.reply(nil, error: "the line is too long") }
-      return
-    }
+    reader?.onLine = { [weak self] in self?.perform(line: $0) }
+    reader?.onOverlong = { [weak self] in self?.reply(nil, error: "the line is too long") }
+    guard let editor else { return }
     editor.onLine = { [weak self] line in
       self?.perform(line: Array(line.utf8))
       self?.editor?.show()
