@@ -112,10 +112,10 @@ async def media(bed: Testbed) -> None:
     seen = phone.ams.remote_commands
     both = (await fleet(bed, broker, "media", "pause")).expect(0)
     check(sorted(both.out.splitlines()) == ["hall: done", "kitchen: done"], f"the output is {both.out!r}")
-    await eventually(lambda: seen == ["pause", "pause"], f"the phone saw {seen}")
+    await eventually(lambda: seen == ["pause", "pause"], lambda: f"the phone saw {seen}")
     one = (await fleet(bed, broker, "media", "next", "--board", "hall", "--phone", "iphone")).expect(0)
     check(one.out.splitlines() == ["hall: done"], f"the output is {one.out!r}")
-    await eventually(lambda: seen == ["pause", "pause", "next"], f"the phone saw {seen}")
+    await eventually(lambda: seen == ["pause", "pause", "next"], lambda: f"the phone saw {seen}")
     answers = (await fleet(bed, broker, "media", "--json")).expect(0).objects
     check({answer["board"] for answer in answers} == {"hall", "kitchen"}, f"what plays is {answers}")
     check(all("track" in answer["data"]["withheld"] for answer in answers), f"what plays is {answers}")
@@ -152,7 +152,7 @@ async def refused(bed: Testbed) -> None:
     answers = await fleet(bed, broker, "media", "play")
     said = dict(line.split(": ", 1) for line in answers.out.splitlines())
     check(answers.status == 1 and said["kitchen"] == "done" and "allow" in said["hall"], f"the output is {answers}")
-    await eventually(lambda: phone.ams.remote_commands == ["play"], f"the phone saw {phone.ams.remote_commands}")
+    await eventually(lambda: phone.ams.remote_commands == ["play"], lambda: f"the phone saw {phone.ams.remote_commands}")
     await broker.down()
     nobody = (await fleet(bed, broker)).expect(69)
     check("refused" in nobody.err, f"without a broker: {nobody.err}")

@@ -148,7 +148,7 @@ async def acts(bed: Testbed) -> None:
     before = len(phone.ams.remote_commands)
     for button in ("play_or_pause", "next_track", "previous_track", "volume_up", "volume_down"):
         await core.press(f"button.iphone_at_kitchen_{button}")
-    await eventually(lambda: len(phone.ams.remote_commands) >= before + 5, f"the player got {phone.ams.remote_commands[before:]}", 40)
+    await eventually(lambda: len(phone.ams.remote_commands) >= before + 5, lambda: f"the player got {phone.ams.remote_commands[before:]}", 40)
     await asyncio.sleep(1)
     check(len(phone.ams.remote_commands) == before + 5, f"the player got {len(phone.ams.remote_commands) - before} times")
     since = core.now
@@ -342,7 +342,7 @@ async def document(bed: Testbed) -> None:
     commands = len(phone.ams.remote_commands)
     for service in ("media_play_pause", "media_next_track", "media_previous_track", "volume_up", "volume_down", "media_pause"):
         await core.ask("call", domain="media_player", service=service, data={"entity_id": "media_player.iphone"})
-    await eventually(lambda: len(phone.ams.remote_commands) >= commands + 6, f"the player got {phone.ams.remote_commands[commands:]}", 40)
+    await eventually(lambda: len(phone.ams.remote_commands) >= commands + 6, lambda: f"the player got {phone.ams.remote_commands[commands:]}", 40)
     # Bursts from two boards: each notification counts once.
     def fired() -> int:
         return len(list(core.since(before, "fired")))

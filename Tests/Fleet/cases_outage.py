@@ -440,7 +440,7 @@ async def daemon_full(bed: Testbed) -> None:
 
     async def costs(words: str) -> None:
         """The bridge's CPU time and log in 8 s, once it has said these words."""
-        await eventually(lambda: words in bridge.log[start:], f"{words} is missing from the log: {bridge.log[start:]}", 20)
+        await eventually(lambda: words in bridge.log[start:], lambda: f"{words} is missing from the log: {bridge.log[start:]}", 20)
         before, lines = processor_time(bridge.pid), len(bridge.log.splitlines())
         await asyncio.sleep(8)
         spent, said = processor_time(bridge.pid) - before, len(bridge.log.splitlines()) - lines

@@ -50,13 +50,13 @@ def check_plain(text: str, what: str) -> None:
     check(not bad, f"{what} has the control character {bad[:1]}")
 
 
-async def eventually(condition: Callable[[], Any], text: str, within: float = 5) -> None:
-    """Waits until the condition holds; fails with the text if it does not in time."""
+async def eventually(condition: Callable[[], Any], text: str | Callable[[], str], within: float = 5) -> None:
+    """Waits until the condition holds; fails with the text, as it is then, if it does not in time."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + patient(within)
     while not condition():
         if loop.time() > deadline:
-            raise Failure(f"{text} (waited {patient(within):.0f} s)")
+            raise Failure(f"{text if isinstance(text, str) else text()} (waited {patient(within):.0f} s)")
         await asyncio.sleep(0.02)
 
 

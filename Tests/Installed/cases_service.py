@@ -258,7 +258,7 @@ async def settings(bed: Testbed) -> None:
     phone.ancs.post(Notification(1, title="Mum"))
     ran = DEBIAN / STATE.lstrip("/") / "hook"
     await eventually(ran.exists, "the hook did not run", within=15)
-    await eventually(lambda: ran.read_text() == "Mum as ancsd\n", f"the hook wrote {ran.read_text()!r}")
+    await eventually(lambda: ran.read_text() == "Mum as ancsd\n", lambda: f"the hook wrote {ran.read_text()!r}")
     file.write_text("name = 5\n")
     await bed.inside("systemctl", "reload", "ancsd", status=1)
     await until_said(bed, "ancsd.toml:1:8: name must be a text")

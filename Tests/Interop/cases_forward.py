@@ -15,7 +15,7 @@ from Harness.case import case, check, eventually
 from Harness.ancs import Notification
 from Harness.process import Daemon, Process, run
 
-from .testbed import Testbed
+from .testbed import NO_VFORK, Testbed
 
 DELIVER = Path(__file__).resolve().parents[2] / "packaging/deliver"
 
@@ -85,6 +85,12 @@ async def becomes(daemon: Daemon, condition: Callable[[list[Any]], bool], compla
     raise AssertionError(f"{complaint}: {forwards}")
 
 
+def noted(bed: Testbed) -> int:
+    """The last event that the first destination has handled, as the next run will read it."""
+    seq: int = json.loads((bed.work / "forwarded.json").read_text())["handled"][0]["seq"]
+    return seq
+
+
 @case("forward-day", seconds=60)
 async def day(bed: Testbed) -> None:
     """Each destination gets what its conditions select, at its level of content, as text; one that is down delays only itself."""
@@ -96,22 +102,22 @@ async def day(bed: Testbed) -> None:
         {"to": down.url, "name": "cellar"}, {"to": hole.url})
     phone.ancs.post(Notification(1, title="<b>Mum</b>", message="*Are you*\n\x1b[2Jcoming?"))
     phone.ancs.post(Notification(2, app_id="com.apple.mobilephone", title="Grace Hopper", category=1, message=""))
-    await eventually(lambda: len(whole.messages) == 2 and len(apps.messages) == 1, f"{whole.messages} {apps.messages}", 20)
+    await eventually(lambda: len(whole.messages) == 2 and len(apps.messages) == 1, lambda: f"{whole.messages} {apps.messages}", 20)
     check(sorted(whole.messages) == [
         ("<b>Mum</b> – Messages", "*Are you*\n␛[2Jcoming?"), ("Grace Hopper – Phone", "Incoming call")], f"{whole.messages}")
     check(apps.messages == [("Messages", "New notification")], f"{apps.messages}")
-    await eventually(lambda: "“cellar” (json://…): A Connection error occurred" in running.log, f"log: {running.log}", 20)
+    await eventually(lambda: "“cellar” (json://…): A Connection error occurred" in running.log, lambda: f"log: {running.log}", 20)
     await eventually(lambda: hole.requests == 1, "nothing reaches the silent service", 20)
     await becomes(daemon, lambda forwards: [(one["name"], one["sent"], one["waiting"], "why" in one) for one in forwards] == [
         ("1", 2, 0, False), ("2", 1, 0, False), ("4", 0, 2, False), ("cellar", 0, 2, True)], "the status is wrong")
     await down.start()
-    await eventually(lambda: len(down.messages) == 2, f"{down.messages}", 40)
+    await eventually(lambda: len(down.messages) == 2, lambda: f"{down.messages}", 40)
     check("delivered again" in running.log and "Mum" not in running.log, f"log: {running.log}")
     # The call was missed: one message is enough.
     phone.ancs.remove(2)
     phone.ancs.post(Notification(3, app_id="com.apple.mobilephone", title="Grace Hopper", category=2))
     phone.ancs.post(Notification(4, title="Dad", message="Hello"))
-    await eventually(lambda: len(whole.messages) == 3, f"{whole.messages}", 20)
+    await eventually(lambda: len(whole.messages) == 3, lambda: f"{whole.messages}", 20)
     check(whole.messages[2] == ("Dad – Messages", "Hello"), f"{whole.messages}")
 
 
@@ -124,8 +130,9 @@ async def killed(bed: Testbed) -> None:
     tables: list[dict[str, Any]] = [{"to": up.url, "content": "title"}, {"to": down.url, "content": "title"}]
     running = await forwarder(bed, daemon, *tables)
     phone.ancs.post(*(Notification(uid, title=f"{uid}") for uid in range(1, 31)))
-    await eventually(lambda: len(up.messages) == 30, f"{len(up.messages)} of 30", 30)
-    await asyncio.sleep(1.5)  # what was delivered is noted within a second
+    await eventually(lambda: len(up.messages) == 30, lambda: f"{len(up.messages)} of 30", 30)
+    last = (await daemon.event("notification", uid=30))["seq"]
+    await eventually(lambda: noted(bed) >= last, lambda: f"it has noted {noted(bed)}, not {last}")
     os.kill(running.process.pid, signal.SIGKILL)
     await running.ended()
     await asyncio.sleep(2)  # what it had started ends
@@ -133,7 +140,7 @@ async def killed(bed: Testbed) -> None:
     await daemon.event("notification", uid=31)
     await down.start()
     await forwarder(bed, daemon, *tables)
-    await eventually(lambda: len(down.messages) == 31 and len(up.messages) == 31, f"{len(down.messages)}, {len(up.messages)}", 30)
+    await eventually(lambda: len(down.messages) == 31 and len(up.messages) == 31, lambda: f"{len(down.messages)}, {len(up.messages)}", 30)
     for service in (up, down):
         told = [title for title, _ in service.messages]
         check(told == [f"{uid} – Messages" for uid in range(1, 32)], f"{told}")
@@ -154,5 +161,12 @@ async def test(bed: Testbed) -> None:
     secret.chmod(0o600)
     told = await run(*command)
     check(told.status == 0 and "“home”" in told.err and len(service.messages) == 1, f"{told}")
-    told = await run(*command[:-1], bed.work / "nothing")
+
+
+@case("forward-without-program", native=NO_VFORK)
+async def absent(bed: Testbed) -> None:
+    """Without the program that sends, it names the package that has it."""
+    file = bed.work / "forward.toml"
+    file.write_text('[[forward]]\nto = "json://127.0.0.1:9/board"\n')
+    told = await run(bed.binary, "forward", "--test", "--config", file, "--program", bed.work / "nothing")
     check(told.status == 69 and "install the package ancsd-forward" in told.err, f"{told}")

@@ -12,7 +12,7 @@ from Harness.ancs import Notification
 from Harness.case import case, check, eventually
 from Harness.process import DEVNULL
 
-from .testbed import Testbed
+from .testbed import NO_SELF, NO_VFORK, Testbed
 
 
 def script(bed: Testbed, name: str, body: str) -> Path:
@@ -52,7 +52,7 @@ async def hooks(bed: Testbed) -> None:
     check("copy: copied" in daemon.log, "what a program prints is not in the log")
 
 
-@case("hook-fails", native="qemu-user makes a fork of vfork, so that a program that is not there has been started")
+@case("hook-fails", native=NO_VFORK)
 async def hook_fails(bed: Testbed) -> None:
     """A failing program is logged once, with its status; a missing one with the reason."""
     broken = script(bed, "broken", "exit 7")
@@ -160,7 +160,7 @@ async def hooks_unreaped(bed: Testbed) -> None:
     check(b"not started" not in log, log.decode())
 
 
-@case("log", native="qemu-user does not start the program again by /proc/self/exe: without binfmt_misc the kernel refuses it")
+@case("log", native=NO_SELF)
 async def log(bed: Testbed) -> None:
     """A history is kept if the settings ask for it: by a separate process, without texts, only for its owner."""
     file = bed.work / "ancsd.toml"

@@ -238,7 +238,7 @@ async def beneath(bed: Testbed) -> None:
     await window.shows_not(" to fetch")
     await asyncio.sleep(2.5)
     await window.press("-")
-    await eventually(lambda: phone.ancs.actions == [(9, "negative")], f"the phone saw {phone.ancs.actions}")
+    await eventually(lambda: phone.ancs.actions == [(9, "negative")], lambda: f"the phone saw {phone.ancs.actions}")
 
 
 @case("screen-terminals")

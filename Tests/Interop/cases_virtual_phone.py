@@ -9,7 +9,7 @@ from Harness.process import Daemon, Event, VirtualPhone, run
 
 from .cases_queue import uids
 from .prompt import Prompt
-from .testbed import Testbed
+from .testbed import NO_SELF, Testbed
 
 
 async def pair(bed: Testbed, *options: str) -> tuple[Daemon, VirtualPhone, Event]:
@@ -55,7 +55,7 @@ async def prompt(bed: Testbed) -> None:
     check(await shell.end() == 0, f"it ended with {shell.status}")
 
 
-@case("own-phone-setup")
+@case("own-phone-setup", native=NO_SELF)
 async def rehearsal(bed: Testbed) -> None:
     """`setup --virtual-phone`: rehearsed by anybody up to the first notification; nothing is left, and nothing changed."""
     for words, ending in [(["--yes"], "Done. “ancsd watch”"), (["--name", "Küche", "--user", "nobody2"], "there is no user “nobody2”")]:

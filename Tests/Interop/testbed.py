@@ -14,6 +14,10 @@ from Harness.services import MTU
 
 from .peers import OddDevice, Phone, SocketPeer
 
+# Why a case does not run under qemu-user.
+NO_VFORK = "qemu-user makes a fork of vfork, so that a program that is not there has been started"
+NO_SELF = "qemu-user does not start the program again by /proc/self/exe: without binfmt_misc the kernel refuses it"
+
 
 class Testbed(testbed.Testbed):
     """A case's phones and devices on sockets."""
