@@ -39,7 +39,7 @@ done
 case $init in "" | systemd | openrc | none) ;; *) misused "unknown init $init" ;; esac
 case $prefix in *[!A-Za-z0-9/_.-]*) misused "--prefix may only contain letters, digits and /_.-, not $prefix" ;; esac
 [ -z "$root" ] || [ -d "$root" ] || fail "$root is not a folder"
-[ -z "$root" ] || [ -z "$start" ] || misused "--start and --root exclude each other"
+[ -z "$root" ] || [ -z "$start" ] || misused "--start and --root can't be combined"
 [ -n "$dry" ] || [ -n "$root" ] || [ "$(id -u)" = 0 ] || fail "run this as root, or preview it with --dry-run"
 
 # What differs between the two programs.

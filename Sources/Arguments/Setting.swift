@@ -128,8 +128,8 @@ extension OptionForm {
     case (.optional, _): "true, false or a number\(name)"
     case (.required, .time): time
     case (.required, .number): "a number\(name)"
-    case (.required, _) where repeats: "a text in quotes\(name), or an array of them"
-    case (.required, _): "a text in quotes\(name)"
+    case (.required, _) where repeats: "a string in quotes\(name), or an array of them"
+    case (.required, _): "a string in quotes\(name)"
     }
   }
 }

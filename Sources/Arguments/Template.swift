@@ -13,7 +13,7 @@ public struct Template: Hashable, Sendable {
   private var parts: [Part] = []
 
   /// How a template is typed, for errors.
-  static let forms = "a text with members in braces, such as '{app}: {title}'"
+  static let forms = "text with members in braces, such as '{app}: {title}'"
 
   /// Parses a template. `\n` and `\t` are a line end and a tab; a backslash before `{`, `}` or `\` makes it text.
   public init?(typed text: String) {

@@ -50,7 +50,7 @@ struct BridgePlan {
     let rules = policy.content.rules.count
     let more = rules == 0 ? "" : ", except for \(rules.counted("rule"))"
     let tells = policy.discovery.map { "; Home Assistant discovery under \($0)/" } ?? ""
-    return "to \(identity.address) as “\(identity.clientID)”, below \(topics.root): "
+    return "publishing to \(identity.address) as “\(identity.clientID)”, below \(topics.root): "
       + "\(policy.content.level.sentence)\(more)\(tells)"
   }
 

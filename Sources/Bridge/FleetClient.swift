@@ -151,7 +151,7 @@ import Wire
         }
       case .signal(let signal)?: return ExitStatus(signal: signal.rawValue)
       case .late?:
-        if timer == nil { throw failure("\(plan.identity.address) does not answer") }
+        if timer == nil { throw failure("\(plan.identity.address) does not respond") }
         return nil
       case nil: return .software
       }
@@ -209,7 +209,7 @@ import Wire
 
   private func nobody(_ board: TopicName?) -> Failure {
     Failure(
-      .unavailable, "ancsd fleet",
+      .unavailable, "fleet",
       board.map { "there is no board “\($0)” below \(plan.prefix)/" }
         ?? "there is no board below \(plan.prefix)/ at \(plan.identity.address)")
   }
@@ -219,7 +219,7 @@ import Wire
     let names = boards.map { "“\($0.board)”" }.joined(separator: ", ")
     let why = boards.count == 1 ? boards[0].why.map { ": \($0)" } ?? "" : ""
     return Failure(
-      .unavailable, "ancsd fleet", "\(names) \(boards.count == 1 ? "is" : "are") offline\(why)")
+      .unavailable, "fleet", "\(names) \(boards.count == 1 ? "is" : "are") offline\(why)")
   }
 
   private func show(_ board: TopicName?) throws(Failure) {
@@ -272,7 +272,7 @@ import Wire
       case .broker(let input)?: _ = try take(input)
       case .late?:
         let names = open.values.map(\.description).sorted().joined(separator: ", ")
-        throw Failure(.tryAgain, "ancsd fleet \(request.method)", "no response from \(names)")
+        throw Failure(.tryAgain, "fleet \(request.method)", "no response from \(names)")
       case .signal(let signal)?: return ExitStatus(signal: signal.rawValue)
       case .quiet?: continue
       case nil: return .software

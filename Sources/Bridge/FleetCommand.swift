@@ -125,7 +125,7 @@ struct FleetPlan {
     settings.authorities = options.authorities ?? settings.authorities
     guard let broker = options.broker ?? settings.broker else {
       throw Failure(
-        .badSettings, "ancsd fleet", "no broker is set", remedy: "set url in [mqtt], or use --url")
+        .badSettings, "fleet", "no broker is set", remedy: "set url in [mqtt], or use --url")
     }
     prefix = options.prefix ?? settings.prefix
     guard BoardTopics.isPrefix(prefix) else {

@@ -111,7 +111,7 @@ void begin() { current->result.emplace(toml::parse(current->text)); }
 void give_up(const char *expected, uint32_t line, uint32_t column) {
   if (!current) abort();
   current->result.emplace(toml::parse_error(
-      std::string("this cannot stand here (toml++ expects ") + expected + ")", toml::source_position{line, column}));
+      std::string("unexpected here (toml++ expects ") + expected + ")", toml::source_position{line, column}));
   leave(current->caller);
 }
 

@@ -62,6 +62,8 @@ public struct Failure: Error, Hashable, Sendable {
 
   /// What failed, why, and what to do, on one printable line.
   public var sentence: String {
-    "\(what.isEmpty ? "" : what + ": ")\(why)\(remedy.map { "; " + $0 } ?? "")".printable
+    // The reason may end with a suggestion: `did you mean name?`
+    let link = why.utf8.last == UInt8(ascii: "?") ? " " : "; "
+    return "\(what.isEmpty ? "" : what + ": ")\(why)\(remedy.map { link + $0 } ?? "")".printable
   }
 }

@@ -231,7 +231,7 @@ package final class ControlClient {
       case .timeUp(end):
         let who = method.asksPhone ? "the phone" : "the daemon"
         throw Failure(
-          .tryAgain, what, "\(who) did not answer within \(limit.inSeconds.shortText) s")
+          .tryAgain, what, "\(who) did not respond within \(limit.inSeconds.shortText) s")
       case .timeUp(let timer) where timer == late: remark("waiting for the phone…")
       case .timeUp, .typed: kept.append(input)
       case .closed, .signal, .readerGone: try check(input)

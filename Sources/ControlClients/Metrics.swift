@@ -158,7 +158,8 @@ extension StatusReport {
       "ancsd_events", "Events: the number of the last one.", [.init(value: Double(seq ?? 0))])
     metrics.counter("ancsd_links", "Links that came up, including strangers'.", totals.links)
     metrics.counter(
-      "ancsd_sessions", "Links on which the phone's services were subscribed to.", totals.sessions)
+      "ancsd_sessions", "Links on which the daemon subscribed to the phone's services.",
+      totals.sessions)
     metrics.counter(
       "ancsd_reconnections", "Links of phones that had connected before.", totals.reconnections)
     metrics.counter(

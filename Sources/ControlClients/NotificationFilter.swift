@@ -83,7 +83,8 @@ extension CommandOption where Options: FilterOptions {
       .app("--not-app", "all but this app", set: { $0.filter.otherApps.append($1) }),
       .value(
         "--grep", value: "PATTERN", expects: "a regular expression (pcre2pattern(3))",
-        help: "only with this in the title, subtitle or message: a regular expression, in any case",
+        help: "only those with this in the title, subtitle or message: a regular expression; "
+          + "case does not matter",
         read: { try? TextPattern($0) }, set: { $0.filter.pattern = $1 }),
       .list(
         "--category", of: "a category", names: Category.names,
@@ -92,7 +93,7 @@ extension CommandOption where Options: FilterOptions {
       ).repeated,
       .list(
         "--flag", of: "a flag", names: flags.names,
-        help: "only with all these flags (\(flags.names.joined(separator: ", ")))",
+        help: "only those with all these flags (\(flags.names.joined(separator: ", ")))",
         read: { EventFlags(name: $0) }, set: { $0.filter.flags.formUnion(EventFlags($1)) }
       ).repeated,
       .flag(

@@ -109,8 +109,8 @@ extension Clients {
       ControlMethods.forgetPhone, ForgetParameters(phone: phone), "forget \(phone)")
     if client.console.format == .text {
       try client.console.print(
-        line: "Forgotten here. On the phone too: Settings › Bluetooth › (i) beside this device › "
-          + "Forget This Device.")
+        line: "Forgotten here. Now forget this board on the phone: Settings › Bluetooth › "
+          + "(i) next to it › Forget This Device.")
     }
     return .done
   }
@@ -179,7 +179,7 @@ extension ControlClient {
       Failure(
         .refused, "media \(name)",
         "the phone accepted it, but does not offer it now, so it may have had no effect",
-        remedy: others.isEmpty ? "nothing plays" : "it offers \(others)"))
+        remedy: others.isEmpty ? "nothing is playing" : "it offers \(others)"))
   }
 }
 

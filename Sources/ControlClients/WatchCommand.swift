@@ -70,8 +70,8 @@ extension Clients {
     "wait", "waits for a new notification, or another event, and prints it", options: watchOptions,
     phone: "only events of this phone, by address or name", ends: false,
     notes: [
-      "Without --event it waits for a notification that is new. --replay includes what is active now. The status is 75 if "
-        + "--timeout ends it before, 69 if the daemon exits."
+      "Without --event it waits for a new notification. --replay includes what is active now. The status is 75 if "
+        + "--timeout ends it first, 69 if the daemon exits."
     ],
     examples: [
       "--category incoming-call --timeout 60",

@@ -104,7 +104,8 @@ extension Grammar<RunOptions> {
     try operands.check(atMost: 0)
     if options.start.source != .radio, let adapter = options.radio.adapters.first {
       throw Failure(
-        usage: "--\(adapter) excludes --att and --virtual-phone, which need no adapter")
+        usage:
+          "--\(adapter) can't be combined with --att or --virtual-phone, which need no adapter")
     }
   }
 

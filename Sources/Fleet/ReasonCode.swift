@@ -87,7 +87,7 @@ public struct ReasonCode: Hashable, Sendable {
     0x99: "the broker has to accept JSON on this topic", 0x9C: server, 0x9D: server, 0x9E: fault,
     0xA1: fault, 0xA2: "requests to boards need them",
   ]
-  private static let log = "the broker's log may tell more"
+  private static let log = "the broker's log may say why"
   private static let fault = "please report this fault of ancsd-mqtt or the broker"
   private static let topics = "try another prefix in [mqtt]"
   private static let limit = "raise the broker's limit for this user"

@@ -33,7 +33,7 @@ final class LongWrites {
     guard let write = writes.first else { return }
     guard let offset = UInt16(exactly: write.offset + start) else {
       return cancel(
-        .protocolViolation("a value cannot be written at octet \(write.offset + start)"))
+        .protocolViolation("a value can't be written at octet \(write.offset + start)"))
     }
     let part = Array(write.value[start...].prefix(bearer.mtu - 5))
     let request = PDU.prepareWriteRequest(write.handle, offset: offset, value: part)

@@ -54,7 +54,7 @@ extension MgmtStatus: CustomStringConvertible {
     ("Already Connected", "the device is connected already"),
     ("Busy", "another operation of this kind is in progress"),
     ("Rejected", "the adapter's present settings do not allow it"),
-    ("Not Supported", "this controller or kernel cannot do it"),
+    ("Not Supported", "this controller or kernel can't do it"),
     ("Invalid Parameters", "the kernel does not accept these values"),
     ("Disconnected", "the device has disconnected"), ("Not Powered", "the adapter is switched off"),
     ("Cancelled", "it was cancelled"), ("Invalid Index", "the adapter was removed"),

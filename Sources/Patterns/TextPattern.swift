@@ -136,7 +136,7 @@ extension TextPattern.SyntaxError {
       let length = Int(pcre2_get_error_message_8(failure, &text, text.count))
       let reason = String(decoding: text.prefix(max(length, 0)), as: UTF8.self)
       let place = max(1, String(decoding: read, as: UTF8.self).unicodeScalars.count)
-      description = "\(reason), at its character \(place)"
+      description = "\(reason), at character \(place)"
     }
   }
 }

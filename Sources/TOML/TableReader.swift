@@ -51,7 +51,7 @@ public struct TableReader {
   }
 
   public mutating func text(_ key: String) -> String? {
-    value(key, expected: "a text in quotes") { $0.text }
+    value(key, expected: "a string in quotes") { $0.text }
   }
 
   /// A text, or an array of texts, each converted by `read`.

@@ -162,7 +162,7 @@ struct GATTSessionTests {
         ])
       #expect(failure?.status == .refused)
       #expect(failure?.line.contains("reading 0x0022: Insufficient Authentication (0x05)") == true)
-      #expect(failure?.line.contains("a socket cannot be secured") == true)
+      #expect(failure?.line.contains("a socket can't be secured") == true)
       #expect(await bench.type("read 2ABC") == nil)
       let rows = bench.lines[2].split(separator: "\n").map(String.init)
       #expect(rows[0] == "0x0024 TDS Control Point (2ABC): 300 bytes")

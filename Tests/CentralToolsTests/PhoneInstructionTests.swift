@@ -157,12 +157,12 @@ struct PhoneInstructionTests {
     "Unintelligible commands are refused with a sentence",
     arguments: [
       (#"{}"#, "command is missing"), (#"[]"#, "not an object"),
-      (#"{"command":"ad"}"#, "unknown command “ad”, did you mean add?"),
-      (#"{"command":"add","titel":"x"}"#, "add has no member “titel”, did you mean title?"),
+      (#"{"command":"ad"}"#, "unknown command “ad”; did you mean add?"),
+      (#"{"command":"add","titel":"x"}"#, "add has no member “titel”; did you mean title?"),
       (#"{"command":"disconnect","x":1}"#, "disconnect has no member “x”; it has command, id"),
       (
         #"{"command":"media","player":{"nme":"x"}}"#,
-        "player has no member “nme”, did you mean name?"
+        "player has no member “nme”; did you mean name?"
       ),
       (
         #"{"command":"add","category":"socail"}"#,

@@ -302,13 +302,13 @@ struct ClientTests {
     let failure = await #expect(throws: Failure.self) {
       try await daemon.run(Clients.show, "3 --timeout 5")
     }
-    #expect(failure?.line == "ancsd: show 3: the phone did not answer within 5 s")
+    #expect(failure?.line == "ancsd: show 3: the phone did not respond within 5 s")
     #expect(failure?.status == .tryAgain)
     let other = FakeDaemon(.text, patient: false) { _ in [] }
     let mute = await #expect(throws: Failure.self) {
       try await other.run(Clients.status, "--timeout 1m")
     }
-    #expect(mute?.line == "ancsd: status: the daemon did not answer within 60 s")
+    #expect(mute?.line == "ancsd: status: the daemon did not respond within 60 s")
   }
 
   @Test("What plays")

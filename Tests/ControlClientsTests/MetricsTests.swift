@@ -117,7 +117,7 @@ struct MetricsTests {
     ancsd_events_total 12
     # HELP ancsd_links_total Links that came up, including strangers'.
     ancsd_links_total 3
-    # HELP ancsd_sessions_total Links on which the phone's services were subscribed to.
+    # HELP ancsd_sessions_total Links on which the daemon subscribed to the phone's services.
     ancsd_sessions_total 0
     # HELP ancsd_reconnections_total Links of phones that had connected before.
     ancsd_reconnections_total 0

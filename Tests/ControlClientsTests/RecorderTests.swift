@@ -31,7 +31,7 @@ struct RecorderTests {
       #expect(try await Recorder(history, daemon.client).run() == .done)
       #expect(try HistoryFile(reading: history.file).latest()?.seq == 1)
       #expect(try Files.names(in: folder).contains("log.db.bad"))
-      #expect(daemon.reported.map(\.line).joined().contains("log.db.bad now"))
+      #expect(daemon.reported.map(\.line).joined().contains("log.db.bad; starting a new one"))
     }
   }
 

@@ -92,7 +92,7 @@ struct ReportTests {
         bonded (MTU 185, 15 requests, -58 dBm, an interval of 48.75 ms, latency 4)
                 subscribed to ancs, ams; 3 notifications active (1 to fetch) \
         · reading not allowed · battery 80 % · drops links after requests for connection parameters: \
-        none for 3 h
+        no more for 3 h
                 the phone does not share its notifications
         phone   11:22:33:44:55:66 not connected (key: legacy, authenticated, 7 bytes)
         """)

@@ -8,7 +8,7 @@ import Wire
 
 @testable import Daemon
 
-@Suite("Onward: what is sent to whom, and when")
+@Suite("Forwarding: what is sent to whom, and when")
 struct ForwardTests {
   private static let pauses = RetryPauses(longest: .seconds(300)) { 0.5 }
   private static let noon = TimeOfDay(WallTime(seconds: 43_200), zoneOffset: 0)

@@ -151,8 +151,8 @@ struct RunArgumentsTests {
       ("--name ", "ancsd: --name needs a value (NAME)"),
       ("--exec added=/bin/true", "ancsd: --exec must be EVENT=PROGRAM, an event's name"),
       ("--exec-jobs 0", "ancsd: --exec-jobs must be a number from 1 to 64, not “0”"),
-      ("--hci0 --virtual-phone", "ancsd: --hci0 excludes --att and --virtual-phone"),
-      ("--att unix:/x --hci1", "ancsd: --hci1 excludes --att and --virtual-phone"),
+      ("--hci0 --virtual-phone", "ancsd: --hci0 can't be combined with --att or --virtual-phone"),
+      ("--att unix:/x --hci1", "ancsd: --hci1 can't be combined with --att or --virtual-phone"),
       ("--once hci0", "ancsd: unexpected argument “hci0”"),
       ("-- --hci0", "ancsd: unexpected argument “--hci0”"),
     ])

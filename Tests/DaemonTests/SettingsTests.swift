@@ -186,10 +186,10 @@ struct SettingsTests {
   @Test("The number of settings, hooks and rules is said in words") func summary() {
     var check = SettingsCheck()
     (check.files, check.settings, check.rules) = (["x"], 1, 2)
-    #expect(check.summary == "x is good: 1 setting, 0 hooks, 2 rules")
+    #expect(check.summary == "x is valid: 1 setting, 0 hooks, 2 rules")
     let place = SettingsPlace(file: "x", line: 1, column: 1)
     check.remarks = [SettingsFault(place: place, message: "m")]
-    #expect(check.summary == "x is good: 1 setting, 0 hooks, 2 rules, but see the line above")
+    #expect(check.summary == "x is valid: 1 setting, 0 hooks, 2 rules, but see the line above")
   }
 
   @Test(
@@ -276,7 +276,7 @@ struct SettingsTests {
     arguments: [
       ("nam = 'x'", "1:1: there is no setting “nam”; did you mean name?"),
       ("name = 'x'\n[= 1", "2:2: "),
-      ("name = 5", "1:8: name must be a text in quotes (NAME), not 5"),
+      ("name = 5", "1:8: name must be a string in quotes (NAME), not 5"),
       ("name = ''", "1:8: name must be a name of 1 to 248 bytes, not “”"),
       ("pairable = 'x'", "1:12: pairable must be a time such as 30, 90s, 10m, 2h or 1d, not “x”"),
       ("pairable = ['x']", "1:12: pairable must be true, false, a number of seconds, or a time in"),
@@ -291,10 +291,10 @@ struct SettingsTests {
       ("io = 'voice'", "1:6: io must be none, display, keyboard or yesno, not “voice”"),
       (
         "adapter = [1]",
-        "1:11: adapter must be a text in quotes (hciN|ADDRESS), or an array of them, not an array"
+        "1:11: adapter must be a string in quotes (hciN|ADDRESS), or an array of them, not an array"
       ),
       ("adapter = 'x'", "1:11: adapter must be hciN or an address (AA:BB:CC:DD:EE:FF), not “x”"),
-      ("log-level = 1979-05-27", "1:13: log-level must be a text in quotes"),
+      ("log-level = 1979-05-27", "1:13: log-level must be a string in quotes"),
       ("exec = 'notification=/x'", "1:1: there is no setting “exec”"),
       ("verbose = true", "1:1: there is no setting “verbose”"),
       ("config = '/x'", "1:1: there is no setting “config”"),
@@ -318,7 +318,7 @@ struct SettingsTests {
         "[[rule]]\ncategory = 'socail'", "2:12: category must be a category (other, incoming-call, "
       ),
       ("[[rule]]\nflag = ['loud']", "2:9: flag must be a flag (silent, important, "),
-      ("[[rule]]\ntitle = '('", "2:9: title: missing closing parenthesis, at its character 1"),
+      ("[[rule]]\ntitle = '('", "2:9: title: missing closing parenthesis, at character 1"),
       ("[[rule]]\ntime = '22-7'", "2:8: time must be a span such as \"22:00-07:00\", not “22-7”"),
       ("[[rule]]\nshow = 'no'", "2:8: show must be true or false, not “no”"),
       ("[[rule]]\nshow = false\nurgent = true", "3:10: a hidden notification can't be urgent"),
@@ -486,7 +486,7 @@ struct SettingsTests {
       #expect(failure.status == .badSettings)
       #expect(
         failure.line
-          == "ancsd: \(path):1:1: there is no setting “nam”; did you mean name?; ancsd config check \(path) shows 1 more"
+          == "ancsd: \(path):1:1: there is no setting “nam”; did you mean name? “ancsd config check \(path)” shows 1 more"
       )
     }
   }

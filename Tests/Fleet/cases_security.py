@@ -212,7 +212,7 @@ async def plain_text(bed: Testbed) -> None:
             check(await bridge.ended() == 78, f"{url} with {extra}: {bridge.ending}; the log is {bridge.log}")
             check("plain-text" in bridge.log and len(bridge.log.splitlines()) == 1, f"the log is {bridge.log}")
         else:
-            await bed.says(bridge, f"to {url}")
+            await bed.says(bridge, f"publishing to {url}")
             await asyncio.sleep(0.5)
             check(bridge.running, f"{url} with {extra}: {bridge.ending}; the log is {bridge.log}")
             await bridge.kill()

@@ -76,7 +76,7 @@ import Wire
     "What is wrong is said with its place",
     arguments: [
       ("url = \"http://x\"", "1:7: url must be the broker's address"),
-      ("user = 3", "1:8: user must be a text"), ("url = \"mqtt://u:p@x\"", "1:7: url must be"),
+      ("user = 3", "1:8: user must be a string"), ("url = \"mqtt://u:p@x\"", "1:7: url must be"),
       ("board = \"Küche\"", "1:9: board must be a name"), ("prefix = \"a/#\"", "1:10: prefix"),
       ("discovery = true", "1:13: discovery must be"),
       ("content = \"all\"", "1:11: content must be"),

@@ -29,9 +29,9 @@ parse() {
                     [ $# -ge 2 ] || misused "$1 needs a value"
                     printf -v "$option" %s "$2"; shift 2
                 else
-                    misused "no option $1"
+                    misused "unknown option $1"
                 fi ;;
-            *) misused "no option $1" ;;
+            *) misused "unknown option $1" ;;
         esac
     done
     ! declare -F chosen >/dev/null || chosen

@@ -261,7 +261,7 @@ async def settings(bed: Testbed) -> None:
     await eventually(lambda: ran.read_text() == "Mum as ancsd\n", lambda: f"the hook wrote {ran.read_text()!r}")
     file.write_text("name = 5\n")
     await bed.inside("systemctl", "reload", "ancsd", status=1)
-    await until_said(bed, "ancsd.toml:1:8: name must be a text")
+    await until_said(bed, "ancsd.toml:1:8: name must be a string")
     await bed.until_state("active/running")
     check(await bed.pid() == before and phone.connected, "the reload has cost the link")
     await bed.inside("systemctl", "restart", "ancsd", status=1)

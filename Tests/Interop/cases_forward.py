@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`ancsd forward`: notifications go onward by Apprise, each to its destinations, and a destination that is down delays nobody."""
+"""`ancsd forward`: notifications are forwarded by Apprise, each to its destinations, and a destination that is down delays nobody."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def forwarder(bed: Testbed, daemon: Daemon, *tables: dict[str, Any]) -> Pr
                             for table in tables))
     command = [bed.binary, "forward", "--config", file, "--socket", daemon.socket, "--program", DELIVER, "--state-dir", bed.work]
     running = await bed.start(Process(command, bed.out / "forward"))
-    await eventually(lambda: "ancsd forward: to" in running.log, "it does not start")
+    await eventually(lambda: "ancsd forward: forwarding to" in running.log, "it does not start")
     # It reports once it is subscribed.
     await becomes(daemon, lambda forwards: len(forwards) == len(tables), "it reports nothing")
     return running
@@ -112,7 +112,7 @@ async def day(bed: Testbed) -> None:
         ("1", 2, 0, False), ("2", 1, 0, False), ("4", 0, 2, False), ("cellar", 0, 2, True)], "the status is wrong")
     await down.start()
     await eventually(lambda: len(down.messages) == 2, lambda: f"{down.messages}", 40)
-    check("delivered again" in running.log and "Mum" not in running.log, f"log: {running.log}")
+    check("delivering again" in running.log and "Mum" not in running.log, f"log: {running.log}")
     # The call was missed: one message is enough.
     phone.ancs.remove(2)
     phone.ancs.post(Notification(3, app_id="com.apple.mobilephone", title="Grace Hopper", category=2))

@@ -276,7 +276,7 @@ async def misuse(shell: Prompt, here: str) -> None:
     shell.type("dance\r")
     await shell.shows("unknown command")
     shell.type("char-desc\r")
-    await shell.shows("it is written “tree” here", here)
+    await shell.shows("it is “tree” here", here)
     shell.type("help wri\t\t")
     await shell.shows("write          write-command")
     shell.type("\r")

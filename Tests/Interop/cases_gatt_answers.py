@@ -20,11 +20,11 @@ from .testbed import Testbed
 ERRORS: dict[int, tuple[str, str]] = {
     0x01: ("Invalid Handle (0x01)", ""),
     0x02: ("Read Not Permitted (0x02)", ""),
-    0x05: ("Insufficient Authentication (0x05)", "cannot be secured"),
+    0x05: ("Insufficient Authentication (0x05)", "can't be secured"),
     0x08: ("Insufficient Authorization (0x08)", "has to allow it"),
     0x0C: ("Encryption Key Size Too Short (0x0C)", "longer key"),
     0x0E: ("Unlikely Error (0x0E)", ""),
-    0x0F: ("Insufficient Encryption (0x0F)", "cannot be secured"),
+    0x0F: ("Insufficient Encryption (0x0F)", "can't be secured"),
     0x11: ("Insufficient Resources (0x11)", ""),
     0x13: ("Value Not Allowed (0x13)", ""),
     0x77: ("Error 0x77", ""),

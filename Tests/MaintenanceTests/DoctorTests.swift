@@ -195,7 +195,7 @@ struct DoctorTests {
       $0.daemon = .none
     },
     Fault(
-      testDescription: "notifications that nothing sends onward", check: "forward",
+      testDescription: "notifications that nothing forwards", check: "forward",
       verdict: .warning, words: "“mail” (mailto://…): not running", status: .done
     ) {
       var (status, forward) = (StatusReport(), ForwardReport(name: "mail", to: "mailto"))

@@ -47,7 +47,7 @@ struct KnownRadioFaultsTests {
       text: """
         [   11.935103] Bluetooth: hci0: BCM: Reading local name failed (-110)
         [   14.105124] Bluetooth: hci0: BCM: Reading local name failed (-110)
-        """, check: "adapter", words: "did not answer when the kernel started it (-110)",
+        """, check: "adapter", words: "did not respond when the kernel started it (-110)",
       command: "echo serial0-0 | tee /sys/bus/serial/drivers/hci_uart_bcm/unbind"
     ) { $0.serialControllers = [.init(device: "serial0-0", driver: "hci_uart_bcm")] },
     Log(

@@ -96,14 +96,14 @@ struct TextPatternTests {
   @Test(
     "What is none is refused with a reason and its place",
     arguments: [
-      ("ab(", "missing closing parenthesis, at its character 3"),
-      ("ä[b", "missing terminating ] for character class, at its character 3"),
-      ("a\\", "\\ at end of pattern, at its character 2"),
-      ("ab)c", "unmatched closing parenthesis, at its character 2"),
-      ("*a", "quantifier does not follow a repeatable item, at its character 1"),
-      ("a{0,9223372036854775807}", "number too big in {} quantifier, at its character 9"),
-      ("\\C", "using \\C is disabled by the application, at its character 2"),
-      ("[b-a]", "range out of order in character class, at its character 3"),
+      ("ab(", "missing closing parenthesis, at character 3"),
+      ("ä[b", "missing terminating ] for character class, at character 3"),
+      ("a\\", "\\ at end of pattern, at character 2"),
+      ("ab)c", "unmatched closing parenthesis, at character 2"),
+      ("*a", "quantifier does not follow a repeatable item, at character 1"),
+      ("a{0,9223372036854775807}", "number too big in {} quantifier, at character 9"),
+      ("\\C", "using \\C is disabled by the application, at character 2"),
+      ("[b-a]", "range out of order in character class, at character 3"),
     ])
   func malformed(_ pattern: String, _ reason: String) {
     let error = #expect(throws: TextPattern.SyntaxError.self) { try TextPattern(pattern) }

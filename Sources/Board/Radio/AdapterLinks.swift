@@ -195,7 +195,7 @@ import Wire
   private func askedPhoneLeft(_ phone: DeviceAddress, _ reason: UInt8) {
     guard parameterPatience.ended(phone, reason: reason, at: scheduler.now) else { return }
     linkLog.notice(
-      "\(name): \(phone) dropped two links soon after a request for connection parameters: none for a day"
+      "\(name): \(phone) dropped two links soon after a request for connection parameters: no more for a day"
     )
     adapter?.advertiser.avoidKeyboard(until: scheduler.now + ParameterPatience.pause)
   }

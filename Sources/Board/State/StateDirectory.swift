@@ -89,7 +89,7 @@ import System
   private func setAside(_ full: String, _ why: String) {
     do {
       let aside = try files.setAside(full)
-      log.error("\(full) can't be used: \(why); renamed it to \(aside), and starting a new one")
+      log.error("\(full) can't be used: \(why); renamed it to \(aside); starting a new one")
     } catch {
       log.error("\(full) can't be used: \(why); it can't be renamed either: \(error)")
     }

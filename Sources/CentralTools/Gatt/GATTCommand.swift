@@ -43,7 +43,7 @@ extension GATTCommand {
       let near = nearest(to: name, among: known.map(\.name))
       throw Failure(
         usage: "unknown command “\(name)”",
-        remedy: Self.inGatttool[name].map { "it is written “\($0)” here" }
+        remedy: Self.inGatttool[name].map { "it is “\($0)” here" }
           ?? near.map { "did you mean “\($0)”?" } ?? (prompt ? "“help” lists them" : nil))
     }
     let operands = Array(words.dropFirst())
@@ -51,7 +51,7 @@ extension GATTCommand {
       let (why, near) = Self.complaint(form, operands)
       throw Failure(
         .usage, words.joined(separator: " "), why,
-        remedy: near.map { "did you mean \($0)?" } ?? "it is written “\(form.usage)”")
+        remedy: near.map { "did you mean \($0)?" } ?? "usage: \(form.usage)")
     }
     self = command
   }

@@ -134,7 +134,7 @@ extension GATTLink {
     switch code {
     case .insufficientAuthentication, .insufficientEncryption:
       guard secure != nil else {
-        return "the device requires a secure link, and a socket cannot be secured"
+        return "the device requires a secure link, and a socket can't be secured"
       }
       let option = isPrompt ? "security" : "--security"
       let level = security()?.level ?? .low

@@ -27,8 +27,8 @@ extension Command {
           "Without a command it shows a prompt with history and completion; “help” lists the commands. "
             + "“ancsd gatt COMMAND --help” explains one.",
           "The status is 0; 1 if the device refused, with the name of the ATT error; 64 for a wrong "
-            + "command line, 69 without the device or without Bluetooth, 75 if the time ran out "
-            + "first, 77 without permission.",
+            + "command line, 69 without the device or without Bluetooth, 75 if it timed out, "
+            + "77 without permission.",
         ],
         examples: [
           "ancsd gatt --hci0 scan",

@@ -105,7 +105,7 @@ import Wire
     if case .subscribe? = options.command, options.count == nil, isSubscribed {
       end.post(.success(.done))
     } else {
-      end.post(.failure(Failure(.tryAgain, "gatt", "the time of --timeout ran out")))
+      end.post(.failure(Failure(.tryAgain, "gatt", "timed out (--timeout)")))
     }
   }
 

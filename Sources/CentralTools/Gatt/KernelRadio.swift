@@ -237,7 +237,7 @@ struct FoundDevices {
       if let level = socket.security()?.level, level >= wanted { return }
       await Loop.shared.sleep(for: Self.pace)
     }
-    throw Failure(.tryAgain, "securing the link", "it took too long")
+    throw Failure(.tryAgain, "securing the link", "timed out")
   }
 
   private func receive(_ event: MgmtEvent) {

@@ -53,7 +53,7 @@ extension PhoneInstruction {
     guard let name = Name(rawValue: text) else {
       let near = nearest(to: text, among: Self.names)
       throw ShapeError(
-        "unknown command “\(text)”, \(near.map { "did you mean \($0)?" } ?? "“help” lists them")")
+        "unknown command “\(text)”; \(near.map { "did you mean \($0)?" } ?? "“help” lists them")")
     }
     try PhoneForm.all.first { $0.command == name }?.check(fields.object)
     self = try Self.read(name, fields)
@@ -126,7 +126,7 @@ extension JSONReader {
 
   /// A text, or `{"hex":"…"}` for arbitrary bytes; nil if absent.
   fileprivate func octetsOrText(_ name: String) throws(ShapeError) -> [UInt8]? {
-    try optional(name, "a text, nor an object with hex") { value in
+    try optional(name, "a string, nor an object with hex") { value in
       if let text = value.string { return Array(text.utf8) }
       return value["hex"]?.string.flatMap([UInt8].init(hex:))
     }
@@ -143,7 +143,7 @@ extension JSONReader {
       category: try optional("category"), flags: try optional("flags"))
     for (name, id) in Self.texts { contents.attributes[id] = try octetsOrText(name) }
     contents.attributes[.date] = try date()
-    contents.attributes[.messageSize] = try optional("message_size", "a number nor a text") {
+    contents.attributes[.messageSize] = try optional("message_size", "a number nor a string") {
       ($0.int.map(String.init) ?? $0.string).map { Array($0.utf8) }
     }
     if isNew {
@@ -380,7 +380,7 @@ struct PhoneForm: Sendable {
       let near = nearest(to: member, among: known)
       throw ShapeError(
         "\(name) has no member “\(member)”"
-          + (near.map { ", did you mean \($0)?" } ?? "; it has \(known.joined(separator: ", "))"))
+          + (near.map { "; did you mean \($0)?" } ?? "; it has \(known.joined(separator: ", "))"))
     }
   }
 

@@ -126,7 +126,7 @@ extension LinkReport {
     if let battery { second.add("· battery \(battery) %") }
     if let parametersPause {
       second.add(
-        "· drops links after requests for connection parameters: none for \((parametersPause + 3599) / 3600) h",
+        "· drops links after requests for connection parameters: no more for \((parametersPause + 3599) / 3600) h",
         .attention)
     }
     var lines = first.lines(style, indent: style.subjectIndent)

@@ -18,7 +18,7 @@ struct LogOptions: EventOptions, LatestOptions {
   var until: WallTime?
   var count: Int?
   var newestFirst = false
-  /// Whether to go on with the events that arrive.
+  /// Whether to continue with the events that arrive.
   var follows = false
 
   /// What to print of the history.
@@ -71,7 +71,7 @@ extension Clients {
     options, operands throws(Failure) in
     try operands.check(atMost: 0)
     if options.follows, options.file != nil || options.until != nil || options.newestFirst {
-      throw Failure(usage: "--follow goes with neither --file, --until nor --newest-first")
+      throw Failure(usage: "--follow can't be combined with --file, --until or --newest-first")
     }
   }
 
@@ -79,7 +79,7 @@ extension Clients {
     [
       .since("events", set: { $0.since = $1 }),
       .since("events", "--until", set: { $0.until = $1 }),
-      .flag("--follow", help: "go on with the events that arrive", set: { $0.follows = true }),
+      .flag("--follow", help: "continue with the events that arrive", set: { $0.follows = true }),
     ] + CommandOption.eventFilters + CommandOption.latest(of: "events") + [
       .template,
       .file(

@@ -176,7 +176,7 @@ extension Page<RecordedEvent> {
       let aside = try HistoryFile.setAside(history.file)
       client.report(
         Failure(
-          .cannotCreate, "keeping a history", "\(why): it is \(aside) now, and a new one begins"))
+          .cannotCreate, "keeping a history", "\(why): renamed it to \(aside); starting a new one"))
       return try body(try opened())
     }
   }

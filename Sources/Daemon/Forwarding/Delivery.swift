@@ -21,7 +21,7 @@ import Wire
   private var child: ChildProcess?
   private var onEnd: ((Result) -> Void)?
   private lazy var patience = Deadline(Loop.shared) { [weak self] in
-    self?.end(because: "no answer within \(Self.patienceTime.components.seconds) s")
+    self?.end(because: "no response within \(Self.patienceTime.components.seconds) s")
   }
 
   /// How long a message may take.
@@ -55,7 +55,7 @@ import Wire
     } catch {
       throw ForwardFault(
         why: error.errno == .noSuchFile
-          ? "\(program) is not there: install the package ancsd-forward" : "\(error)")
+          ? "\(program) does not exist: install the package ancsd-forward" : "\(error)")
     }
   }
 

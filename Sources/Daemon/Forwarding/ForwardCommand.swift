@@ -22,11 +22,11 @@ struct ForwardOptions: Sendable {
 extension Command {
   /// `ancsd forward`: sends notifications to the services of the settings.
   public static let forward = Command(
-    "forward", "sends notifications onward, to the services in the settings ([[forward]])",
+    "forward", "forwards notifications to the services in the settings ([[forward]])",
     usage: ["ancsd forward [OPTIONS]"], grammar: .forward, defaults: ForwardOptions(),
     notes: [
       "The package ancsd-forward runs it as a service, and has the program that sends (Apprise). On SIGHUP it reads the "
-        + "settings again. With --test, the status is 69 if a destination took no message."
+        + "settings again. With --test, the status is 69 if a message was not delivered."
     ],
     examples: ["", "--test", "--test --config forward.toml"]
   ) { options throws(Failure) in
@@ -61,12 +61,12 @@ extension Command {
     var targets = first
     let memory = ForwardMemory(
       directory: options.stateDirectory ?? Host.variable("STATE_DIRECTORY"),
-      onFailure: { say("can't note what was sent: \($0)", .warning) })
+      onFailure: { say("can't record what was sent: \($0)", .warning) })
     while true {
       let forwarder = Forwarder(
         targets, paths: DefaultPaths.sockets(options.socket), program: options.program,
         memory: memory, say: say)
-      say("to \(targets.map(\.shown).joined(separator: ", "))", .notice)
+      say("forwarding to \(targets.map(\.shown).joined(separator: ", "))", .notice)
       forwarder.start()
       let signals = Mailbox<Signal>()
       try? Loop.shared.onSignal([.interrupt, .terminate, .hangUp]) { signals.post($0) }

@@ -64,7 +64,7 @@ struct ForwardTarget: Hashable, Sendable {
     }
   }
 
-  /// What the daemon reports while nothing sends its notifications onward.
+  /// What the daemon reports while nothing forwards its notifications.
   var absence: ForwardReport {
     var report = report
     report.why = "“ancsd forward” is not running: sudo systemctl enable --now ancsd-forward"

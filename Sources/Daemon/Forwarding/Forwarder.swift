@@ -79,7 +79,7 @@ import Wire
     let status = StatusReport(json: response["result"] ?? .null)
     note(status)
     guard let life = status?.life else {
-      return say("the daemon does not say what it is: upgrade ancsd", .error)
+      return say("the daemon is an older version: upgrade ancsd", .error)
     }
     let known = self.life
     let oldest = known.flatMap { _ in lanes.map(\.queue.handled).min() }
@@ -113,7 +113,7 @@ import Wire
     let phone = event.event.phone.flatMap { names[$0] }
     for place in lanes.indices {
       let lost = lanes[place].queue.take(event, phone: phone, time: time, at: Loop.shared.now)
-      lose(lost, place, "more wait than it takes")
+      lose(lost, place, "its queue is full")
       send(place)
     }
     settling.limit(to: Loop.shared.now + .seconds(1))
@@ -123,7 +123,7 @@ import Wire
 
   private func send(_ place: Int) {
     let now = Loop.shared.now
-    lose(lanes[place].queue.dropExpired(at: now), place, "they are too old")
+    lose(lanes[place].queue.dropExpired(at: now), place, "too old (max-age)")
     guard lanes[place].delivery == nil else { return }
     let target = lanes[place].queue.target
     if let messages = lanes[place].queue.next(at: now) {
@@ -144,7 +144,7 @@ import Wire
     if failures > 0, let why = result.why {
       if report.why != why { say("\(report.shown): \(why); trying again", .warning) }
     } else if report.why != nil {
-      say("\(report.shown): delivered again", .notice)
+      say("\(report.shown): delivering again", .notice)
     }
     settling.limit(to: Loop.shared.now + .seconds(1))
     send(place)

@@ -51,7 +51,7 @@ extension Command {
       }
       guard let file = try SettingsFile.find(options.config) else {
         throw Failure(
-          .noInput, "reading settings", "\(SettingsFolder.usualPath) is not there",
+          .noInput, "reading settings", "\(SettingsFolder.usualPath) does not exist",
           remedy: "name a file with --config")
       }
       if let failure = file.failure(named: options.config) { throw failure }
@@ -108,7 +108,7 @@ extension Grammar<RulesOptions> {
       options.action = .explain(uid)
     case let other:
       throw Failure(
-        usage: other.map { "rules does not know “\($0)”" } ?? "rules needs a subcommand",
+        usage: other.map { "unknown subcommand “\($0)”" } ?? "rules needs a subcommand",
         remedy: "use “rules test” or “rules explain UID”")
     }
   }

@@ -104,7 +104,8 @@ struct SettingsCheck: JSONObjectCodable, Sendable {
     let things = [
       settings.counted("setting"), hooks.counted("hook"), rules.counted("rule"),
     ]
-    return "\(files.joined(separator: ", ")) \(isAre) good: \(things.joined(separator: ", "))\(but)"
+    return
+      "\(files.joined(separator: ", ")) \(isAre) valid: \(things.joined(separator: ", "))\(but)"
   }
 }
 
@@ -135,7 +136,7 @@ extension Grammar<ConfigOptions> {
       options.action = .show
     case let other:
       throw Failure(
-        usage: other.map { "config does not know “\($0)”" } ?? "config needs a subcommand",
+        usage: other.map { "unknown subcommand “\($0)”" } ?? "config needs a subcommand",
         remedy: "use check or show")
     }
   }

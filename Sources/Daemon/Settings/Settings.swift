@@ -32,7 +32,7 @@ struct Settings: Sendable {
       typed.contains(where: { $0.name == "virtual-phone" })
     {
       throw Failure(
-        usage: "--att and --virtual-phone exclude each other",
+        usage: "--att and --virtual-phone can't be combined",
         remedy: "remove one of them")
     }
     if let file = try find(options.start.config) {
@@ -136,7 +136,7 @@ extension SettingsFile {
   func failure(named path: String?) -> Failure? {
     guard let first = faults.first else { return nil }
     let command = ["ancsd config check", path].compactMap { $0 }.joined(separator: " ")
-    let more = faults.count > 1 ? "\(command) shows \(faults.count - 1) more" : nil
+    let more = faults.count > 1 ? "“\(command)” shows \(faults.count - 1) more" : nil
     return Failure(.badSettings, "\(first.place)", first.message, remedy: more)
   }
 }

@@ -31,9 +31,9 @@ enum KnownRadioFaults {
     // raspberrypi/linux 6462 (one boot in ten on a Zero 2 W) and 5460, home-assistant/operating-system 4934
     Complaint(
       text: "Reading local name failed (-110)",
-      sentence: "the controller did not answer when the kernel started it (-110)", isHang: true),
+      sentence: "the controller did not respond when the kernel started it (-110)", isHang: true),
     Complaint(
-      text: "tx timeout", sentence: "the controller stopped answering the kernel's commands",
+      text: "tx timeout", sentence: "the controller stopped responding to the kernel's commands",
       isHang: true),
     // raspberrypi/linux 6462, meta-raspberrypi 1606
     Complaint(

@@ -330,7 +330,7 @@ struct SetUp {
     }
     if isRunning, !service.isStarted {
       return try say(
-        "A daemon that somebody has started by hand is running, so the service is not started beside it. "
+        "A daemon that somebody has started by hand is running, so the service was not started. "
           + "\(afresh ? "Restart it for the new settings, or stop" : "Stop") it and run “ancsd setup” again."
       )
     }
@@ -362,7 +362,7 @@ struct SetUp {
   ) async {
     do throws(Failure) {
       try await body()
-      try say("After this failure: \(what): done.")
+      try say("A step failed; \(what): done.")
     } catch {
       client.report(Failure(error.status, what, error.why, remedy: remedy))
     }

@@ -172,7 +172,7 @@ class App {
     part("whole").hidden = !this.range;
     part("stretch").textContent = this.range ? `${duration(end - start)} from ${clock(start)} s` : "";
     part("found").textContent = this.test ? counted(matches, "row") : "";
-    part("rows").setAttribute("aria-label", `The PDUs, one a row: ${count}`);
+    part("rows").setAttribute("aria-label", `The PDUs, one per row: ${count}`);
   }
 
   /** Chooses a stretch; null is all of it. @param {[number, number] | null} range */

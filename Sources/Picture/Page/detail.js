@@ -114,7 +114,7 @@ class Detail {
       }
       box.append(make("span", "at", start.toString(16).padStart(4, "0")), line);
     }
-    if (count < hex.length / 2) box.append(make("span", "at", "…"), make("span", "line", `${hex.length / 2 - count} bytes more`));
+    if (count < hex.length / 2) box.append(make("span", "at", "…"), make("span", "line", `${hex.length / 2 - count} more bytes`));
     if (hidden) box.append(make("span", "at", ""), make("span", "at", "A dot is a byte that decode does not show: it may be of a key."));
     return box;
   }

@@ -157,13 +157,13 @@ class Ladder {
     if (fetch && fetch.row <= before && fetch.row !== after) return `until the response${fetch.uid >= 0 ? " about #" + fetch.uid : ""}`;
     if (/^Encryption/.test(session.nameOf(after))) return "until encrypted";
     const link = session.linkOf(after);
-    if (link && link.first === after) return "without this link";
+    if (link && link.first === after) return "until this link began";
     for (const row of [before, before - 1]) {
       if (row < 0 || session.role[row] !== ROLE.request || session.partner[row] <= after) continue;
-      return `in which ${session.nameOf(row)} has no response yet`;
+      return `in which ${session.nameOf(row)} had no response yet`;
     }
     if (who === undefined) return "nothing was sent";
-    return who ? "nothing was asked, then the phone spoke" : `in which the ${session.board} asked for nothing`;
+    return who ? "until the phone sent this by itself" : `in which the ${session.board} requested nothing`;
   }
 
   /** @param {HTMLElement} element @param {number} row */
