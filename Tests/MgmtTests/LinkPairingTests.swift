@@ -467,7 +467,7 @@ struct LinkPairingTests {
     #expect(PairingWindow(.always).isOpen(at: later, wasBonded: true))
   }
 
-  @Test("Who ends an opening ends that one alone, and returns to the rule")
+  @Test("Whoever ends an opening ends that one alone, and returns to the rule")
   func endedOpening() {
     let now = Instant.zero
     var window = PairingWindow(.firstPhone(until: now + .seconds(90)))

@@ -100,7 +100,7 @@ struct SecuredCommandTests {
     }
   }
 
-  @Test("Who pairs at a bonded phone's address does not become that phone")
+  @Test("Whoever pairs at a bonded phone's address does not become that phone")
   func otherPhone() async throws {
     try await inWorld { world in
       try await Bonds.make(world)

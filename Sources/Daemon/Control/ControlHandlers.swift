@@ -246,7 +246,7 @@ import Wire
 
   // MARK: Which phone
 
-  /// The session with the selected phone, or with the only one. Who is not secured may be anybody, and is no phone here.
+  /// The session with the selected phone, or with the only one. One that is not secured may be anybody, and does not count.
   private func session(of selector: PhoneSelector?) throws(RPCError) -> Session {
     let name = try daemon.name
     let matching = try daemon.sessions.map(\.session)
