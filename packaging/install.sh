@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Installs the program in this folder, ancsd or ancsd-mqtt, on any Linux, or uninstalls it. It lists every change before it
-# makes any. It starts and stops only the program's own service, and never touches existing bonds or settings.
+# Installs the program in this folder, ancsd, ancsd-mqtt or ancsd-forward, on any Linux, or uninstalls it. It lists every
+# change before it makes any. It starts and stops only the program's own service, and never touches existing bonds or settings.
 #
 #   ./install.sh                 installs the program, its manual pages, and a service for systemd or OpenRC
 #   ./install.sh --start         installs, enables the service, and starts or restarts it
@@ -15,7 +15,7 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=/usr/local root="" init="" dry="" start="" uninstall=""
-program=ancsd # scripts/tarball changes this to ancsd-mqtt in that archive
+program=ancsd # scripts/tarball changes this in the other archives
 
 fail() { echo "install.sh: $*" >&2; exit 1; }
 misused() { echo "install.sh: $*; see the beginning of the script" >&2; exit 64; }
@@ -42,17 +42,25 @@ case $prefix in *[!A-Za-z0-9/_.-]*) misused "--prefix may only contain letters, 
 [ -z "$root" ] || [ -z "$start" ] || misused "--start and --root can't be combined"
 [ -n "$dry" ] || [ -n "$root" ] || [ "$(id -u)" = 0 ] || fail "run this as root, or preview it with --dry-run"
 
-# What differs between the two programs.
+# What differs between the programs.
+payload=$program destination=$prefix/bin/$program
+needs="can't run on this processor ($(uname -m)), which has its own archive"
 case $program in
-    ancsd) settings=ancsd.toml kept="the bonds" also="" libraries="" ;;
+    ancsd) settings=ancsd.toml kept="the bonds" also="" ;;
     # Its service joins the group ancsd to use the daemon's control socket.
     ancsd-mqtt)
         settings=conf.d/mqtt.toml kept="the names of phones" also=", and the group ancsd"
-        libraries="glibc 2.36 or later (not musl), libmosquitto.so.1 and OpenSSL 3"
+        needs="can't run here without glibc 2.36 or later (not musl), libmosquitto.so.1 and OpenSSL 3, or not${needs#*run}"
+        ;;
+    ancsd-forward)
+        settings=conf.d/forward.toml kept="what was sent last" also=", and the group ancsd"
+        # Where “ancsd forward” looks for it.
+        payload=deliver destination=/usr/lib/ancsd-forward/deliver
+        needs="needs $prefix/bin/ancsd of the same version, and python3 with Apprise (the package apprise of Debian and Alpine)"
         ;;
 esac
 list=$prefix/share/$program/files # the installed files, one path per line
-if [ -z "$root" ] && [ -e /var/lib/dpkg/info/$program.list ] && [ -e /usr/bin/$program ]; then
+if [ -z "$root" ] && [ -e /var/lib/dpkg/info/$program.list ] && [ -e /usr/share/doc/$program/copyright ]; then
     fail "the Debian package $program is installed; upgrade it with apt, or run apt remove $program and then this again"
 fi
 
@@ -67,7 +75,7 @@ found_init() {
 
 # files: prints each file to install: mode, source in this folder, destination.
 files() {
-    echo "755 $program $prefix/bin/$program"
+    echo "755 $payload $destination"
     echo "755 install.sh $prefix/share/$program/install.sh"
     case $init in
         systemd) echo "644 service/$program.service $prefix/lib/systemd/system/$program.service" ;;
@@ -114,6 +122,7 @@ how_to_start() {
             case $program in
                 ancsd) echo "$prefix/bin/ancsd run --state-dir=/var/lib/ancsd --socket=/run/ancsd/control.sock --format=json >/dev/null" ;;
                 ancsd-mqtt) echo "$prefix/bin/ancsd-mqtt --state-dir=/var/lib/ancsd-mqtt --socket=/run/ancsd/control.sock" ;;
+                ancsd-forward) echo "$prefix/bin/ancsd forward --state-dir=/var/lib/ancsd-forward --socket=/run/ancsd/control.sock" ;;
             esac
             ;;
     esac
@@ -140,8 +149,13 @@ if [ -n "$uninstall" ]; then
 fi
 
 # Checks everything that can fail before changing anything.
-"$here/$program" --version >/dev/null 2>&1 || [ -n "$root" ] ||
-    fail "$here/$program can't run here${libraries:+ without $libraries}, or not on this processor ($(uname -m)), which has its own archive"
+runs() {
+    case $program in
+        ancsd-forward) "$prefix/bin/ancsd" forward --help && /usr/bin/python3 -I -c "import apprise" ;;
+        *) "$here/$program" --version ;;
+    esac >/dev/null 2>&1
+}
+[ -n "$root" ] || runs || fail "$here/$payload $needs"
 has_user() { grep -q "^$program:" "$root/etc/passwd" 2>/dev/null; }
 has_group() { grep -q "^$1:" "$root/etc/group" 2>/dev/null; }
 if ! has_user && [ -z "$root" ] && [ "$init" != none ]; then
@@ -199,6 +213,7 @@ files | while read -r mode source path; do put "$mode" "$source" "$path" || exit
 for file in $left; do rm -f "$root$file"; done
 files | cut -d ' ' -f 3 >"$root$list.new" && mv "$root$list.new" "$root$list"
 
+has_table() { grep -qs "^[[:space:]]*\[\[*$1\]" "$root/etc/ancsd/ancsd.toml" "$root"/etc/ancsd/conf.d/*.toml; }
 # hindrance: prints why the service can't be started: bluetoothd is running, or settings are missing.
 hindrance() {
     case $program in
@@ -207,8 +222,10 @@ hindrance() {
                 echo "stop and disable bluetoothd first: it takes every phone's connection"
             ;;
         ancsd-mqtt)
-            grep -qs '^[[:space:]]*\[mqtt\]' "$root/etc/ancsd/ancsd.toml" "$root"/etc/ancsd/conf.d/*.toml ||
-                echo "the bridge needs a broker; set its URL in $root/etc/ancsd/$settings first"
+            has_table mqtt || echo "the bridge needs a broker; set its URL in $root/etc/ancsd/$settings first"
+            ;;
+        ancsd-forward)
+            has_table forward || echo "ancsd-forward needs a service; set its URL in $root/etc/ancsd/$settings first"
             ;;
     esac
 }

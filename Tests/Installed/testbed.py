@@ -25,32 +25,25 @@ STATE, SOCKET = "/var/lib/ancsd", "/run/ancsd/control.sock"
 
 
 class Testbed(testbed.Testbed):
-    """A case's Debian. The package is purged before each case."""
+    """A case's Debian. The packages are purged before each case."""
 
     SECONDS = 120.0
 
     async def open(self) -> None:
-        await self.inside("dpkg", "--purge", "ancsd-mqtt", "ancsd", within=60)
+        await self.inside("dpkg", "--purge", "ancsd-forward", "ancsd-mqtt", "ancsd", within=60)
         await self.inside("rm", "-rf", "/etc/systemd/system/ancsd.service.d", "/etc/ancsd", STATE)
         await super().open()
 
-    # The packages differ only in their versions.
+    # The versions of a package differ only in their numbers.
 
-    def package(self, number: int = 1) -> Path:
-        """The package's first, second or third version."""
-        return self.binary if number == 1 else next(self.binary.parent.glob(f"ancsd_*+{number - 1}.deb"))
+    def package(self, number: int = 1, product: str = "ancsd") -> Path:
+        """A package's first, second or third version."""
+        return sorted(self.binary.parent.glob(f"{product}_*.deb"), key=lambda path: path.stem)[number - 1]
 
-    async def install(self, number: int = 1, by: Sequence[str] = ("dpkg", "--install")) -> str:
-        """Installs a version; returns what dpkg printed."""
-        return await self.put(self.package(number), by)
-
-    async def install_bridge(self, number: int = 1) -> str:
-        """Installs a version of ancsd-mqtt; returns what dpkg printed."""
-        return await self.put(self.package(number).with_name(self.package(number).name.replace("ancsd_", "ancsd-mqtt_", 1)))
-
-    async def put(self, package: Path, by: Sequence[str] = ("dpkg", "--install")) -> str:
+    async def install(self, number: int = 1, by: Sequence[str] = ("dpkg", "--install"), product: str = "ancsd") -> str:
+        """Installs a version of a package; returns what dpkg printed."""
         copy = DEBIAN / "tmp/package.deb"
-        copy.write_bytes(package.read_bytes())
+        copy.write_bytes(self.package(number, product).read_bytes())
         return (await self.inside(*by, "/tmp/package.deb", within=60)).out
 
     # Inside the Debian

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A web service to which Apprise sends messages."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from .testbed import Testbed
+
+
+class Service:
+    """A web service that takes what Apprise sends to `json://`; a silent one takes the connection, and answers nothing."""
+
+    def __init__(self, bed: Testbed, silent: bool = False) -> None:
+        self.messages: list[tuple[str, str]] = []
+        self.requests = 0
+        self.silent = silent
+        self.port = 0
+        self.server: asyncio.Server | None = None
+        bed.cleanups.append(self.close)
+
+    async def start(self) -> Service:
+        self.server = await asyncio.start_server(self.serve, "127.0.0.1", self.port)
+        self.port = self.server.sockets[0].getsockname()[1]
+        return self
+
+    def close(self) -> None:
+        if self.server:
+            self.server.close()
+
+    @property
+    def url(self) -> str:
+        return f"json://127.0.0.1:{self.port}/board"
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+            length = int(head.partition("content-length:")[2].split("\r\n")[0])
+            message = json.loads(await reader.readexactly(length))
+            self.requests += 1
+            if self.silent:
+                await reader.read()
+                return
+            self.messages.append((message["title"], message["message"]))
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+            await writer.drain()
+        except (OSError, EOFError):
+            pass
+        finally:
+            writer.close()
