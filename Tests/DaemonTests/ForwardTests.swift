@@ -149,7 +149,11 @@ struct ForwardTests {
     #expect((queue.count == 0))
     queue.restarted()
     _ = queue.take(event(3), phone: nil, time: Self.noon, at: .zero)
-    #expect(!(queue.count == 0))
+    #expect(queue.count == 1)
+    // What waits from the earlier run has none of the new run's numbers.
+    queue.restarted()
+    _ = queue.take(event(5), phone: nil, time: Self.noon, at: .zero)
+    #expect(queue.count == 2 && queue.handled == 4)
   }
 
   @Test(

@@ -11,8 +11,8 @@ struct ForwardMessage: Hashable, Sendable {
   private(set) var body: String
   /// The call that it is about; nil for other notifications.
   private(set) var call: Call?
-  /// The event that it is about.
-  let seq: UInt64
+  /// The event of the daemon's run that it is about; nil if that run has ended.
+  var seq: UInt64?
   /// When it was told.
   let came: Instant
 
@@ -23,7 +23,7 @@ struct ForwardMessage: Hashable, Sendable {
   }
 
   init(title: String, body: String) {
-    (self.title, self.body, seq, came) = (title, body, 0, .zero)
+    (self.title, self.body, came) = (title, body, .zero)
   }
 
   /// - Parameter phone: what the phone is called, if that is known.

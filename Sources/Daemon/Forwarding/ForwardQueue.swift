@@ -33,7 +33,7 @@ struct ForwardQueue {
   init(_ target: ForwardTarget, seen: UInt64 = 0) { (self.target, self.seen) = (target, seen) }
 
   /// The last event that is handled, with all before it.
-  var handled: UInt64 { waiting.map(\.seq).min().map { min(seen, $0 &- 1) } ?? seen }
+  var handled: UInt64 { waiting.compactMap(\.seq).min().map { min(seen, $0 &- 1) } ?? seen }
 
   /// When to try again; nil: nothing waits, or it is being sent.
   var deadline: Instant? {
@@ -44,7 +44,10 @@ struct ForwardQueue {
   var count: Int { waiting.count }
 
   /// Another run of the daemon counts its events from the first.
-  mutating func restarted() { seen = 0 }
+  mutating func restarted() {
+    seen = 0
+    for place in waiting.indices { waiting[place].seq = nil }
+  }
 
   private var inFlight: Int { if case .sending(let count, _) = state { count } else { 0 } }
 
