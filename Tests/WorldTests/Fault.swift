@@ -11,6 +11,8 @@ struct Fault: Hashable, Sendable, CustomStringConvertible {
     case command, response, event
     /// A turn of the clock.
     case turn
+    /// The phone connects.
+    case meeting
     /// A change on the disk, and a look at it.
     case file, read
   }
@@ -18,6 +20,10 @@ struct Fault: Hashable, Sendable, CustomStringConvertible {
   enum Kind: String, CaseIterable, Sendable {
     case linkLost, lost, twice, late, tooLate, error, malformed, truncated
     case unplugged, replugUnseen, poweredOff, suspended
+    /// The air is silent for a while; or it loses so much for a minute that most things come late.
+    case blackout, poorAir
+    /// The board believes that the phone is connected, and the phone does not.
+    case halfOpen
     /// The phone takes ANCS away for some seconds, and has it at other handles then.
     case servicesMoved
     case noSpace, inputOutput, readOnly, powerCut
@@ -40,7 +46,9 @@ struct Fault: Hashable, Sendable, CustomStringConvertible {
     .event: [.lost, .twice, .late, .tooLate, .malformed, .truncated, .unplugged, .poweredOff],
     .turn: [
       .linkLost, .suspended, .powerCut, .unplugged, .replugUnseen, .poweredOff, .servicesMoved,
+      .blackout, .poorAir,
     ],
+    .meeting: [.linkLost, .halfOpen],
     .file: [.noSpace, .inputOutput, .readOnly, .powerCut, .full],
     .read: [.inputOutput, .broken],
   ]

@@ -70,6 +70,7 @@ import Wire
   /// How many PDUs may come twice, or be lost or damaged.
   private let doubtful: Int
   private var isNear = true
+  private var air = Air()
   /// Whether nothing goes wrong any more.
   private var isOver = false
   /// The notifications that a client knows, which believes all that it is told.
@@ -221,7 +222,7 @@ import Wire
         }
       }
       seen = world.events.count
-      if isNear, world.phone.connection == nil {
+      if isNear, world.phone.connection == nil, air.opening(at: world.clock.now) == nil {
         // These waits say to tap the board's name.
         if world.phone.phone.hasGivenUp,
           ["first-phone", "bonded-phone", "given-up"].contains(world.wait)
@@ -237,9 +238,30 @@ import Wire
   private func connect() {
     let phone = world.phone
     let adapter = world.adapter
-    guard phone.connect(to: adapter), phone.isBonded(to: adapter) else { return }
+    let fault = next(.meeting)
+    if fault == .halfOpen { return connectUnheard() }
+    guard phone.connect(to: adapter) else { return }
+    if fault == .linkLost {
+      // 0x3E, after six intervals without a packet (Core Specification Vol 6 Part B, 4.5).
+      _ = world.clock.schedule(after: .milliseconds(180)) { phone.goOutOfRange() }
+    }
+    guard phone.isBonded(to: adapter) else { return }
     _ = world.clock.schedule(after: .seconds(2)) { [weak connection = phone.connection] in
       if let connection, !connection.isEncrypted { phone.leave() }
+    }
+  }
+
+  /// The phone does not hear that it is connected: nobody answers, until the link's supervision timeout.
+  private func connectUnheard() {
+    let phone = world.phone
+    let usual = (phone.consent, phone.encryptsAfter)
+    (phone.consent, phone.encryptsAfter) = (.ignores, nil)
+    (phone.otherServer, phone.heedsRequests) = ({ _ in }, false)
+    phone.connect(to: world.adapter)
+    _ = world.clock.schedule(after: Air.supervision) {
+      phone.goOutOfRange()
+      (phone.consent, phone.encryptsAfter) = usual
+      (phone.otherServer, phone.heedsRequests) = (nil, true)
     }
   }
 
@@ -388,6 +410,7 @@ import Wire
   }
 
   private func pdu(_ pdu: [UInt8], toPhone: Bool) -> Fate<[UInt8]> {
+    if let opening = air.opening(at: world.clock.now) { return .late(opening - world.clock.now) }
     switch next(.pdu) {
     case .linkLost:
       let phone = world.phone
@@ -459,9 +482,20 @@ import Wire
     case .suspended: world.clock.skip(.seconds(3600))
     case .powerCut: cutPower()
     case .servicesMoved: moveServices()
+    case .blackout: blackOut()
+    case .poorAir: air.becomePoor(at: world.clock.now)
     case let kind?: changeAdapter(kind)
     case nil: break
     }
+  }
+
+  /// Nothing is heard for half a second to eight; no link outlives its supervision timeout.
+  private func blackOut() {
+    let length = Air.blackouts[others[.turn, default: 0] % Air.blackouts.count]
+    air.fallSilent(for: length, at: world.clock.now)
+    guard length > Air.supervision else { return }
+    let phone = world.phone
+    _ = world.clock.schedule(after: Air.supervision) { phone.goOutOfRange() }
   }
 
   /// The phone takes ANCS away, and has it at other handles later.
