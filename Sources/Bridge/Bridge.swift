@@ -149,7 +149,7 @@ import Wire
     let heir = next.flatMap { self.heir(by: $0) }
     let removals =
       next == nil ? nil : { (mirror: inout BoardMirror) in mirror.removals(for: heir) }
-    let last = mirror.lastState("ancsd-mqtt has exited", at: .now)
+    let last = learning { $0.lastState("ancsd-mqtt has exited", at: .now) }
     let first = removals?(&mirror) ?? []
     let waits = broker.isUp && heir != nil && first.contains(where: \.isOfDevice)
     stage = .leaving(removals: removals, waits: waits)

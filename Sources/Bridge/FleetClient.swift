@@ -251,7 +251,7 @@ import Wire
       let topics = request.topics(prefix: plan.prefix, board: board, phone: options.phone)
       open[topics.response] = board
       _ = connection.publish(
-        Publication(topics.request, request.payload(transaction: transaction), .request))
+        Publication(topics.request, request.payload(transaction: transaction, at: .now), .request))
     }
     let late = Loop.shared.schedule(after: options.patience) { [inbox] in inbox.post(.late) }
     defer { Loop.shared.cancel(late) }

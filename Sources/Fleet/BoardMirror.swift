@@ -79,20 +79,23 @@ public struct BoardMirror: Sendable {
     return [boardState(isOnline: false, why: why)] + changed(phoneStates)
   }
 
-  /// Removes every retained payload that the next settings do not publish.
+  /// Removes every retained payload; for a mirror that follows, only the devices that it does not have: it removes the
+  /// states once Home Assistant knows from it where the others are.
   ///
   /// - Parameter next: the mirror with the next settings on the same broker; nil: there is none.
   public mutating func removals(for next: BoardMirror?) -> [Publication] {
-    let kept = next.map { next in
-      next.states(of: phones.keys.compactMap { names.phone(named: $0) }.compactMap(next.names.name))
-    }
-    return changed(removals(of: retained.subtracting(kept ?? [])))
+    guard let next else { return changed(removals(of: retained)) }
+    let phones = phones.keys.compactMap { names.phone(named: $0) }.compactMap(next.names.name)
+    let obsolete = retained.subtracting(next.states(of: phones))
+    return changed(removals(of: obsolete.filter(Self.isDevice)))
   }
+
+  private static func isDevice(_ topic: String) -> Bool { topic.hasSuffix("/config") }
 
   /// Home Assistant first learns that devices are gone: of their states it could make nothing then. So the states follow
   /// when the broker has removed the devices.
   private mutating func removals(of topics: Set<String>) -> [Publication] {
-    let devices = topics.filter { $0.hasSuffix("/config") }
+    let devices = topics.filter(Self.isDevice)
     if !devices.isEmpty { announces = false }
     return (devices.isEmpty ? topics : devices).sorted().map { .removal($0) }
   }
@@ -156,7 +159,7 @@ public struct BoardMirror: Sendable {
   private mutating func leave(_ name: TopicName, at now: WallTime) {
     guard phones[name]?.link != nil else { return }
     phones[name]?.leave(at: now)
-    names.left(name, at: now)
+    names.saw(name, isHere: false, at: now)
   }
 
   /// The daemon's state.
@@ -171,7 +174,9 @@ public struct BoardMirror: Sendable {
     for phone in served.map(\.phone) + report.phones.map(\.phone) { names.add(phone, newID: newID) }
     updateBonds(report, links: Set(served.compactMap(\.phone)))
     for link in served {
-      if let name = names.name(of: link.phone) { phones[name, default: .init()].update(link) }
+      guard let name = names.name(of: link.phone) else { continue }
+      if phones[name]?.link == nil { names.saw(name, isHere: true, at: link.since) }
+      phones[name, default: .init()].update(link)
     }
     for phone in names.records.keys {
       if let name = names.name(of: phone), phones[name] == nil { phones[name] = .init() }
@@ -193,11 +198,11 @@ public struct BoardMirror: Sendable {
     }
     knowsBonds = !bonds.isEmpty
     guard knowsBonds else { return }
-    names.update(bonds: bonds, links: links)
-    for name in phones.keys {
-      // A phone without bonds, like the virtual phone, is kept while this program runs.
-      let isAnonymous = name == .phone && names.phone(named: name) == .some(nil)
-      if !isAnonymous, names.record(of: name) == nil { phones[name] = nil }
+    let forgotten = names.update(bonds: bonds, links: links)
+    for (name, phone) in phones where names.record(of: name) == nil {
+      // One without an address, like the virtual phone, has no bond, and is kept once it has been here.
+      let isAnonymous = name == .phone && phone.presence != .away(since: nil)
+      if forgotten.contains(name) || !isAnonymous { phones[name] = nil }
     }
   }
 
@@ -261,7 +266,8 @@ public struct BoardMirror: Sendable {
     let level = policy.content.level(app: appID, category: category, phone: name)
     phones[name]?.active[uid] = PhoneMirror.Active(
       category: category,
-      flags: notification["flags"].flatMap { EventFlags(json: $0) } ?? [], appID: appID,
+      flags: notification["flags"].flatMap { EventFlags(json: $0) } ?? [],
+      appID: level >= .app ? appID : nil,
       app: level >= .app ? notification["app"]?.string : nil)
   }
 }
@@ -319,7 +325,7 @@ extension BoardMirror {
         // Whether a call rings is known once the notifications are.
         if topic == .call, phone.link != nil, !isListed { return nil }
         let level = policy.content.ofMedia(name)
-        let state = phone.state(topic, level, seen: names.record(of: name)?.seen)
+        let state = phone.state(topic, level, record: names.record(of: name))
         let expiry = topic == .call ? phone.callExpiry : nil
         return state.map { Publication(topics.of(name, topic), $0, .state(expiry: expiry)) }
       }

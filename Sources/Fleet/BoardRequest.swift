@@ -51,6 +51,11 @@ struct BoardRequest {
         "“\(target.method)” is not allowed here: add \"\(method.permission.rawValue)\" to allow in [mqtt] on the board"
       )
     }
+    // Otherwise the response would say which apps have notifications.
+    if parameters["app"] != nil, mirror.policy.content.most < .app {
+      throw .notAllowed(
+        "apps can't be selected where none is named (content in [mqtt] on the board)")
+    }
     guard mirror.life != nil else { throw .missing("the daemon is not running") }
     let phone = try Self.phone(target, mirror)
     var named = parameters

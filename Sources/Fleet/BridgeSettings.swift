@@ -60,8 +60,13 @@ public struct BridgeSettings: Hashable, Sendable {
     }
     if passwordFile != nil, user == nil { return "password-file needs a user" }
     for taken in [prefix, discovery].compactMap({ $0 }) {
-      if let own = responsePrefixes.first(where: { $0 == taken || $0.hasPrefix(taken + "/") }) {
-        return "response-prefixes: “\(own)” is below “\(taken)”, where clients read what boards say"
+      if let own = responsePrefixes.first(where: { "\($0)/".hasPrefix(taken + "/") }) {
+        return
+          "response-prefixes: “\(own)” is below “\(taken)”, where clients read what boards say"
+      }
+      if let own = responsePrefixes.first(where: { "\(taken)/".hasPrefix($0 + "/") }) {
+        return
+          "response-prefixes: “\(taken)”, where clients read what boards say, is below “\(own)”"
       }
     }
     let sendsText = content.most > .app

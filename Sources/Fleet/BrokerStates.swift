@@ -109,14 +109,15 @@ struct PhoneCall: JSONObjectCodable, Hashable {
 
 /// How many notifications are active.
 struct PhoneCounts: JSONObjectCodable, Hashable {
-  var total = 0
+  /// Nil if it is not known, because the program did not see the phone leave.
+  var total: Int?
   /// The numbers by category.
   var categories = JSONValue.object([:])
   /// When they were last right; nil: they are right now.
   var asOf: WallTime?
 
   mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
-    try json.required("total", &total)
+    try json.nullable("total", &total)
     try json.required("categories", &categories)
     try json.optional("as_of", &asOf)
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import AMS
 import ANCS
+import Control
 public import JSON
-import Wire
+public import Wire
 
 /// A request to one board or to all, parsed from words such as `media pause`.
 public struct FleetRequest: Hashable, Sendable {
@@ -72,8 +73,11 @@ public struct FleetRequest: Hashable, Sendable {
   }
 
   /// The payload, with the transaction that identifies the response.
-  public func payload(transaction: String) -> [UInt8] {
+  ///
+  /// - Parameter time: when it is sent, so that no board performs it late.
+  public func payload(transaction: String, at time: WallTime) -> [UInt8] {
     var object = parameters
+    object.add("time", .string(time.rfc3339))
     object.add("transaction", .string(transaction))
     return JSONValue.object(object).json
   }

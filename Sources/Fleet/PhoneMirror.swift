@@ -27,6 +27,7 @@ struct PhoneMirror: Hashable, Sendable {
   struct Active: Hashable, Sendable {
     var category: ANCS.Category
     var flags: EventFlags
+    /// Nil where the content that leaves the board does not name apps.
     var appID: String?
     var app: String?
   }
@@ -88,16 +89,16 @@ struct PhoneMirror: Hashable, Sendable {
 extension PhoneMirror {
   /// The payload of one of its states; nil if nothing is known, or the last one stays.
   ///
-  /// - Parameter seen: when it was last connected.
+  /// - Parameter record: what is kept of it; nil if it has no address.
   func state(
-    _ topic: BoardTopics.PhoneTopic, _ level: ContentLevel, seen: WallTime?
+    _ topic: BoardTopics.PhoneTopic, _ level: ContentLevel, record: PhoneRecord?
   ) -> [UInt8]? {
     switch topic {
     case .state:
       return PhonePresence(
         state: link == nil ? "offline" : "online", authorization: link?.authorization?.rawValue,
         services: link?.services.map(\.rawValue) ?? [], rssi: link?.rssi, wait: link?.waiting.wait,
-        seen: link?.since ?? seen
+        seen: link?.since ?? record?.seen
       ).json
     case .battery: return link?.battery.map { PhoneBattery(level: $0).json }
     case .media:
@@ -106,7 +107,10 @@ extension PhoneMirror {
     case .call:
       guard let (_, call) = calls.first else { return PhoneCall().json }
       return PhoneCall(state: "ringing", app: call.app).json
-    case .counts: return tally?.counts.json
+    case .counts:
+      // An earlier run published numbers as those of now, and was killed.
+      let isUnknown = link == nil && record?.isHere == true
+      return tally != nil || isUnknown ? PhoneCounts(tally).json : nil
     case .notificationEvent, .callEvent: return nil
     }
   }
@@ -115,13 +119,16 @@ extension PhoneMirror {
   private static let nothing = (try? JSONValue(parsing: MediaState().json))?.object ?? [:]
 }
 
-extension PhoneMirror.Tally {
-  fileprivate var counts: PhoneCounts {
+extension PhoneCounts {
+  /// - Parameter tally: the numbers; nil: none is known.
+  fileprivate init(_ tally: PhoneMirror.Tally?) {
     var members = JSONObject()
     for (number, name) in ANCS.Category.names.enumerated() {
-      let count = categories.first { Int($0.key.rawValue) == number }?.value ?? 0
-      members.add(name, .number(count))
+      let count = tally.map { tally in
+        tally.categories.first { Int($0.key.rawValue) == number }?.value ?? 0
+      }
+      members.add(name, count.map { .number($0) } ?? .null)
     }
-    return PhoneCounts(total: total, categories: .object(members), asOf: asOf)
+    self.init(total: tally?.total, categories: .object(members), asOf: tally?.asOf)
   }
 }

@@ -11,8 +11,10 @@ public struct PhoneRecord: JSONObjectCodable, Hashable, Sendable {
   public private(set) var id = ""
   /// The adapters that it was bonded to when they were last present.
   public internal(set) var adapters: [String] = []
-  /// When it was last connected.
+  /// When it was last connected, as far as is known.
   public internal(set) var seen: WallTime?
+  /// Whether it was connected when that was written, so that a run that reads this was not told when it left.
+  public internal(set) var isHere = false
 
   public init() {}
 
@@ -27,6 +29,7 @@ public struct PhoneRecord: JSONObjectCodable, Hashable, Sendable {
     try json.required("id", &id)
     try json.list("adapters", &adapters)
     try json.optional("seen", &seen)
+    try json.flag("here", &isHere)
   }
 }
 
@@ -87,20 +90,27 @@ public struct PhoneNames: Hashable, Sendable {
     records[phone]?.name = name
   }
 
-  /// Records that a phone was connected at this time.
-  mutating func left(_ name: TopicName, at time: WallTime) {
-    if let phone = phone(named: name) ?? nil { records[phone]?.seen = time }
+  /// Records that a phone is connected, or was until this time.
+  mutating func saw(_ name: TopicName, isHere: Bool, at time: WallTime) {
+    guard let phone = phone(named: name) ?? nil else { return }
+    records[phone]?.seen = time
+    records[phone]?.isHere = isHere
   }
 
   /// Updates on which adapters phones are bonded, and forgets phones that have no bond and no link anymore.
   ///
   /// - Parameter bonds: the bonded phones of each adapter that reports them.
-  mutating func update(bonds: [String: Set<Address>], links: Set<Address>) {
+  /// - Returns: the names of those that it has forgotten.
+  mutating func update(bonds: [String: Set<Address>], links: Set<Address>) -> [TopicName] {
+    var forgotten: [TopicName] = []
     for (phone, record) in records {
       let adapters = Set(record.adapters).subtracting(bonds.keys)
         .union(bonds.filter { $0.value.contains(phone) }.keys)
       records[phone]?.adapters = adapters.sorted()
-      if adapters.isEmpty, !links.contains(phone) { records[phone] = nil }
+      guard adapters.isEmpty, !links.contains(phone) else { continue }
+      if let name = name(of: phone) { forgotten.append(name) }
+      records[phone] = nil
     }
+    return forgotten
   }
 }

@@ -162,7 +162,9 @@ public struct RequestDesk: Sendable {
       throw .wrong("time is like 2026-11-24T07:00:00Z")
     }
     let age = now.seconds.subtractingReportingOverflow(time.seconds).partialValue
-    guard age <= longestDelay else { throw .later("it was sent \(age) s ago: send it again") }
+    guard age <= longestDelay else {
+      throw .later("by its time it was sent \(age) s ago: send it again, or set the clocks")
+    }
   }
 
   private static func parameters(_ message: IncomingMessage) throws(RequestError) -> JSONObject {

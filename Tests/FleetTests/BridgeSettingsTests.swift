@@ -120,6 +120,14 @@ import Wire
     arguments: [
       ("", "url is missing"), ("url = \"mqtts://x\"\ncert-file = \"/c\"", "need each other"),
       ("url = \"mqtts://x\"\npassword-file = \"/p\"", "needs a user"),
+      (
+        "url = \"unix:/x\"\nresponse-prefixes = [\"ancsd/scripts\"]",
+        "“ancsd/scripts” is below “ancsd”"
+      ),
+      (
+        "url = \"unix:/x\"\nprefix = \"house/ancsd\"\nresponse-prefixes = [\"house\"]",
+        "“house/ancsd”, where clients read what boards say, is below “house”"
+      ),
     ])
   func conflicts(_ text: String, _ why: String) throws {
     #expect(try read(text).settings.conflict?.contains(why) == true)

@@ -147,13 +147,27 @@ import Wire
       try board.mirror.lastState("", at: MirroredBoard.now).object("phone/anna/call")
         == ["state": "idle"])
     // A run that was killed has left that it rings, and what played.
+    board = try ringing()
     var next = BoardMirror(
       board.mirror.topics, MirrorPolicy(), names: board.mirror.names,
       retained: board.mirror.retained, newID: MirroredBoard.newID)
     let told = next.daemonLeft("", at: MirroredBoard.now)
     #expect(try told.object("phone/anna/call") == ["state": "idle"])
     #expect(try told.object("phone/anna/media")?["player"]?["state"] == .null)
-    #expect(try told.object("phone/anna/counts") == nil)
+    // Nobody knows how many notifications the phone had when it left, nor when that was.
+    #expect(try told.object("phone/anna/counts")?["total"] == .null)
+    #expect(try told.object("phone/anna/counts")?["categories"]?["social"] == .null)
+    #expect(
+      try told.object("phone/anna/state")?["seen"] == .string(board.status.links[0].since.rfc3339))
+    // One that has ended has left the numbers, and when they were right.
+    _ = board.mirror.lastState("", at: MirroredBoard.now)
+    next = BoardMirror(
+      board.mirror.topics, MirrorPolicy(), names: board.mirror.names,
+      retained: board.mirror.retained, newID: MirroredBoard.newID)
+    let later = next.daemonLeft("", at: MirroredBoard.now)
+    #expect(try later.object("phone/anna/counts") == nil)
+    #expect(
+      try later.object("phone/anna/state")?["seen"] == .string(MirroredBoard.now.rfc3339))
   }
 
   @Test("While a phone is away its counts are those of its last link, and say when they were right")
@@ -248,9 +262,12 @@ import Wire
     #expect(try gone.object("state")?["why"] == "the daemon has exited")
   }
 
-  @Test("Of a phone that was forgotten first the device is removed, then its states, each once")
-  func forgotten() throws {
-    var board = try MirroredBoard(MirrorPolicy())
+  @Test(
+    "Of a phone that was forgotten first the device is removed, then its states, each once",
+    arguments: [true, false])
+  func forgotten(isNamed: Bool) throws {
+    let phone = isNamed ? "anna" : "iphone"
+    var board = try MirroredBoard(MirrorPolicy(), isNamed: isNamed)
     var spare = AdapterReport()
     spare.adapter = "hci1"
     board.status.adapters.append(spare)
@@ -271,11 +288,29 @@ import Wire
     board.mirror.removed("homeassistant/device/kitchen/p1/config")
     #expect(
       emptied() == [
-        "ancsd/kitchen/phone/anna/battery", "ancsd/kitchen/phone/anna/call",
-        "ancsd/kitchen/phone/anna/counts", "ancsd/kitchen/phone/anna/media",
-        "ancsd/kitchen/phone/anna/state",
+        "ancsd/kitchen/phone/\(phone)/battery", "ancsd/kitchen/phone/\(phone)/call",
+        "ancsd/kitchen/phone/\(phone)/counts", "ancsd/kitchen/phone/\(phone)/media",
+        "ancsd/kitchen/phone/\(phone)/state",
       ])
     #expect(emptied() == [])
+  }
+
+  @Test("Of a phone that was forgotten while this program did not run nothing is left either")
+  func forgottenMeanwhile() throws {
+    var board = try MirroredBoard(MirrorPolicy(), isNamed: false)
+    board.begin()
+    let retained = board.mirror.retained
+    board.mirror = BoardMirror(
+      board.mirror.topics, MirrorPolicy(), names: PhoneNames(), retained: retained,
+      newID: MirroredBoard.newID)
+    (board.status.phones, board.status.links) = ([], [])
+    #expect(
+      board.update().filter(\.payload.isEmpty).topics == ["homeassistant/device/kitchen/p1/config"])
+    board.mirror.removed("homeassistant/device/kitchen/p1/config")
+    let told = board.update()
+    let states = retained.filter { $0.hasPrefix("ancsd/kitchen/phone/iphone/") }
+    #expect(!states.isEmpty && Set(told.filter(\.payload.isEmpty).topics) == states)
+    #expect(!told.contains { $0.isOfDevice && $0.topic.contains("phone") })
   }
 
   @Test("What an earlier run left is removed until the broker has acknowledged that")
@@ -373,11 +408,26 @@ import Wire
       "homeassistant/device/kitchen/board/config", "homeassistant/device/kitchen/p1/config",
     ]
     #expect(try next("kitchen", discovery: nil) == devices)
-    // The device of a phone stays, whatever its name is.
-    let renamed = try next("kitchen", phone: "mum")
-    #expect(renamed.count == 5 && renamed.allSatisfy { $0.contains("phone/anna/") })
-    let all = try next("attic")
-    #expect(all.count == 9 && Set(all) == board.mirror.retained && all.starts(with: devices))
+    // The device of a phone stays, whatever its name is; its states go once it is known where the new ones are.
+    #expect(try next("kitchen", phone: "mum") == [])
+    #expect(try next("attic") == devices)
+    let retained = board.mirror.retained
+    var heir = BoardMirror(
+      board.mirror.topics, MirrorPolicy(),
+      names: PhoneNames(
+        given: [MirroredBoard.anna: try #require(TopicName("mum"))],
+        records: Array(board.mirror.names.records.values)),
+      retained: retained, newID: MirroredBoard.newID)
+    let told = heir.update(board.status, at: MirroredBoard.now)
+    let device = try #require(told.topics.firstIndex(of: devices[1]))
+    let removed = told.indices.filter { told[$0].payload.isEmpty }
+    #expect(removed.count == 5 && removed.allSatisfy { $0 > device })
+    #expect(removed.allSatisfy { told[$0].topic.contains("phone/anna/") })
+    // Without an heir everything goes, the devices first.
+    var mirror = board.mirror
+    let first = mirror.removals(for: nil).topics
+    for topic in first { mirror.removed(topic) }
+    #expect(first == devices && Set(first + mirror.removals(for: nil).topics) == retained)
   }
 
   @Test("A stranger is no phone of the board's, and a passkey leaves it never")

@@ -15,11 +15,12 @@ struct MirroredBoard {
   var mirror: BoardMirror
   var status = StatusReport()
 
-  init(_ policy: MirrorPolicy = MirrorPolicy(discovery: nil)) throws {
+  /// - Parameter isNamed: whether the settings have a name for Anna's phone.
+  init(_ policy: MirrorPolicy = MirrorPolicy(discovery: nil), isNamed: Bool = true) throws {
     let topics = BoardTopics(board: try #require(TopicName("kitchen")))
     let anna = try #require(TopicName("anna"))
     mirror = BoardMirror(
-      topics, policy, names: PhoneNames(given: [Self.anna: anna]),
+      topics, policy, names: PhoneNames(given: isNamed ? [Self.anna: anna] : [:]),
       board: BoardIdentity(id: "b1", model: "Raspberry Pi 5"),
       newID: Self.newID)
     status.version = "1.0"

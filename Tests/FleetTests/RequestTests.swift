@@ -234,6 +234,25 @@ import Wire
     #expect(text(told) == #"{"status":"ok","data":{"done":1}}"#)
   }
 
+  @Test(
+    "No request tells which apps have notifications where the settings name none",
+    arguments: ["clear", "notifications.list"])
+  func unnamedApps(method: String) throws {
+    var board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(.none)))
+    board.begin()
+    _ = try board.tell(notification())
+    var desk = RequestDesk()
+    let app = ask(&desk, board, method, #"{"app":"com.apple.MobileSMS"}"#)
+    #expect(app.calls.isEmpty && text(app.publications).contains(#""code":4"#))
+    #expect(ask(&desk, board, method).calls.count == 1)
+    // Another rule names apps, but not this one.
+    let rule = ContentPolicy.Rule(apps: [Glob("com.apple.MobileSMS")], .none)
+    board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(.app, rules: [rule])))
+    board.begin()
+    _ = try board.tell(notification())
+    #expect(ask(&desk, board, "clear", #"{"app":"com.apple.MobileSMS"}"#).calls.isEmpty)
+  }
+
   @Test("A list respects the content setting, and has names instead of addresses")
   func list() throws {
     let board = try served()
