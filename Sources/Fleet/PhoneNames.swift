@@ -66,7 +66,8 @@ public struct PhoneNames: Hashable, Sendable {
   /// The phone of a name; nil if no phone has it. A phone without an address is `.some(nil)`.
   func phone(named name: TopicName) -> Address?? {
     if let (phone, _) = given.first(where: { $0.value == name }) { return .some(phone) }
-    if let (phone, _) = records.first(where: { $0.value.name == name }) { return .some(phone) }
+    // The name of a record is kept while the settings have another.
+    if let phone = records.keys.first(where: { self.name(of: $0) == name }) { return .some(phone) }
     return name == .phone ? .some(nil) : nil
   }
 
