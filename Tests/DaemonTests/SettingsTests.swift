@@ -183,13 +183,16 @@ struct SettingsTests {
     }
   }
 
-  @Test("The number of settings, hooks and rules is said in words") func summary() {
+  @Test("The number of settings, hooks, rules and destinations is said in words") func summary() {
     var check = SettingsCheck()
     (check.files, check.settings, check.rules) = (["x"], 1, 2)
-    #expect(check.summary == "x is valid: 1 setting, 0 hooks, 2 rules")
+    #expect(check.summary == "x is valid: 1 setting, 0 hooks, 2 rules, 0 destinations")
     let place = SettingsPlace(file: "x", line: 1, column: 1)
     check.remarks = [SettingsFault(place: place, message: "m")]
-    #expect(check.summary == "x is valid: 1 setting, 0 hooks, 2 rules, but see the line above")
+    check.destinations = 1
+    #expect(
+      check.summary
+        == "x is valid: 1 setting, 0 hooks, 2 rules, 1 destination, but see the line above")
   }
 
   @Test(

@@ -62,6 +62,7 @@ extension Command {
     report.settings = file.entries.count
     report.hooks = file.options.live.hooks.count
     report.rules = file.options.live.rules.count
+    report.destinations = file.options.live.forwards.count
     switch console.format {
     case .json: try console.print(report.json + [UInt8(ascii: "\n")])
     case .text:
@@ -83,6 +84,8 @@ struct SettingsCheck: JSONObjectCodable, Sendable {
   var settings = 0
   var hooks = 0
   var rules = 0
+  /// Where notifications are forwarded to.
+  var destinations = 0
 
   mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try json.list("files", &files)
@@ -91,6 +94,7 @@ struct SettingsCheck: JSONObjectCodable, Sendable {
     try json.required("settings", &settings)
     try json.required("hooks", &hooks)
     try json.required("rules", &rules)
+    try json.required("destinations", &destinations)
   }
 
   var summary: String {
@@ -103,6 +107,7 @@ struct SettingsCheck: JSONObjectCodable, Sendable {
       }
     let things = [
       settings.counted("setting"), hooks.counted("hook"), rules.counted("rule"),
+      destinations.counted("destination"),
     ]
     return
       "\(files.joined(separator: ", ")) \(isAre) valid: \(things.joined(separator: ", "))\(but)"
