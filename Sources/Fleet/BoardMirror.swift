@@ -79,15 +79,16 @@ public struct BoardMirror: Sendable {
     return [boardState(isOnline: false, why: why)] + changed(phoneStates)
   }
 
-  /// Removes every retained payload; for a mirror that follows, only the devices that it does not have: it removes the
-  /// states once Home Assistant knows from it where the others are.
+  /// Removes every retained payload that the next settings do not publish. States of a device that stays are left to the
+  /// next mirror, which removes them once Home Assistant knows from it where the new ones are.
   ///
   /// - Parameter next: the mirror with the next settings on the same broker; nil: there is none.
   public mutating func removals(for next: BoardMirror?) -> [Publication] {
     guard let next else { return changed(removals(of: retained)) }
     let phones = phones.keys.compactMap { names.phone(named: $0) }.compactMap(next.names.name)
     let obsolete = retained.subtracting(next.states(of: phones))
-    return changed(removals(of: obsolete.filter(Self.isDevice)))
+    let staysDevice = retained.subtracting(obsolete).contains(where: Self.isDevice)
+    return changed(removals(of: staysDevice ? obsolete.filter(Self.isDevice) : obsolete))
   }
 
   private static func isDevice(_ topic: String) -> Bool { topic.hasSuffix("/config") }
