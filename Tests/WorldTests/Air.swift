@@ -9,16 +9,17 @@ struct Air {
   static let blackouts: [Duration] = [
     .milliseconds(500), .seconds(1), .seconds(2), .seconds(4), .seconds(8),
   ]
-  /// How long poor air stays so, and where a packet gets through in it: at the end of each period but the first fifth.
+  /// How long poor air stays so. In the first fifth of each period packets get through; later ones wait for the next.
   private static let poorTime = Duration.seconds(60)
   private static let period = Duration.milliseconds(500)
+  /// Nothing else happens so shortly after a moment, so that what waits for it goes before what comes then.
+  private static let nextTo = Duration.nanoseconds(7)
 
   private var silentUntil = Instant.zero
   private var poor: (since: Instant, until: Instant)?
 
   mutating func fallSilent(for length: Duration, at now: Instant) {
-    // Nothing else happens in that nanosecond, so that what waits goes before what comes then.
-    silentUntil = max(silentUntil, now + length + .nanoseconds(7))
+    silentUntil = max(silentUntil, now + length + Self.nextTo)
   }
 
   mutating func becomePoor(at now: Instant) {
@@ -31,6 +32,6 @@ struct Air {
     guard let poor, now < poor.until else { return nil }
     let within = (now - poor.since).nanoseconds % Self.period.nanoseconds
     if within < Self.period.nanoseconds / 5 { return nil }
-    return now + .nanoseconds(Self.period.nanoseconds - within + 7)
+    return now + .nanoseconds(Self.period.nanoseconds - within) + Self.nextTo
   }
 }

@@ -238,6 +238,8 @@ import Wire
   private func connect() {
     let phone = world.phone
     let adapter = world.adapter
+    // The board's end of an unheard link is not over yet.
+    guard phone.otherServer == nil else { return }
     let fault = next(.meeting)
     if fault == .halfOpen { return connectUnheard() }
     guard phone.connect(to: adapter) else { return }

@@ -37,6 +37,12 @@ import Wire
     return result
   }
 
+  /// How often each place comes up in any life. One without a grace period, which an odd index makes, has fewer turns.
+  @LoopActor static func opportunities(of sound: Result) async throws -> [Fault.Place: Int] {
+    let never = Fault(place: .turn, index: .max, kind: .linkLost)
+    return sound.opportunities.merging(try await play([never]).opportunities, uniquingKeysWith: min)
+  }
+
   /// All single faults of a life.
   static func singles(_ opportunities: [Fault.Place: Int]) -> [Fault] {
     Fault.Place.allCases.flatMap { place in
@@ -74,7 +80,8 @@ import Wire
   func replay(seed: UInt64) async throws {
     try await onLoop {
       try await OneAtATime.run {
-        let plan = Self.pair(seed, Self.singles(try await Self.play([]).opportunities))
+        let opportunities = try await Self.opportunities(of: Self.play([]))
+        let plan = Self.pair(seed, Self.singles(opportunities))
         let (one, other) = (try await Self.play(plan), try await Self.play(plan))
         #expect(one.end == other.end && one.story == other.story)
         #expect(one.opportunities == other.opportunities)
@@ -88,8 +95,9 @@ import Wire
     try await onLoop {
       try await OneAtATime.run {
         let sound = try await Self.play([])
+        let opportunities = try await Self.opportunities(of: sound)
         let plans = try #require(
-          Self.plans(order, sound.opportunities), "there is no such fault: \(order)")
+          Self.plans(order, opportunities), "there is no such fault: \(order)")
         var incomplete = 0
         for (name, plan) in plans {
           if getenv("SIMULATE_TRACE") != nil {
@@ -106,7 +114,7 @@ import Wire
           )
         }
         if order != "sample" {
-          let count = Self.singles(sound.opportunities).count
+          let count = Self.singles(opportunities).count
           print(
             "simulated \(plans.count) lives of \(count) single faults, \(incomplete) without the second"
           )
