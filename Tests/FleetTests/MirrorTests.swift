@@ -148,9 +148,7 @@ import Wire
         == ["state": "idle"])
     // A run that was killed has left that it rings, and what played.
     board = try ringing()
-    var next = BoardMirror(
-      board.mirror.topics, MirrorPolicy(), names: board.mirror.names,
-      retained: board.mirror.retained, newID: MirroredBoard.newID)
+    var next = try board.next(named: "anna")
     let told = next.daemonLeft("", at: MirroredBoard.now)
     #expect(try told.object("phone/anna/call") == ["state": "idle"])
     #expect(try told.object("phone/anna/media")?["player"]?["state"] == .null)
@@ -161,9 +159,7 @@ import Wire
       try told.object("phone/anna/state")?["seen"] == .string(board.status.links[0].since.rfc3339))
     // One that has ended has left the numbers, and when they were right.
     _ = board.mirror.lastState("", at: MirroredBoard.now)
-    next = BoardMirror(
-      board.mirror.topics, MirrorPolicy(), names: board.mirror.names,
-      retained: board.mirror.retained, newID: MirroredBoard.newID)
+    next = try board.next(named: "anna")
     let later = next.daemonLeft("", at: MirroredBoard.now)
     #expect(try later.object("phone/anna/counts") == nil)
     #expect(
@@ -384,13 +380,8 @@ import Wire
   func named() throws {
     var board = try MirroredBoard(MirrorPolicy(), isNamed: false)
     board.begin()
-    let (retained, records) = (board.mirror.retained, board.mirror.names.records)
-    board.mirror = BoardMirror(
-      board.mirror.topics, MirrorPolicy(),
-      names: PhoneNames(
-        given: [MirroredBoard.anna: try #require(TopicName("anna"))],
-        records: Array(records.values)),
-      retained: retained, newID: MirroredBoard.newID)
+    let retained = board.mirror.retained
+    board.mirror = try board.next(named: "anna")
     let told = board.update()
     let former = retained.filter { $0.hasPrefix("ancsd/kitchen/phone/iphone/") }
     #expect(!former.isEmpty && Set(told.filter(\.payload.isEmpty).topics) == former)
@@ -430,12 +421,7 @@ import Wire
     let retained = board.mirror.retained
     let all = try next("attic")
     #expect(all.count == 9 && Set(all) == retained && all.starts(with: devices))
-    var heir = BoardMirror(
-      board.mirror.topics, MirrorPolicy(),
-      names: PhoneNames(
-        given: [MirroredBoard.anna: try #require(TopicName("mum"))],
-        records: Array(board.mirror.names.records.values)),
-      retained: retained, newID: MirroredBoard.newID)
+    var heir = try board.next(named: "mum")
     let told = heir.update(board.status, at: MirroredBoard.now)
     let device = try #require(told.topics.firstIndex(of: devices[1]))
     let removed = told.indices.filter { told[$0].payload.isEmpty }

@@ -45,6 +45,18 @@ struct MirroredBoard {
     status.adapters = [adapter]
   }
 
+  /// The mirror of the next run, which reads what this one has kept.
+  ///
+  /// - Parameter name: what its settings call Anna's phone.
+  func next(named name: String) throws -> BoardMirror {
+    BoardMirror(
+      mirror.topics, MirrorPolicy(),
+      names: PhoneNames(
+        given: [Self.anna: try #require(TopicName(name))],
+        records: Array(mirror.names.records.values)),
+      retained: mirror.retained, newID: Self.newID)
+  }
+
   /// The daemon's status, an empty list, and nothing playing.
   mutating func begin() {
     _ = update()
