@@ -44,13 +44,14 @@ case $prefix in *[!A-Za-z0-9/_.-]*) misused "--prefix may only contain letters, 
 
 # What differs between the programs.
 payload=$program destination=$prefix/bin/$program
-needs="can't run on this processor ($(uname -m)), which has its own archive"
+elsewhere="on this processor ($(uname -m)), which has its own archive"
+needs="can't run $elsewhere"
 case $program in
     ancsd) settings=ancsd.toml kept="the bonds" also="" ;;
     # Its service joins the group ancsd to use the daemon's control socket.
     ancsd-mqtt)
         settings=conf.d/mqtt.toml kept="the names of phones" also=", and the group ancsd"
-        needs="can't run here without glibc 2.36 or later (not musl), libmosquitto.so.1 and OpenSSL 3, or not${needs#*run}"
+        needs="can't run here without glibc 2.36 or later (not musl), libmosquitto.so.1 and OpenSSL 3, or not $elsewhere"
         ;;
     ancsd-forward)
         settings=conf.d/forward.toml kept="what was sent last" also=", and the group ancsd"
