@@ -67,8 +67,10 @@ async def day(bed: Testbed) -> None:
     check(apps.messages == [("Messages", "New notification")], f"{apps.messages}")
     await eventually(lambda: "“cellar” (json://…): A Connection error occurred" in running.log, lambda: f"log: {running.log}", 20)
     await eventually(lambda: hole.requests == 1, "nothing reaches the silent service", 20)
-    await becomes(daemon, lambda forwards: [(one["name"], one["sent"], one["waiting"], "why" in one) for one in forwards] == [
-        ("1", 2, 0, False), ("2", 1, 0, False), ("4", 0, 2, False), ("cellar", 0, 2, True)], "the status is wrong")
+    # The fourth service answers nothing until Apprise gives up, after which it is as down as the cellar: when is a matter of speed.
+    await becomes(daemon, lambda forwards: [(one["name"], one["sent"], one["waiting"]) for one in forwards] == [
+        ("1", 2, 0), ("2", 1, 0), ("4", 0, 2), ("cellar", 0, 2)] and ["why" in forwards[index] for index in (0, 1, 3)] == [False, False, True],
+        "the status is wrong")
     await down.start()
     await eventually(lambda: len(down.messages) == 2, lambda: f"{down.messages}", 40)
     check("delivering again" in running.log and "Mum" not in running.log, f"log: {running.log}")
