@@ -7,8 +7,11 @@ import Wire
 
 /// The whole program.
 public enum Program {
-  /// The version as in `--version` and reports, with the commit and its date if scripts/build built the program.
-  public static var version: String { Control.version + String(cString: ancsd_build()) }
+  /// The version as its package has it, and as `ready` and `status` tell it: a build between releases names its commit, as in
+  /// `0.2.0+git20261124.12.g9e7d567abc`.
+  public static var version: String { String(build.prefix { $0 != " " }) }
+  /// That with the commit's date, as `--version` prints it, if scripts/build built the program.
+  public static var build: String { Control.version + String(cString: ancsd_build()) }
 
   /// Runs the command line; an error becomes a line on standard error and an exit status.
   ///
@@ -69,7 +72,7 @@ public enum Invocation: Sendable {
   public init(_ arguments: [String], commands: [Command], width: Int) throws(Failure) {
     switch arguments.first {
     case "--version", "-V", "version":
-      self = .print("ancsd \(Program.version)\n")
+      self = .print("ancsd \(Program.build)\n")
       return
     case "help" where arguments.dropFirst() == ["--json"]:
       self = .print(Program.catalogue(commands))
@@ -103,7 +106,7 @@ public enum Invocation: Sendable {
   init(_ arguments: [String], name: String, command: Command, width: Int) {
     let options = arguments.prefix { $0 != "--" }
     if options.contains("--version") || options.contains("-V") {
-      self = .print("\(name) \(Program.version)\n")
+      self = .print("\(name) \(Program.build)\n")
     } else if options.contains("--help") || options.contains("-h") {
       self = .print(command.help(arguments, width))
     } else {

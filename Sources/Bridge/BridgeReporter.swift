@@ -24,7 +24,7 @@ import Wire
     report.broker = "\(plan.identity.address)"
     report.client = plan.identity.clientID
     report.user = plan.identity.user
-    report.version = Program.version
+    report.version = Program.build
     report.topics = plan.topics.root
     report.since = .now
   }

@@ -81,7 +81,7 @@ extension CaptureOptions {
 
   /// The page's description of a capture with this name.
   private func source(_ name: String) -> SessionPicture.Source {
-    var source = SessionPicture.Source(name: name, program: "ancsd \(Program.version)")
+    var source = SessionPicture.Source(name: name, program: "ancsd \(Program.build)")
     var words: [String] = []
     if filter.att { words.append("--att") }
     if filter.profiles.contains(.ancs) { words.append("--ancs") }

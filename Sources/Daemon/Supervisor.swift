@@ -240,7 +240,7 @@ import Wire
 
   private func start(_ source: any LinkSource) {
     self.source = source
-    feed.publish(Event(.ready(address: nil, name: name, version: version, life: life)))
+    feed.publish(Event(.ready(address: nil, name: name, version: Program.version, life: life)))
     updateWait()
     Loop.start { await source.run() }
   }
@@ -362,7 +362,7 @@ import Wire
     var conditions: [Int: LinkCondition] = [:]
     for (number, session) in sessions { conditions[number] = await session.link.condition() }
     var report = StatusReport()
-    report.version = version
+    report.version = Program.version
     report.started = started
     report.life = life
     report.seq = feed.recent.lastSeq

@@ -88,10 +88,10 @@ struct InvocationTests {
   func version() throws {
     var nothing = Nothing()
     // A build without a known commit has only the number.
-    #expect(Program.version == Control.version)
-    #expect(try printed("--version") == "ancsd \(Program.version)\n")
-    #expect(try printed("-V") == "ancsd \(Program.version)\n")
-    #expect(try printed("version") == "ancsd \(Program.version)\n")
+    #expect(Program.build == Control.version)
+    #expect(try printed("--version") == "ancsd \(Program.build)\n")
+    #expect(try printed("-V") == "ancsd \(Program.build)\n")
+    #expect(try printed("version") == "ancsd \(Program.build)\n")
     let failure = #expect(throws: Failure.self) {
       try Grammar(options).parse(["--vresion"], into: &nothing)
     }

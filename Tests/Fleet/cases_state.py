@@ -9,6 +9,7 @@ import signal
 
 from Harness.ancs import Notification, call
 from Harness.case import case, check, eventually, expect
+from Harness.process import run
 
 from .testbed import PHONE, Testbed
 
@@ -22,6 +23,8 @@ async def states(bed: Testbed) -> None:
     state = await watcher.message("ancsd/kitchen/state", state="online")
     status = await daemon.call("status")
     expect(state.json, life=status["life"], version=status["version"])
+    printed = await run(bed.binary, "--version")
+    check(printed.out.split()[1] == status["version"], f"the version is {status['version']}, and --version prints {printed.out}")
     await watcher.message(f"{PHONE}/state", state="online", authorization="unknown")
     await watcher.message(f"{PHONE}/battery", level=80)
     await watcher.message(f"{PHONE}/call", state="idle")

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
 import Control
 import EventLoop
 import Mgmt
@@ -125,7 +126,7 @@ import Wire
     watch(.newSettings(settings))
     host.openController()
     let life = context.life
-    host.publish(.ready(address: address, name: boardName, version: version, life: life))
+    host.publish(.ready(address: address, name: boardName, version: Program.version, life: life))
     advertiser.start(by: radio.hasExtendedAdvertising ? .extended : .plain)
   }
 

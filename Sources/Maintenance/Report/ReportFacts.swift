@@ -10,7 +10,7 @@ import Wire
 /// Everything that goes into a report, before redaction.
 struct ReportFacts: Sendable {
   var time = WallTime(seconds: 0)
-  var program = Program.version
+  var program = Program.build
   var system = SystemFacts()
   var board = DoctorFacts()
   var controllers: [ControllerFacts] = []
