@@ -147,9 +147,17 @@ public enum Invocation: Sendable {
     }
   }
 
+  /// What other programs, and people, call what a command does.
+  static let otherWords = [
+    "calls": "list --category incoming-call,missed-call", "notifications": "list", "ls": "list",
+    "events": "watch", "history": "log", "music": "media", "player": "media",
+    "battery": "status", "devices": "phones", "unpair": "forget PHONE",
+    "clear": "act --all clear", "check": "doctor", "settings": "config show",
+  ]
+
   private static func command(_ name: String, among all: [Command]) throws(Failure) -> Command {
     if let command = all.first(where: { $0.name == name }) { return command }
-    let near = nearest(to: name, among: all.map(\.name))
+    let near = otherWords[name] ?? nearest(to: name, among: all.map(\.name))
     throw Failure(
       usage: "unknown command “\(name)”",
       remedy: near.map { "did you mean “ancsd \($0)”?" } ?? "see ancsd --help")

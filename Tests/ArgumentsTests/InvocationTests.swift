@@ -128,6 +128,7 @@ struct InvocationTests {
     arguments: [
       ("wacth", "ancsd: unknown command “wacth”; did you mean “ancsd watch”?"),
       ("w", "ancsd: unknown command “w”; see ancsd --help"),
+      ("history", "ancsd: unknown command “history”; did you mean “ancsd log”?"),
       ("help nothing", "ancsd: unknown command “nothing”; see ancsd --help"),
     ])
   func unknown(line: String, error: String) {

@@ -38,6 +38,17 @@ struct CommandTests {
     }
   }
 
+  @Test("What an unknown word suggests is a command that works", arguments: Invocation.otherWords)
+  func suggestion(word: String, line: String) throws {
+    let invocation = try Invocation(
+      line.split(separator: " ").map(String.init), commands: Self.all, width: 80)
+    guard case .perform(let command, let arguments) = invocation else {
+      Issue.record("it does nothing: \(line)")
+      return
+    }
+    try command.check(arguments)
+  }
+
   /// The words of a shell's line up to a pipe or a redirection.
   private static func words(_ line: Substring) -> [String] {
     var (words, isQuoted, isOpen) = ([String](), false, false)
