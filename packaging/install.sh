@@ -51,7 +51,7 @@ case $program in
     # Its service joins the group ancsd to use the daemon's control socket.
     ancsd-mqtt)
         settings=conf.d/mqtt.toml kept="the names of phones" also=", and the group ancsd"
-        needs="can't run here without glibc 2.36 or later (not musl), libmosquitto.so.1 and OpenSSL 3, or not $elsewhere"
+        needs="can't run here without glibc 2.36 or later (not musl), libmosquitto.so.1 and OpenSSL 3 (for armhf also libjansson.so.4 and libstdc++.so.6), or not $elsewhere"
         ;;
     ancsd-forward)
         settings=conf.d/forward.toml kept="what was sent last" also=", and the group ancsd"

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 #: Kinds of segments and of files, and what may be done with a segment's memory (elf(5)).
-LOAD, DYNAMIC, STACK, RELRO = 1, 2, 0x6474E551, 0x6474E552
+LOAD, DYNAMIC, INTERPRETER, STACK, RELRO = 1, 2, 3, 0x6474E551, 0x6474E552
 POSITION_INDEPENDENT = 3
 EXECUTABLE, WRITABLE = 1, 2
 ARM, X86_64, AARCH64 = 40, 62, 183
@@ -72,6 +72,12 @@ class Elf:
                 text = self.bytes[texts + name:self.bytes.index(0, texts + name)].decode()
                 found.append(Section(text, address, length))
         return found
+
+    @cached_property
+    def interpreter(self) -> str:
+        """The dynamic linker that starts it; empty if it is linked statically."""
+        return next((self.bytes[segment.offset:self.bytes.index(0, segment.offset)].decode()
+                     for segment in self.segments if segment.kind == INTERPRETER), "")
 
     @cached_property
     def libraries(self) -> list[str]:

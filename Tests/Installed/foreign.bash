@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# shellcheck shell=bash
+# For the scripts beside it that use a Debian for another processor. They source scripts/apt.bash, too.
+
+# other_debian PROCESSOR: the name of the Debian for another processor (debian); nothing for this machine's.
+other_debian() { [ "$1" = "$(dpkg --print-architecture)" ] || echo "$1"; }
+
+# What the environment of the other processor's programs has: the board that qemu-user plays.
+board=()
+# run_foreign PROCESSOR: lets the kernel run programs for it with qemu-user, as Debian's qemu-user-static does if systemd or
+# binfmt-support runs, until the script ends. Does nothing for this machine's processor.
+run_foreign() {
+    local registered=/proc/sys/fs/binfmt_misc emulator name
+    [ -n "$(other_debian "$1")" ] || return 0
+    command -v qemu-arm-static >/dev/null && command -v arch-test >/dev/null || install_packages qemu-user-static arch-test
+    read -ra emulator < <("$(dirname "${BASH_SOURCE[0]}")/../../scripts/emulator" "$1")
+    name=${emulator[0]%-static} board=("QEMU_CPU=${emulator[2]}")
+    ! arch-test -n "$1" >/dev/null 2>&1 || return 0
+    [ -e $registered/register ] || mount -t binfmt_misc binfmt_misc $registered ||
+        fail "this kernel lacks binfmt_misc, which it needs to run programs for $1"
+    # The magic number of ELF files, the class and the machine, and the mask.
+    local class='\x01' machine='\x28'
+    [ "$1" != arm64 ] || class='\x02' machine='\xb7'
+    printf '%s' ":$name:M::\\x7fELF$class"'\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00'"$machine"'\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:/usr/bin/'"$name-static:F" \
+        >$registered/register || fail "could not register qemu-user for programs for $1"
+    # shellcheck disable=SC2064 # the name as it is now
+    trap "echo -1 >$registered/$name" EXIT
+}
