@@ -81,10 +81,10 @@ public struct RequestDesk: Sendable {
   /// How many seconds ago a request may have been sent, if it says when.
   static let longestDelay: Int64 = 10
 
-  private var pending: [Int: Pending] = [:]
+  private var pending: [Int64: Pending] = [:]
   /// Which request a call belongs to.
-  private var calls: [Int64: Int] = [:]
-  private var lastRequest = 0
+  private var calls: [Int64: Int64] = [:]
+  private var lastRequest: Int64 = 0
   private var lastCall: Int64 = 0
 
   public init() {}
