@@ -9,7 +9,7 @@ import Wire
 ///      ▲                   │                               │
 ///      └────── remove ─────┼──────────── failed ◀──────────┘   again after 1, 2, 4 … 30 s
 ///
-/// The kernel takes a connectable advertisement off the air when a phone connects
+/// The kernel takes a connectable advertisement off the air when a phone connects, and resumes it when any link ends
 /// (docs/kernel.md, “Advertising”). It is added again next to the phone only if another phone may connect, and removed
 /// as soon as none may.
 ///
@@ -42,6 +42,8 @@ public struct AdvertisingPlan: Hashable, Sendable {
     case on(Advertisement)
     /// A phone's connection took the advertisement off the air; the instance still exists.
     case interrupted
+    /// The end of a link, whichever it was, has put that on the air again.
+    case resumed
     /// The last change has failed, so the state is unknown.
     case failed(Failure)
   }
@@ -95,7 +97,7 @@ public struct AdvertisingPlan: Hashable, Sendable {
   public mutating func begin(at now: Instant) {
     began = now
     switch air {
-    case .off, .interrupted: break
+    case .off, .interrupted, .resumed: break
     case .on: air = .interrupted
     case .failed(var failure):
       failure.again = now
@@ -112,8 +114,15 @@ public struct AdvertisingPlan: Hashable, Sendable {
 
   /// A phone has connected.
   public mutating func phoneConnected() {
-    if case .on(let current) = air, current.reach == .connectable { air = .interrupted }
+    switch air {
+    case .on(let current) where current.reach == .connectable: air = .interrupted
+    case .resumed: air = .interrupted
+    case .off, .on, .interrupted, .failed: break
+    }
   }
+
+  /// A link has ended, perhaps not the last one.
+  public mutating func linkEnded() { if case .interrupted = air { air = .resumed } }
 
   /// The next change for this audience; nil: none now.
   public func step(for audience: Audience, at now: Instant) -> Step? {
@@ -121,12 +130,12 @@ public struct AdvertisingPlan: Hashable, Sendable {
     switch air {
     // The kernel has resumed it.
     case .interrupted where now < quietUntil: return .remove
-    // Nothing has to be removed: the kernel itself resumes it when the phone disconnects.
+    // Nothing has to be removed: the kernel itself resumes it when a phone disconnects.
     case .off, .interrupted: return wanted.map(Step.advertise)
     case .on(let current) where current == wanted: return nil
     case .failed(let failure) where failure.audience == audience:
       guard let again = failure.again, now >= again else { return nil }
-    case .on, .failed: break
+    case .on, .resumed, .failed: break
     }
     return wanted.map(Step.advertise) ?? .remove
   }

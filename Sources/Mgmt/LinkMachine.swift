@@ -172,6 +172,8 @@ public struct LinkMachine: Hashable, Sendable {
     case secured(isNew: Bool)
     /// Request connection parameters from the phone.
     case tune(ConnectionParameters)
+    /// Report that the end which was reported is another link's.
+    case otherEnded
     case over(LinkEnd)
   }
 
@@ -377,7 +379,7 @@ extension LinkMachine {
     case .ending(.announced(let reason), let former, _):
       if reading == .gone { return finish("\(reason)", .phone) }
       state = former
-      return windowOpened(on: board, at: now)
+      return [.otherEnded] + windowOpened(on: board, at: now)
     case .announced, .closedOut, .pairing, .secured, .refused, .ending, .over: break
     }
     return []

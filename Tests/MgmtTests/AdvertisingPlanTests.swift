@@ -79,6 +79,18 @@ struct AdvertisingPlanTests {
     #expect(plan.deadline(for: .nobody, at: at(1)) == nil)
   }
 
+  @Test("What the end of another link puts back on the air is removed if no phone may come")
+  func resumed() {
+    var plan = plan()
+    plan.succeeded(advertise(.fast))
+    plan.phoneConnected()
+    plan.linkEnded()
+    #expect(plan.step(for: .nobody, at: at(1)) == .remove)
+    #expect(plan.step(for: .bonded, at: at(1)) == advertise(.fast))
+    plan.phoneConnected()
+    #expect(plan.step(for: .nobody, at: at(1)) == nil)
+  }
+
   @Test("When a phone connects and others may come, the advertisement is put back")
   func others() {
     var plan = plan()

@@ -138,7 +138,7 @@ struct LinkMachineTests {
     _ = talk.machine.work(backlog: 0, at: talk.now)
     talk.now = talk.now + LinkMachine.linger
     #expect(talk.tell(.time) == [.poll])
-    #expect(talk.tell(.polled(encryptedReading)) == [])
+    #expect(talk.tell(.polled(encryptedReading)) == [.otherEnded])
     #expect(talk.machine.state == state)
   }
 

@@ -100,7 +100,7 @@ struct RadioExplorationTests {
   }
 
   private enum AirInput: Hashable {
-    case reset, begin, rest, phoneConnected, time
+    case reset, begin, rest, phoneConnected, linkEnded, time
     case audience(AdvertisingPlan.Audience)
     /// The step that is due succeeds, or fails, with no phone connected or next to one.
     case succeeds, fails(isAlone: Bool)
@@ -117,6 +117,7 @@ struct RadioExplorationTests {
     case (.begin, _): air.plan.begin(at: now)
     case (.rest, _): air.plan.rest(at: now)
     case (.phoneConnected, _): air.plan.phoneConnected()
+    case (.linkEnded, _): air.plan.linkEnded()
     case (.audience(let audience), _): air.audience = audience
     case (.succeeds, let step?):
       air.plan.succeeded(step)
@@ -144,7 +145,7 @@ struct RadioExplorationTests {
       }, handle: handle)
     let inputs: [AirInput] =
       [
-        .reset, .begin, .rest, .phoneConnected, .succeeds, .fails(isAlone: true),
+        .reset, .begin, .rest, .phoneConnected, .linkEnded, .succeeds, .fails(isAlone: true),
         .fails(isAlone: false),
       ] + audiences.map { .audience($0) }
     explorer.inputs = { _ in inputs }
@@ -215,6 +216,10 @@ struct RadioExplorationTests {
       }
       + found.steps("connectable next to a phone") { edge, _, to in
         edge.input == .phoneConnected && to.plan.advertisement?.reach == .connectable
+      }
+      + found.steps("left on the air next to a phone") { edge, from, to in
+        edge.input == .linkEnded && caseName(from.plan, "air") == "interrupted"
+          && to.plan.step(for: .nobody, at: found.states[edge.to].now) == nil
       }
       + found.steps("a failure is forgotten") { edge, from, to in
         guard case .fails = edge.input, from.failures < 4 else { return false }

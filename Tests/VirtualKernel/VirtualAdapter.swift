@@ -79,8 +79,8 @@ public final class VirtualAdapter {
   /// Whether it can be used.
   var isConfigured: Bool { !kind.isUnconfigured || publicAddress != nil }
 
-  /// Whether a phone could connect now. Advertising pauses while one is connected, unless it was added
-  /// again since (docs/kernel.md, “Advertising”).
+  /// Whether a phone could connect now. Advertising pauses when one connects, until it is added again or any link
+  /// ends (docs/kernel.md, “Advertising”).
   public var isOnAir: Bool {
     isVisible
       && (advertisingFlags.contains(.connectable) || settings.contains(.connectable))
@@ -165,7 +165,7 @@ public final class VirtualAdapter {
 
   func remove(_ connection: Connection) {
     connections.removeAll { $0 === connection }
-    if connections.isEmpty { isPaused = false }
+    isPaused = false
   }
 
   // MARK: Keys

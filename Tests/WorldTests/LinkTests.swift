@@ -147,6 +147,8 @@ struct LinkTests {
       // The end of the impostor's link is not that of the phone's.
       await world.pass(.seconds(60))
       #expect(impostor.connection == nil && world.phone.connection != nil)
+      // Nor does it leave the board on the air, as the kernel has it.
+      #expect(world.adapter.isOnAir == (stage == .expected))
       #expect(world.daemon?.sessions.count == 1 && world.wait == "news")
       #expect(world.daemon?.phones.count == 1)
     }

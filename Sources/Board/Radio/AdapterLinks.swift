@@ -58,6 +58,7 @@ import Wire
     {
       begin(peer)
     }
+    if case .deviceDisconnected = event { adapter?.advertiser.linkEnded() }
     let now = scheduler.now
     let named = links.filter { $0.machine.concerns(event, at: now) }
     // A phone's address may name several links: its own, and those of devices that spoof its address.
@@ -68,6 +69,7 @@ import Wire
       named.last { $0.machine.pairing != nil } ?? named.last { $0.machine.hasPaired(at: now) }
       ?? named.last
     if let link { return link.handle(.event(event)) }
+    if case .deviceDisconnected = event { presenceChanged() }
     // A device paired under a bonded phone's identity and has disconnected: the kernel holds its key instead of the
     // phone's.
     if event.isKey, event.device.map({ keys.ring[$0] != nil }) == true { keys.load() }

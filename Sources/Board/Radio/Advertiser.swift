@@ -79,6 +79,9 @@ import Wire
     return plan.advertisement?.profile
   }
 
+  /// Called when a link has ended. `update` follows once it is known which.
+  func linkEnded() { plan.linkEnded() }
+
   /// Performs the plan's current step.
   func update() {
     guard case .idle = work else { return work = .changingAgain }

@@ -42,7 +42,8 @@ import Wire
   func updateWait()
   /// Called when a pairing that other phones wait for may have ended.
   func pairingMayBeOver()
-  /// Called when the phone begins or stops to count as connected while the link continues.
+  /// Called when the phone begins or stops to count as connected while the link continues, or when a link has ended that is
+  /// not on the list anymore.
   func presenceChanged()
   func ended(_ link: RadioLink, _ end: LinkEnd)
   func close(_ channel: any ATTChannel)
@@ -243,6 +244,7 @@ import Wire
       tell()
       host.secured(peer)
     case .tune(let wanted): tune(wanted)
+    case .otherEnded: host.presenceChanged()
     case .over(let end): finish(end)
     }
   }
