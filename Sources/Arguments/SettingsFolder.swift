@@ -68,7 +68,7 @@ public enum SettingsFolder {
         // What is on standard input is only checked.
         let text =
           try path == "-"
-          ? Files.read("/dev/stdin", limit: longest) : Files.readTrusted(path, limit: longest)
+          ? Files.read(Standard.inputPath, limit: longest) : Files.readTrusted(path, limit: longest)
         files.append((path == "-" ? "standard input" : path, text))
       }
       return files

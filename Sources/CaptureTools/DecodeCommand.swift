@@ -107,7 +107,7 @@ struct CapturePart: ~Copyable {
 
   init(_ path: String) throws(Failure) {
     file = try Self.reading(path) { () throws(SystemError) in
-      try Files.open(path == "-" ? "/dev/stdin" : path)
+      try Files.open(path == "-" ? Standard.inputPath : path)
     }
   }
 

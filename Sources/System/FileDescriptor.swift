@@ -24,6 +24,8 @@ public struct FileDescriptor: ~Copyable, Sendable {
 /// The descriptors that every process starts with.
 public enum Standard {
   public static let input: Int32 = 0
+  /// Without udev there may be no /dev/stdin.
+  public static let inputPath = "/proc/self/fd/0"
   public static let output: Int32 = 1
   public static let error: Int32 = 2
 }

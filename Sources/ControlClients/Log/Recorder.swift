@@ -19,7 +19,7 @@ extension Clients {
     grammar: Grammar<RecorderOptions>([.socket(set: { $0.socket = $1 })]),
     defaults: RecorderOptions()
   ) { options throws(Failure) in
-    let input = Terminal.isTerminal(Standard.input) ? nil : try? Files.read("/dev/stdin")
+    let input = Terminal.isTerminal(Standard.input) ? nil : try? Files.read(Standard.inputPath)
     guard let input, let json = try? JSONValue(parsing: input),
       let task = try? HistoryTask(reading: json)
     else {
