@@ -15,6 +15,7 @@ from enum import IntEnum
 from typing import Any, Self
 
 import bumble.att
+import bumble.core
 from bumble import hci
 from bumble.core import BaseBumbleError, ProtocolError
 from bumble.device import (
@@ -41,6 +42,8 @@ ATTRACTIVE = {
 ATT_CID = 4
 #: The parameters with which an iPhone's links begin, in ms.
 BEGINNING = ConnectionParametersPreferences(30, 30, max_latency=0, supervision_timeout=720)
+#: For how many seconds it initiates a connection at a time.
+INITIATING = 10
 #: A channel of Apple's own. Older versions of iOS sent something there to every accessory, newer ones to
 #: Apple's own; its content does not matter.
 APPLE_CID, APPLE_PDU = 0x003A, bytes.fromhex("01 00 00 00")
@@ -273,11 +276,25 @@ class Phone(RadioDevice):
         finally:
             await self.device.stop_scanning(legacy=self.antenna.scan.get("legacy", False))
 
+    async def initiate(self, address: hci.Address, within: float) -> Connection:
+        """Connects to an accessory as soon as it advertises.
+
+        RootCanal waits for ever if the accessory stops advertising at the very moment, so it initiates again after a while.
+        """
+        until = asyncio.get_running_loop().time() + patient(within)
+        while True:
+            left = until - asyncio.get_running_loop().time()
+            try:
+                return await self.device.connect(
+                    address, timeout=min(left, INITIATING), connection_parameters_preferences={hci.Phy.LE_1M: BEGINNING}
+                )
+            except bumble.core.TimeoutError:
+                if left <= INITIATING:
+                    raise
+
     async def open_link(self, within: float = 8) -> Connection:
         """Connects, no more."""
-        return await self.device.connect(
-            await self.find(patient(within)), timeout=patient(within), connection_parameters_preferences={hci.Phy.LE_1M: BEGINNING}
-        )
+        return await self.initiate(await self.find(patient(within)), within)
 
     async def connect(self, within: float = 8) -> None:
         """Connects, and does all that a phone does by itself, up to an encrypted link if possible."""
