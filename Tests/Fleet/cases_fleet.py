@@ -18,6 +18,9 @@ from .relay import Relay
 from .testbed import Testbed
 from .watcher import Watcher
 
+#: Why a case is not for qemu-user.
+NO_EXEC = "qemu-user does not start another program for the processor"
+
 
 async def fleet(bed: Testbed, broker: Mosquitto | Relay, *words: Any, **how: Any) -> Outcome:
     """Runs `ancsd fleet` with the broker named."""
@@ -37,7 +40,7 @@ async def house(bed: Testbed, broker: Mosquitto, **of_hall: Any) -> tuple[Phone,
     return phone, watcher
 
 
-@case("fleet-table")
+@case("fleet-table", native=NO_EXEC)
 async def table(bed: Testbed) -> None:
     """A row for each board and phone: state, battery, active notifications; an offline board says why."""
     broker = await bed.mosquitto()
@@ -67,7 +70,7 @@ async def table(bed: Testbed) -> None:
     check("cellar" in none.err, f"an unknown board: {none.err}")
 
 
-@case("fleet-watch", seconds=90)
+@case("fleet-watch", seconds=90, native=NO_EXEC)
 async def watch(bed: Testbed) -> None:
     """--watch prints every change: a notification, a board that goes offline and returns, and, once a broker is back that has
     forgotten everything, what has changed meanwhile."""
@@ -104,7 +107,7 @@ class Lines(EventProcess):
         await eventually(lambda: self.events and where(self.events[-1]), "the board is not printed like that", within)
 
 
-@case("fleet-media")
+@case("fleet-media", native=NO_EXEC)
 async def media(bed: Testbed) -> None:
     """A media command goes to every online board, or to one; without a command, each reports what is playing."""
     broker = await bed.mosquitto()
@@ -123,7 +126,7 @@ async def media(bed: Testbed) -> None:
     check(wrong.status == 64 and "dance" in wrong.err, f"a command that there is not: {wrong}")
 
 
-@case("fleet-act")
+@case("fleet-act", native=NO_EXEC)
 async def act(bed: Testbed) -> None:
     """Declines a call, acts on a notification of one board; lists omit what is withheld."""
     broker = await bed.mosquitto()
@@ -144,7 +147,7 @@ async def act(bed: Testbed) -> None:
     check(refused.status == 1 and refused.out.startswith("hall: "), f"a notification that is not there: {refused}")
 
 
-@case("fleet-refused")
+@case("fleet-refused", native=NO_EXEC)
 async def refused(bed: Testbed) -> None:
     """One board refuses and the other obeys: status 1. An unreachable broker: status 69."""
     broker = await bed.mosquitto()
@@ -158,7 +161,7 @@ async def refused(bed: Testbed) -> None:
     check("refused" in nobody.err, f"without a broker: {nobody.err}")
 
 
-@case("fleet-user")
+@case("fleet-user", native=NO_EXEC)
 async def user(bed: Testbed) -> None:
     """With the user's password, all boards are listed; a wrong password is reported, and an unsafe password file refused."""
     acl = "user house\ntopic read ancsd/#\ntopic write ancsd/+/request/+\ntopic write ancsd/+/phone/+/request/+\npattern readwrite ancsd/%u/#\n"
@@ -185,7 +188,7 @@ async def user(bed: Testbed) -> None:
     check(other.status == 69 and "hall" in other.err, f"a board that this user may not see: {other}")
 
 
-@case("fleet-silent")
+@case("fleet-silent", native=NO_EXEC)
 async def silent(bed: Testbed) -> None:
     """A board that is online but does not respond is named: status 75. An offline board: status 69."""
     broker = await bed.mosquitto()
@@ -205,7 +208,7 @@ async def silent(bed: Testbed) -> None:
     check("“hall” is offline" in away.err, f"a board that is offline: {away.err}")
 
 
-@case("fleet-far")
+@case("fleet-far", native=NO_EXEC)
 async def far(bed: Testbed) -> None:
     """A distant broker, with a round trip of a second, is waited for."""
     broker = await bed.mosquitto()
@@ -217,7 +220,7 @@ async def far(bed: Testbed) -> None:
     check([board["board"] for board in boards] == ["kitchen"] and len(boards[0]["phones"]) == 1, f"there is {boards}")
 
 
-@case("fleet-busy")
+@case("fleet-busy", native=NO_EXEC)
 async def busy(bed: Testbed) -> None:
     """Boards that change all the time are printed all the same."""
     broker = await bed.mosquitto()
@@ -238,7 +241,7 @@ async def busy(bed: Testbed) -> None:
     check("kitchen" in shown.out, f"the boards are {shown.out}")
 
 
-@case("fleet-watch-pings")
+@case("fleet-watch-pings", native=NO_EXEC)
 async def watch_pings(bed: Testbed) -> None:
     """--watch pings the broker in time, however much it receives."""
     broker = await bed.scripted(ServerKeepAlive=8)

@@ -9,7 +9,7 @@ import struct
 
 from Harness.case import case, check, eventually
 
-from .cases_fleet import fleet
+from .cases_fleet import NO_EXEC, fleet
 from .mosquitto import Mosquitto
 from .scripted import CONNECT, PUBLISH, packet, text
 from .testbed import PHONE, Testbed
@@ -63,7 +63,7 @@ async def attack(broker: Mosquitto, name: str, *packets: bytes) -> bool:
     return data.endswith(b"\xd0\x00")
 
 
-@case("mqtt-hostile", seconds=120)
+@case("mqtt-hostile", seconds=120, native=NO_EXEC)
 async def hostile(bed: Testbed) -> None:
     """What mosquitto delivers of messages with wrong properties, retained or not, costs neither a board nor `fleet` its
     connection."""

@@ -417,7 +417,7 @@ async def leaves(bed: Testbed) -> None:
     await bridge.stop(signal.SIGTERM, within=5)
     await broker.down()
     await bridge.start()
-    await asyncio.sleep(1)
+    await bed.says(bridge, "no broker listens")
     await bridge.stop(signal.SIGTERM, within=5)
     silent = await bed.scripted()
     silent.answers = False
