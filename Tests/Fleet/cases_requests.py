@@ -14,6 +14,8 @@ from .testbed import PHONE, Testbed
 
 REQUEST = "ancsd/kitchen/request"
 PHONE_REQUEST = f"{PHONE}/request"
+#: A UID and a number that an integer of 32 bits with a sign does not hold.
+WIDE, WIDER = 0xFFFF_FFFF, 1 << 40
 
 
 @case("mqtt-requests")
@@ -23,7 +25,7 @@ async def requests(bed: Testbed) -> None:
     daemon, phone, _ = await bed.board(broker)
     watcher = await bed.online(broker)
     await phone.subscribed("ams")
-    phone.ancs.post(Notification(1), Notification(2, app_id="com.apple.mobilemail", category=6))
+    phone.ancs.post(Notification(1), Notification(WIDE, app_id="com.apple.mobilemail", category=6))
     await watcher.message(f"{PHONE}/counts", total=2)
     commands = len(phone.ams.remote_commands)
     expect(await watcher.ask(f"{PHONE_REQUEST}/media.command", {"command": "toggle"}), status="ok")
@@ -31,12 +33,12 @@ async def requests(bed: Testbed) -> None:
     expect(await watcher.ask(f"{REQUEST}/media.command", {"command": "next"}), status="ok")
     listed = await watcher.ask(f"{PHONE_REQUEST}/notifications.list")
     found = [n["uid"] for n in listed["data"]["notifications"]]
-    check(found == [1, 2], f"the list is {found}")
+    check(found == [1, WIDE], f"the list is {found}")
     listed = await watcher.ask(f"{PHONE_REQUEST}/notifications.list", {"category": "email"})
-    check([n["uid"] for n in listed["data"]["notifications"]] == [2], f"the mails are {listed}")
+    check([n["uid"] for n in listed["data"]["notifications"]] == [WIDE], f"the mails are {listed}")
     expect(await watcher.ask(f"{PHONE_REQUEST}/notifications.get", {"uid": 1}), status="ok")
-    expect(await watcher.ask(f"{PHONE_REQUEST}/notifications.act", {"uid": 1, "action": "negative"}), status="ok")
-    check(phone.ancs.actions == [(1, "negative")], f"the phone saw {phone.ancs.actions}")
+    expect(await watcher.ask(f"{PHONE_REQUEST}/notifications.act", {"uid": WIDE, "action": "negative"}), status="ok")
+    check(phone.ancs.actions == [(WIDE, "negative")], f"the phone saw {phone.ancs.actions}")
     state = await watcher.ask(f"{REQUEST}/status")
     check(state["data"]["version"] == (await daemon.call("status"))["version"], f"the status is {state}")
 
@@ -51,8 +53,8 @@ async def transactions(bed: Testbed) -> None:
     answer = await watcher.message(f"{PHONE}/response/media.get", transaction="t-1")
     expect(answer.json, status="ok")
     check(not answer.retained, "a response is retained")
-    watcher.publish(f"{REQUEST}/status", json.dumps({"transaction": 7}))
-    await watcher.message("ancsd/kitchen/response/status", transaction=7, status="ok")
+    watcher.publish(f"{REQUEST}/status", json.dumps({"transaction": WIDER}))
+    await watcher.message("ancsd/kitchen/response/status", transaction=WIDER, status="ok")
     watcher.publish(f"{REQUEST}/nonsense", json.dumps({"transaction": 8}))
     await watcher.message("ancsd/kitchen/response/nonsense", transaction=8, status="error")
 
