@@ -66,6 +66,13 @@ struct mmsghdr {
   struct msghdr msg_hdr;
   unsigned int msg_len;
 };
-extern int recvmmsg(
-    int fd, struct mmsghdr *messages, unsigned int count, int flags, struct timespec *timeout);
 #endif
+/* On 32 bits, glibc's recvmmsg takes ENOSYS, with which the kernel also ends a link (docs/kernel.md, “Read errors”), for that of a
+   kernel without the call, and receives again: the error is lost. That of 64-bit times is there since Linux 5.1. */
+static inline int linux_recvmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags) {
+#ifdef SYS_recvmmsg_time64
+  return (int)syscall(SYS_recvmmsg_time64, fd, messages, count, flags, NULL);
+#else
+  return (int)syscall(SYS_recvmmsg, fd, messages, count, flags, NULL);
+#endif
+}

@@ -175,7 +175,7 @@ extension Syscall {
   ) throws(SystemError) -> Int {
     let flags = Int32(MSG_DONTWAIT | MSG_TRUNC)
     let count = UInt32(messages.count)
-    return Int(try retrying("recvmmsg") { recvmmsg(fd, messages.baseAddress, count, flags, nil) })
+    return Int(try retrying("recvmmsg") { linux_recvmmsg(fd, messages.baseAddress, count, flags) })
   }
 
   /// Receives a packet without blocking, with the data of its first control message of this type.
