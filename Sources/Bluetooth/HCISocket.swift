@@ -43,6 +43,12 @@ public final class RawHCISocket {
   /// Sends a command; false if the kernel did not accept it.
   @discardableResult public func send(_ command: HCICommand) -> Bool { packets.send(command.bytes) }
 
+  /// Requests connection parameters by L2CAP; false if the kernel does not accept the packet, or would lose the link.
+  public func signal(_ wanted: ConnectionParameters, on handle: UInt16) -> Bool {
+    ForeignPacket.isSafeHere
+      && packets.send(ForeignPacket.parameterUpdateRequest(handle, wanted))
+  }
+
   public func close() { packets.close() }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Bluetooth
 import EventLoop
+import GAP
 import Mgmt
 import System
 import Wire
@@ -103,6 +104,8 @@ package protocol Listener: AnyObject {
   var onEvent: ((HCIEvent) -> Void)? { get set }
   /// Sends a command; false if the kernel did not accept it.
   func send(_ command: HCICommand) -> Bool
+  /// Requests connection parameters by L2CAP; false if the kernel does not accept that, or would lose the link.
+  func signal(_ wanted: ConnectionParameters, on handle: UInt16) -> Bool
   func close()
 }
 

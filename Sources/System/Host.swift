@@ -14,6 +14,9 @@ public enum Host {
   /// The kernel's release, as in `6.1.0-56-amd64`.
   public static var kernelRelease: String { text(in: system.release) }
 
+  /// The kernel's build, as in `#1 SMP PREEMPT_DYNAMIC Debian 6.1.192-1 (2026-11-01)`.
+  public static var kernelBuild: String { text(in: system.version) }
+
   private static var system: utsname {
     var names = utsname()
     _ = uname(&names)

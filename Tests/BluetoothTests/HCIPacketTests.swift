@@ -16,6 +16,29 @@ struct HCIPacketTests {
         + "00000000")
   }
 
+  @Test("L2CAP's request for parameters is an ACL packet with the specification's layout")
+  func signal() {
+    let wanted = ConnectionParameters(
+      minimumInterval: 12, maximumInterval: 24, latency: 0, timeout: 600)
+    #expect(
+      ForeignPacket.parameterUpdateRequest(3, wanted).hex == "02030010000c000500"
+        + "12c808000c00180000005802")
+  }
+
+  @Test(
+    "Packets past the kernel are sent only where it is known to survive that",
+    arguments: [
+      ("6.1.0-56-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.192-1 (2026-11-01)", true),
+      ("6.1.0-40-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.149-1 (2025-08-30)", false),
+      ("5.10.0-32-amd64", "#1 SMP Debian 5.10.223-1 (2024-08-10)", false),
+      ("5.15.0-156-generic", "#166-Ubuntu SMP", false), ("6.12.47+rpt-rpi-v8", "#1 SMP", true),
+      ("6.12.44", "#1 SMP", false), ("6.13.12", "", false), ("6.17.0", "", true),
+      ("7.3.4", "#1 SMP", true), ("", "Debian", false),
+    ])
+  func survives(release: String, build: String, isSafe: Bool) {
+    #expect(ForeignPacket.isSafe(kernelRelease: release, build: build) == isSafe)
+  }
+
   @Test(
     "Events are decoded; unknown ones are kept",
     arguments: [

@@ -95,6 +95,30 @@ struct LinkTuningTests {
     }
   }
 
+  @Test(
+    "Where the kernel survives it, L2CAP requests what the controller refuses to, on later links at once",
+    arguments: [0x0C, 0x1A])
+  func signals(status: Int) async throws {
+    try await inWorld { world in
+      try await world.start()
+      try await world.until(.advertising)
+      let controller = try #require(world.platform.controller)
+      controller.signals = true
+      if status == 0x1A { controller.result = 0x1A } else { controller.response = 0x0C }
+      world.phone.connect(to: world.adapter)
+      try await world.until(.subscribed)
+      await world.pass(.seconds(5))
+      let first = try await world.call(ControlMethods.status, NoParameters())
+      #expect(first.links.first?.parameters?.timeout == 600)
+      #expect(first.adapters[0].parametersRefusal == nil)
+      #expect(controller.requests.count == 1 && controller.signalled.count == 1)
+      try await Bonds.returnsEncrypted(world)
+      await world.pass(.seconds(5))
+      #expect(controller.requests.count == 1 && controller.signalled.count > 1)
+      #expect(controller.signalled.allSatisfy { $0.timeout == 600 })
+    }
+  }
+
   @Test("A controller that says only at the end that the procedure is missing is not asked again")
   func missingProcedure() async throws {
     try await inWorld { world in

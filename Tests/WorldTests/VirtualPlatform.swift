@@ -235,9 +235,24 @@ final class VirtualController: ControllerChannel {
   var result: UInt8 = 0x00
   /// The parameters that were asked for.
   private(set) var requests: [HCICommand] = []
+  /// Whether the kernel survives packets of others.
+  var signals = false
+  /// The parameters that L2CAP asked for.
+  private(set) var signalled: [ConnectionParameters] = []
   private let clock: HandClock
 
   init(_ clock: HandClock) { self.clock = clock }
+
+  func signal(_ wanted: ConnectionParameters, on handle: UInt16) -> Bool {
+    guard signals else { return false }
+    signalled.append(wanted)
+    let granted = ConnectionParameters(
+      interval: wanted.maximumInterval, latency: wanted.latency, timeout: wanted.timeout)
+    _ = clock.schedule(after: .milliseconds(60)) { [weak self] in
+      self?.onEvent?(.connectionUpdated(handle: handle, status: 0, granted))
+    }
+    return true
+  }
 
   func send(_ command: HCICommand) -> Bool {
     requests.append(command)

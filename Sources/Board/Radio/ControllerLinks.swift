@@ -6,7 +6,8 @@ import Mgmt
 import Wire
 
 /// The connection parameters of an adapter's links. mgmt does not expose them, so they are read and
-/// requested over raw HCI, unless `--no-tune` is given.
+/// requested over raw HCI, unless `--no-tune` is given. If the controller refuses to request them, L2CAP's request is sent
+/// instead (Vol 3 Part A, 4.20), where the kernel survives that.
 @LoopActor final class ControllerLinks {
   /// The HCI errors with which a controller accepts no requests (Vol 1 Part F, 1.3). Controllers of
   /// Bluetooth 4.0, which lack the Connection Parameters Request procedure, return Command
@@ -31,8 +32,10 @@ import Wire
   private var parameters: [UInt16: ConnectionParameters] = [:]
   /// The links whose requests the controller has not acknowledged, oldest first.
   private var unacknowledged: [UInt16] = []
-  /// The phones that were asked, by their links.
-  private var asked: [UInt16: DeviceAddress] = [:]
+  /// The phones that were asked, by their links, and for what last.
+  private var asked: [UInt16: (phone: DeviceAddress, wanted: ConnectionParameters)] = [:]
+  /// Whether the controller has refused.
+  private var hasRefused = false
 
   /// - Parameter onlyPHY1M: whether links stay on the 1M PHY.
   init(_ channel: any ControllerChannel, onlyPHY1M: Bool, log: Log) {
@@ -54,11 +57,26 @@ import Wire
   func request(
     _ wanted: ConnectionParameters, from phone: DeviceAddress, on handle: UInt16
   ) -> Bool {
-    asked[handle] = phone
+    asked[handle] = (phone, wanted)
+    if hasRefused, signal(wanted, on: handle) { return true }
     guard channel.send(.connectionUpdate(handle, wanted)) else { return false }
     log.debug("link \(handle): requested \(wanted)")
     unacknowledged.append(handle)
     return true
+  }
+
+  private func signal(_ wanted: ConnectionParameters, on handle: UInt16) -> Bool {
+    guard channel.signal(wanted, on: handle) else { return false }
+    log.debug("link \(handle): requested \(wanted) by L2CAP")
+    return true
+  }
+
+  /// The controller refuses to request parameters on a link.
+  private func refused(_ status: UInt8, on handle: UInt16) {
+    log.info("link \(handle): the controller refuses to request parameters: \(error(status))")
+    hasRefused = true
+    if let (_, wanted) = asked[handle], signal(wanted, on: handle) { return }
+    onEvent(handle, .parametersRefused(status: status))
   }
 
   private func received(_ event: HCIEvent) {
@@ -68,21 +86,17 @@ import Wire
       if status == 0 { parameters[handle] = held }
       log.debug(
         "link \(handle): \(status == 0 ? "\(held)" : "no new parameters: \(error(status))")")
-      onEvent(
-        handle,
-        status == Self.unsupported
-          ? .parametersRefused(status: status) : .parametersChanged(status: status))
+      if status == Self.unsupported { return refused(status, on: handle) }
+      onEvent(handle, .parametersChanged(status: status))
     case .disconnected(let handle, let reason):
-      if let phone = asked.removeValue(forKey: handle) { onEnd(phone, reason) }
+      if let (phone, _) = asked.removeValue(forKey: handle) { onEnd(phone, reason) }
     case .commandStatus(HCICommand.connectionUpdateOpcode, let status):
       guard !unacknowledged.isEmpty else { return }
       let handle = unacknowledged.removeFirst()
-      if status == 0 { return }
-      log.info("link \(handle): the controller refuses to request parameters: \(error(status))")
-      let isRefusal = Self.refusals.contains(status)
-      onEvent(
-        handle,
-        isRefusal ? .parametersRefused(status: status) : .parametersChanged(status: status))
+      if Self.refusals.contains(status) { return refused(status, on: handle) }
+      guard status != 0 else { return }
+      log.info("link \(handle): the controller has not requested parameters: \(error(status))")
+      onEvent(handle, .parametersChanged(status: status))
     case .commandStatus, .other: break
     }
   }
