@@ -68,11 +68,7 @@ struct mmsghdr {
 };
 #endif
 /* On 32 bits, glibc's recvmmsg takes ENOSYS, with which the kernel also ends a link (docs/kernel.md, “Read errors”), for that of a
-   kernel without the call, and receives again: the error is lost. That of 64-bit times is there since Linux 5.1. */
+   kernel without the call for 64-bit times, and receives again: the error is lost. No time is passed here. */
 static inline int linux_recvmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags) {
-#ifdef SYS_recvmmsg_time64
-  return (int)syscall(SYS_recvmmsg_time64, fd, messages, count, flags, NULL);
-#else
   return (int)syscall(SYS_recvmmsg, fd, messages, count, flags, NULL);
-#endif
 }
