@@ -103,11 +103,11 @@ async def sandbox(bed: Testbed) -> None:
     check("/dev/rfkill" in files, f"it has not opened rfkill: {files}")
     await eventually(lambda: bed.adapter.controller.updates, "no parameters were asked for", within=20)
     await phone.disconnect()
-    block(True)
+    await block(True)
     try:
         await bed.until_status("blocked")
     finally:
-        block(False)
+        await block(False)
     await bed.until_status("on the air")
     refused = [entry["MESSAGE"] for entry in await bed.entries()
                if any(word in str(entry.get("MESSAGE")) for word in ("EPERM", "EACCES", "EROFS", "SIGSYS"))]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from Harness import procfs
@@ -21,14 +21,14 @@ NOBODY = 65534
 CAP_NET_RAW = 1 << 13  # capabilities(7)
 
 
-@contextlib.contextmanager
-def blocked() -> Iterator[None]:
+@contextlib.asynccontextmanager
+async def blocked() -> AsyncIterator[None]:
     """Blocks every Bluetooth radio meanwhile, as the switch on a laptop does."""
-    block(True)
+    await block(True)
     try:
         yield
     finally:
-        block(False)
+        await block(False)
 
 
 @case("unplugged")
@@ -97,7 +97,7 @@ async def rfkill(bed: Testbed) -> None:
     """The radio is blocked, which the log says, and unblocked: the phone is served again."""
     check(Path("/dev/rfkill").exists(), "there is no /dev/rfkill here (kernel module rfkill)")
     daemon, phone, subscribed = await bed.served()
-    with blocked():
+    async with blocked():
         lost = await daemon.event("disconnected", since=subscribed)
         await eventually(
             lambda: "rfkill" in daemon.log or "blocked" in daemon.log,
@@ -248,7 +248,7 @@ async def doctor(bed: Testbed) -> None:
     check(status == 0 and phone.connected, f"during a session: status {status}")
     daemon.none("disconnected", since=subscribed)
     await daemon.stop()
-    with blocked():
+    async with blocked():
         found, status = await examine(bed)
     check(found["radio"]["verdict"] == "problem", f"blocked: {found['radio']}")
     check(found["radio"]["command"] == "rfkill unblock bluetooth", f"{found['radio']}")

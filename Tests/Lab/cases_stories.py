@@ -17,7 +17,7 @@ from .cases_machine import start_bluetoothd
 from .phone import Phone
 from .stories import STORIES, Story, told
 from .testbed import Testbed
-from .vhci import block
+from .vhci import block, switch
 
 #: Seconds until an event must have come, and for which none may follow the last one.
 LIMIT, QUIET = 15, 0.3
@@ -158,11 +158,11 @@ class Teller:
         await self.bed.plug_again()
 
     async def radio_is_blocked(self) -> None:
-        block(True)
-        self.bed.cleanups.append(lambda: block(False))
+        await block(True)
+        self.bed.cleanups.append(lambda: switch(False))
 
     async def radio_is_unblocked(self) -> None:
-        block(False)
+        await block(False)
 
     async def adapter_is_powered_off(self) -> None:
         mgmt.send(self.bed.adapter, mgmt.SET_POWERED, b"\0")

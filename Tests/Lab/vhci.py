@@ -14,10 +14,15 @@ from .port import Port, new_port
 RFKILL_BLUETOOTH, RFKILL_CHANGE_ALL = 2, 3
 
 
-def block(on: bool) -> None:
+def switch(on: bool) -> None:
     """Blocks every Bluetooth radio by rfkill, or unblocks it."""
     with open("/dev/rfkill", "wb", buffering=0) as device:
         device.write(struct.pack("<IBBBB", 0, RFKILL_BLUETOOTH, RFKILL_CHANGE_ALL, on, 0))
+
+
+async def block(on: bool) -> None:
+    """The same while the controllers of this process go on: newer kernels wait for their responses."""
+    await asyncio.to_thread(switch, on)
 
 
 class Adapter:

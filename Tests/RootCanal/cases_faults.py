@@ -151,7 +151,7 @@ async def vanished_blocked(bed: Testbed) -> None:
     """An adapter is pulled out while it is blocked: noticed, and another one is not taken for it."""
     await bed.use("modern")
     daemon, phone, subscribed = await bed.served()
-    with blocked():
+    async with blocked():
         lost = await daemon.event("disconnected", since=subscribed)
         bed.adapter.unplug()
         await eventually_waits(daemon, "no-adapter")
