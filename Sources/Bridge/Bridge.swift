@@ -60,9 +60,10 @@ import Wire
 
   private var isRunning: Bool { if case .running = stage { true } else { false } }
 
-  /// How long the last publications may take to be acknowledged (before another bridge: each of them), and Home Assistant to
-  /// forget devices.
+  /// How long the last publications may take to be acknowledged, and Home Assistant to forget devices.
   private static let removalTime = Duration.seconds(2)
+  /// How long each publication that removes something before another bridge comes may take to be acknowledged.
+  private static let slowestRemoval = Duration.seconds(10)
   /// The delay between an event and a status request, since several events often arrive together.
   private static let refreshPause = Duration.milliseconds(100)
   /// The delay between an event and publishing counters and calls, which many events change at once.
@@ -154,7 +155,8 @@ import Wire
     let waits = broker.isUp && heir != nil && first.contains(where: \.isOfDevice)
     stage = .leaving(removals: removals, waits: waits)
     broker.publish(last + first)
-    leaving.due = Loop.shared.now + Self.removalTime
+    let isMoving = removals != nil && broker.isUp
+    leaving.due = Loop.shared.now + (isMoving ? Self.slowestRemoval : Self.removalTime)
     leaveSoon()
   }
 
@@ -162,7 +164,10 @@ import Wire
   private func leaveSoon() {
     guard case .leaving(let removals, let waits) = stage, broker.isDone else { return }
     let rest = broker.isUp ? removals?(&mirror) ?? [] : []
-    if !rest.isEmpty { broker.publish(rest) } else if !waits { leaveBroker() }
+    guard rest.isEmpty else { return broker.publish(rest) }
+    guard waits else { return leaveBroker() }
+    let end = Loop.shared.now + Self.removalTime
+    leaving.due = leaving.due.map { min($0, end) } ?? end
   }
 
   private func leaveBroker() {
@@ -213,7 +218,7 @@ import Wire
   /// The broker has processed a publication.
   private func processed(_ publication: Publication, isKept: Bool) {
     // A broker with a small window gets the rest as it acknowledges.
-    if case .leaving(_?, _) = stage { leaving.due = Loop.shared.now + Self.removalTime }
+    if case .leaving(_?, _) = stage { leaving.due = Loop.shared.now + Self.slowestRemoval }
     if publication.isEvent { memory.moved() }
     if !isKept {
       mirror.notKept(publication.topic)
