@@ -12,7 +12,7 @@ from pathlib import Path
 from Harness import procfs
 from Harness.ancs import Notification
 from Harness.case import case, check, eventually
-from Lab.vhci import block
+from Lab.vhci import blocked
 
 from .testbed import DEBIAN, SOCKET, STATE, Testbed
 
@@ -103,11 +103,8 @@ async def sandbox(bed: Testbed) -> None:
     check("/dev/rfkill" in files, f"it has not opened rfkill: {files}")
     await eventually(lambda: bed.adapter.controller.updates, "no parameters were asked for", within=20)
     await phone.disconnect()
-    await block(True)
-    try:
+    async with blocked():
         await bed.until_status("blocked")
-    finally:
-        await block(False)
     await bed.until_status("on the air")
     refused = [entry["MESSAGE"] for entry in await bed.entries()
                if any(word in str(entry.get("MESSAGE")) for word in ("EPERM", "EACCES", "EROFS", "SIGSYS"))]

@@ -4,9 +4,7 @@ killed."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 from Harness import procfs
@@ -15,20 +13,10 @@ from Harness.case import Failure, case, check, eventually
 from Harness.process import Process
 
 from .testbed import Testbed
-from .vhci import block
+from .vhci import blocked
 
 NOBODY = 65534
 CAP_NET_RAW = 1 << 13  # capabilities(7)
-
-
-@contextlib.asynccontextmanager
-async def blocked() -> AsyncIterator[None]:
-    """Blocks every Bluetooth radio meanwhile, as the switch on a laptop does."""
-    await block(True)
-    try:
-        yield
-    finally:
-        await block(False)
 
 
 @case("unplugged")

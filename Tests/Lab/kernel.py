@@ -18,6 +18,6 @@ def cannot_pair_anew() -> bool:
     return is_older_than("2025-12")
 
 
-def counts_packets_of_others() -> bool:
+def survives_packets_of_others() -> bool:
     """Whether it survives packets that others send over its links (docs/kernel.md, “Connection parameters”)."""
     return not is_older_than("2025-09")

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import struct
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,6 +25,16 @@ def switch(on: bool) -> None:
 async def block(on: bool) -> None:
     """The same while the controllers of this process go on: newer kernels wait for their responses."""
     await asyncio.to_thread(switch, on)
+
+
+@contextlib.asynccontextmanager
+async def blocked() -> AsyncIterator[None]:
+    """Blocks every Bluetooth radio meanwhile, as the switch on a laptop does."""
+    await block(True)
+    try:
+        yield
+    finally:
+        await block(False)
 
 
 class Adapter:

@@ -6,13 +6,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from typing import Any
 
 from Harness.ancs import Notification
 from Harness.case import Failure, case, check, eventually
 from Harness.process import Daemon, Event
 from Lab import kernel
-from Lab.cases_machine import blocked
 from Lab.phone import NotFound, Phone
+from Lab.vhci import blocked
 
 from .bridge import Fault
 from .presets import COMMAND_DISALLOWED
@@ -124,7 +125,7 @@ async def recovers(bed: Testbed, daemon: Daemon, since: Event) -> Event:
 async def exchanged(bed: Testbed, daemon: Daemon, phone: Phone, since: Event) -> None:
     """The adapter has vanished, and another one takes its name: that has bonds of its own."""
     name = bed.adapter.name
-    await eventually_waits(daemon, "no-adapter")
+    await eventually_says(daemon, "wait", "no-adapter")
     bed.adapter = await bed.plug(bed.SECOND_ADDRESS)
     check(bed.adapter.name == name, f"the other adapter is {bed.adapter.name}, not {name}")
     ready = await daemon.event("ready", since=since, within=30)
@@ -136,14 +137,14 @@ async def exchanged(bed: Testbed, daemon: Daemon, phone: Phone, since: Event) ->
     await daemon.event("subscribed", since=ready)
 
 
-async def eventually_waits(daemon: Daemon, wait: str) -> None:
-    """Waits until the adapter waits for something."""
-    for _ in range(60):
+async def eventually_says(daemon: Daemon, member: str, value: Any, within: float = 30) -> None:
+    """Waits until status says this of the one adapter."""
+    for _ in range(int(within / 0.5)):
         adapters = (await daemon.call("status"))["adapters"]
-        if [adapter.get("wait") for adapter in adapters] == [wait]:
+        if [adapter.get(member) for adapter in adapters] == [value]:
             return
         await asyncio.sleep(0.5)
-    raise Failure(f"status never says {wait}, but {adapters}")
+    raise Failure(f"status never says {member} {value}, but {adapters}")
 
 
 @case("fault-vanished-blocked", seconds=150)
@@ -154,7 +155,7 @@ async def vanished_blocked(bed: Testbed) -> None:
     async with blocked():
         lost = await daemon.event("disconnected", since=subscribed)
         bed.adapter.unplug()
-        await eventually_waits(daemon, "no-adapter")
+        await eventually_says(daemon, "wait", "no-adapter")
     await exchanged(bed, daemon, phone, lost)
 
 
@@ -177,7 +178,7 @@ async def update_refused(bed: Testbed) -> None:
     await bed.use("old")
     daemon, phone, subscribed = await bed.served()
     for turn in ("at first", "later"):
-        if kernel.counts_packets_of_others():
+        if kernel.survives_packets_of_others():
             await eventually(
                 lambda: phone.connection.parameters.supervision_timeout == 6000,
                 lambda: f"{turn} the link has {phone.connection.parameters}",
@@ -185,7 +186,7 @@ async def update_refused(bed: Testbed) -> None:
             adapter = (await daemon.call("status"))["adapters"][0]
             check(adapter.get("parameters_refused") is None, f"status says {adapter}")
         elif turn == "at first":
-            await eventually_refused(daemon)
+            await eventually_says(daemon, "parameters_refused", COMMAND_DISALLOWED, within=10)
         else:
             await eventually(
                 lambda: 45 <= phone.connection.parameters.connection_interval <= 60,
@@ -196,13 +197,3 @@ async def update_refused(bed: Testbed) -> None:
             await check_returns(daemon, phone, last, within=20)
     phone.ancs.post(*(Notification(uid, message="a long text " * 60) for uid in range(1, 20)))
     await daemon.event("notification", since=last, uid=19, within=20)
-
-
-async def eventually_refused(daemon: Daemon) -> None:
-    """Waits until status says that the controller has refused."""
-    for _ in range(20):
-        adapter = (await daemon.call("status"))["adapters"][0]
-        if adapter.get("parameters_refused") is not None:
-            break
-        await asyncio.sleep(0.5)
-    check(adapter.get("parameters_refused") == COMMAND_DISALLOWED, f"status says {adapter}")
