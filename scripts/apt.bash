@@ -57,7 +57,7 @@ mirror() {
     apt-get indextargets --format "\$(CODENAME) \$(SITE)" "Created-By: Packages" |
         awk -v c="$1" '$1 == c {print $2; exit}'
 }
-# use_sources NAME: makes apt take source packages from this release and its security updates.
+# use_sources NAME: makes apt take source packages from this release and its security updates, which sid has none of.
 use_sources() { kind=deb-src use_release "$1"; }
 # use_release NAME [PROCESSOR]: makes apt take packages from this release.
 use_release() {
@@ -69,7 +69,7 @@ use_release() {
     local held="[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" security
     echo "${kind:-deb} $held $site $1 main" >"$lists/sources.list"
     security=$(mirror "$codename-security")
-    [ -z "${kind:-}" ] || [ -z "$security" ] || echo "$kind $held $security $1-security main" >>"$lists/sources.list"
+    [ -z "${kind:-}" ] || [ "$1" = sid ] || [ -z "$security" ] || echo "$kind $held $security $1-security main" >>"$lists/sources.list"
     apt=(-o "Dir::Etc::sourcelist=$lists/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$lists/lists"
         -o "Dir::Cache::pkgcache=$lists/pkgcache.bin" -o "Dir::Cache::srcpkgcache=$lists/srcpkgcache.bin"
         -o "APT::Sandbox::User=$(id -un)" -o Acquire::Check-Valid-Until=false -o Acquire::Languages=none)

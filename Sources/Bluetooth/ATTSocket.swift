@@ -257,7 +257,7 @@ extension ChannelEnd {
       case .timedOut?: .timedOut
       case .permissionDenied?: .authenticationFailed
       case .notImplemented?: .keysDiffer
-      case .connectionAborted?: .adapterGone
+      case .connectionAborted?: .aborted
       case let errno?: .other("\(errno)")
       }
   }

@@ -127,9 +127,10 @@ public struct Outbox: Sendable {
     seen = position
   }
 
-  /// The next publication to send, if the window has room. It waits until it is `sent` or `dropped`.
+  /// The next publication to send, if the window has room. It waits until it is `sent` or `dropped`. After a pause there is
+  /// one at a time until the broker takes one: with several, it could take a later event and refuse an earlier one.
   public func next(at now: Instant) -> Publication? {
-    if let pause, pause.until > now { return nil }
+    if let pause, pause.until > now || !inFlight.isEmpty { return nil }
     guard inFlight.count < window, let entry = waiting.first else { return nil }
     guard let end = entry.end else { return entry.publication }
     return entry.publication.expiring(

@@ -82,11 +82,11 @@ enum PublicText {
       .weakerThanBond, .notAuthenticated, .declinedHere, .refusedByPhone, .noResponse, .legacy,
       .debugKey, .cancelled, .linkLost, .adapterGone,
     ]
-    let channel: [ChannelEnd] = [.authenticationFailed, .keysDiffer, .adapterGone, .timedOut]
+    let channel: [ChannelEnd] = [.authenticationFailed, .keysDiffer, .timedOut]
     return Set(pairing.map(\.description) + channel.compactMap(\.reason))
       .union((0...5).map { DisconnectReason(rawValue: $0).description })
       .union([
-        "the link was lost", "forgotten by the board", "the daemon is exiting",
+        LinkEnd.adapterGone, "the link was lost", "forgotten by the board", "the daemon is exiting",
         "the board no longer accepts phones", "the phone closed the socket",
       ])
   }()

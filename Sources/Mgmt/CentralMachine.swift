@@ -288,7 +288,7 @@ extension CentralMachine {
     switch (end, isBonded) {
     case (.authenticationFailed, true): .rest(.keyMissing)
     case (.authenticationFailed, false): .rest(.pairing(.refusedByPhone))
-    case (.disconnected, false), (.adapterGone, false): .rest(.left)
+    case (.disconnected, false), (.aborted, false): .rest(.left)
     case (.keysDiffer, true) where failures >= Self.attempts: .rest(.keysDiffer)
     case (_, false) where failures >= Self.attempts: .rest(.unreachable)
     default: .retry

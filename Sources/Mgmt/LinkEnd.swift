@@ -3,6 +3,9 @@ import Wire
 
 /// How a link has ended.
 public struct LinkEnd: Hashable, Sendable {
+  /// The reason when the adapter was unplugged, blocked or switched off.
+  public static let adapterGone = "the adapter went away"
+
   /// Who ended it, as far as that reveals something about the bond.
   public enum Cause: Hashable, Sendable {
     /// The phone, or the link was lost.
@@ -34,22 +37,34 @@ public enum ChannelEnd: Hashable, Sendable {
   case authenticationFailed
   /// The two sides have different keys (a MIC failure).
   case keysDiffer
-  /// The adapter was unplugged or blocked.
-  case adapterGone
+  /// The board's kernel has ended it: the adapter was unplugged or blocked, unless mgmt's event says otherwise.
+  case aborted
   /// Another error, in words.
   case other(String)
 
-  /// The reason to use instead of that in mgmt's event, as the HCI error if it is one; nil for an
-  /// ordinary end.
+  /// The reason to use instead of that in mgmt's event, as the HCI error if it is one; nil if the event tells more.
   public var reason: String? {
     switch self {
-    case .disconnected: nil
+    case .disconnected, .aborted: nil
     case .authenticationFailed: "Authentication Failure"
     case .keysDiffer: "Connection Terminated due to MIC Failure"
-    case .adapterGone: "the adapter went away"
     case .timedOut: "Connection Timeout"
     case .other(let error): error
     }
+  }
+
+  /// Who ended it.
+  var cause: LinkEnd.Cause {
+    switch self {
+    case .keysDiffer: .keysDiffer
+    case .aborted: .board
+    case .disconnected, .timedOut, .authenticationFailed, .other: .phone
+    }
+  }
+
+  /// The reason if mgmt's event does not arrive.
+  var ownReason: String {
+    reason ?? (self == .aborted ? LinkEnd.adapterGone : "\(DisconnectReason.remote)")
   }
 }
 
@@ -59,7 +74,8 @@ extension LinkMachine {
   /// Device Disconnected.
   mutating func disconnected(_ reason: DisconnectReason, at now: Instant) -> [Action] {
     switch state {
-    case .announced, .ending(.channelClosed, _, _): finish("\(reason)", .phone)
+    case .announced: finish("\(reason)", .phone)
+    case .ending(.channelClosed(let end), _, _): finish("\(reason)", end.cause)
     // Mgmt has sent the explanation before this event. It is passed in next, however late this turn comes.
     case .ending(.unexplained(let reason), _, _): awaitEnd(.unexplained(reason), at: now)
     case .ending, .over: []
@@ -78,20 +94,21 @@ extension LinkMachine {
     if let reason = end.reason {
       let isUnexplained = end == .authenticationFailed && pairing != nil
       if isUnexplained { return awaitEnd(.unexplained(reason), at: now) }
-      return finish(
-        reason, end == .keysDiffer ? .keysDiffer : end == .adapterGone ? .board : .phone)
+      return finish(reason, end.cause)
     }
     switch state {
-    case .ending(.announced(let reason), _, _): return finish("\(reason)", .phone)
+    case .ending(.announced(let reason), _, _): return finish("\(reason)", end.cause)
     case .closedOut, .expected, .asked, .awaited, .pairing, .secured, .refused:
-      return awaitEnd(.channelClosed, at: now)
+      return awaitEnd(.channelClosed(end), at: now)
     case .announced, .ending, .over: return []
     }
   }
 
+  /// No further report of an end follows. mgmt has told of an end before it tells of the adapter.
   mutating func adapterLost() -> [Action] {
     switch state {
-    case .announced, .ending: finish(ChannelEnd.adapterGone.reason, .board)
+    case .ending(.announced(let reason), _, _): finish("\(reason)", .phone)
+    case .announced, .ending: finish(LinkEnd.adapterGone, .board)
     case .closedOut, .expected, .asked, .awaited, .pairing, .secured, .refused, .over: []
     }
   }

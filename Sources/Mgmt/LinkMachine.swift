@@ -87,8 +87,8 @@ public struct LinkMachine: Hashable, Sendable {
     /// mgmt's event has arrived. If the channel's error does not follow, the channel is checked: the event may be
     /// about another link in the phone's name.
     case announced(DisconnectReason)
-    /// The channel has ended. The event with the reason is expected.
-    case channelClosed
+    /// The channel has ended, without a reason. The event with it is expected.
+    case channelClosed(ChannelEnd)
     /// The channel has ended for this reason because pairing has failed. mgmt reports why, through the reply to Pair
     /// Device or Authentication Failed, which may be read after the channel's error.
     case unexplained(String)
@@ -119,7 +119,7 @@ public struct LinkMachine: Hashable, Sendable {
     /// The deadline may have passed.
     case time
     case channelClosed(ChannelEnd)
-    /// The adapter was blocked or changed. A link without a channel, or with half of its end reported, will get no
+    /// The adapter was blocked, switched off or changed. A link without a channel, or with half of its end reported, will get no
     /// more events; the channels of others report their end.
     case adapterLost
     /// The adapter was removed, with all links.
@@ -246,7 +246,7 @@ public struct LinkMachine: Hashable, Sendable {
       case .time: timePassed(on: board, to: now)
       case .channelClosed(let end): channelClosed(end, at: now)
       case .adapterLost: adapterLost()
-      case .adapterGone: finish(ChannelEnd.adapterGone.reason, .board)
+      case .adapterGone: finish(LinkEnd.adapterGone, .board)
       case .displaced: finish("another link in its name has replaced it", .board)
       case .end(let reason): end(reason, .board)
       }
@@ -435,7 +435,7 @@ extension LinkMachine {
       }
       return tune { $0.timePassed(to: now) }
     case .ending(.announced, _, _): return [.poll]
-    case .ending(.channelClosed, _, _): return finish("\(DisconnectReason.remote)", .phone)
+    case .ending(.channelClosed(let end), _, _): return finish(end.ownReason, end.cause)
     case .ending(.unexplained(let reason), _, _): return finish(reason, .phone)
     case .over: return []
     }

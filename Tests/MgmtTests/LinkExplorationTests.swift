@@ -85,7 +85,7 @@ struct LinkExplorationTests {
       .encrypted(isAuthenticated: true, keySize: 7),
     ]
     let ends: [ChannelEnd] = [
-      .disconnected, .authenticationFailed, .keysDiffer, .adapterGone,
+      .disconnected, .authenticationFailed, .keysDiffer, .aborted,
     ]
     let statuses: [MgmtStatus] = [.success, .authenticationFailed, .alreadyPaired, .failed]
     return events.map { .event($0) } + readings.map { .polled($0) }

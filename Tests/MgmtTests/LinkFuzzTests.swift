@@ -46,7 +46,7 @@ struct LinkFuzzTests {
         .encrypted(isAuthenticated: true, keySize: 16),
       ]
       let ends: [ChannelEnd] = [
-        .disconnected, .timedOut, .authenticationFailed, .keysDiffer, .adapterGone, .other("x"),
+        .disconnected, .timedOut, .authenticationFailed, .keysDiffer, .aborted, .other("x"),
       ]
       return switch below(30) {
       case 0...11: .event(event())

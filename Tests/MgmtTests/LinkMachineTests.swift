@@ -7,6 +7,8 @@ import Wire
 struct LinkMachineTests {
   let phone = Sample.phone
   let encrypted = LinkMachine.Input.polled(.encrypted(isAuthenticated: false, keySize: 16))
+  static let refused = LinkMachine.Input.event(
+    .deviceDisconnected(Sample.phone, DisconnectReason(rawValue: 4)))
   static let lost = LinkMachine.Input.event(.deviceDisconnected(Sample.phone, .timeout))
 
   /// The link of a bonded phone.
@@ -102,7 +104,11 @@ struct LinkMachineTests {
     .init(
       reports: [.channelClosed(.keysDiffer)], reason: "Connection Terminated due to MIC Failure"),
     .init(reports: [lost, .polled(.gone)], reason: "Connection Timeout"),
-    .init(reports: [lost, .adapterLost], reason: "the adapter went away"),
+    .init(reports: [lost, .adapterLost], reason: "Connection Timeout"),
+    .init(reports: [.channelClosed(.disconnected), .adapterLost], reason: "the adapter went away"),
+    .init(reports: [.channelClosed(.aborted)], reason: "the adapter went away"),
+    .init(reports: [.channelClosed(.aborted), refused], reason: "Authentication Failure"),
+    .init(reports: [refused, .channelClosed(.aborted)], reason: "Authentication Failure"),
     .init(reports: [.adapterLost, .adapterGone], reason: "the adapter went away"),
     .init(reports: [.displaced], reason: "another link in its name has replaced it"),
     .init(reports: [.channelClosed(.other("Broken pipe"))], reason: "Broken pipe"),

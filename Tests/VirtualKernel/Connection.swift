@@ -8,7 +8,7 @@ public import Wire
 public final class Connection {
   /// How the channel ended, as the error of a real socket says it (docs/kernel.md, “Read errors”).
   public enum End: Hashable, Sendable {
-    case disconnected, timedOut, authenticationFailed, keysDiffer, adapterGone
+    case disconnected, timedOut, authenticationFailed, keysDiffer, aborted
   }
 
   /// How far encryption has come.
@@ -132,6 +132,9 @@ public final class Connection {
     listener.accept(channel)
   }
 
+  /// How long the reports of an end take.
+  static let reporting = Duration.milliseconds(2)
+
   /// The link ends. The event and the channel's end come one after the other; where the adapter is gone
   /// there is no event.
   func end(_ end: End, reason: UInt8?) {
@@ -141,7 +144,7 @@ public final class Connection {
       if let reason {
         kernel.broadcast(0x000C, about: adapter.number, peer.encoded + [reason])
       }
-      if let pairer { self.complete(pairer, end == .adapterGone ? .notPowered : .failed) }
+      if let pairer { self.complete(pairer, end == .aborted ? .notPowered : .failed) }
     }
     security = .over
     adapter.remove(self)
@@ -151,7 +154,7 @@ public final class Connection {
     link.one.onClose = { _ in }
     link.drop("\(end)")
     // The channel's end and mgmt's reports come from two sockets, so they have no order.
-    let (sooner, later) = (Duration.zero, Duration.milliseconds(2))
+    let (sooner, later) = (Duration.zero, Self.reporting)
     if let channel, !kernel.losesChannelEnds {
       kernel.after(handset.endsWithEventFirst ? later : sooner) { channel.finish(end) }
     }

@@ -125,19 +125,22 @@ public final class VirtualAdapter {
   }
 
   /// Powers the adapter off, which ends every connection (docs/kernel.md, “Power off while connected”).
-  public func powerOff(except socket: ManagementSocket? = nil) {
+  /// - Parameter isBlocked: whether rfkill does; then no event tells of the links.
+  public func powerOff(isBlocked: Bool = false, except socket: ManagementSocket? = nil) {
     removeAdvertising()
     for connection in connections {
-      connection.end(.disconnected, reason: DisconnectReason.remote.rawValue)
+      connection.end(.disconnected, reason: isBlocked ? nil : DisconnectReason.remote.rawValue)
     }
-    change(removing: .powered, except: socket)
+    settings.subtract(.powered)
+    // Behind the events about the links.
+    kernel.after(Connection.reporting) { self.tellSettings(except: socket) }
   }
 
   /// The radio is gone, by unplugging or by rfkill: no event tells of the links.
   func loseRadio() {
     advertisement = nil
     change(removing: .powered)
-    for connection in connections { connection.end(.adapterGone, reason: nil) }
+    for connection in connections { connection.end(.aborted, reason: nil) }
   }
 
   /// The controller was reset by a hardware error.

@@ -31,6 +31,9 @@ public final class VirtualKernel {
   public var deaf: Set<UInt16> = []
   /// Whether the ends of ATT channels are lost, so that only an event may tell of them.
   public var losesChannelEnds = false
+  /// Whether it powers an adapter off in good order when its radio is blocked, as Linux 6.12 does (docs/kernel.md, “Adapter
+  /// removal and rfkill”).
+  public var powersOffInOrder = false
   /// Called with the number of an adapter whose radio was blocked or unblocked.
   public var onRadioChange: (UInt16) -> Void = { _ in }
   /// Whether bluetoothd runs.
@@ -88,7 +91,11 @@ public final class VirtualKernel {
   public func block(_ adapter: VirtualAdapter, _ block: RadioBlock?) {
     let isNew = block != nil && adapter.block == nil
     adapter.block = block
-    if isNew { adapter.loseRadio() }
+    switch (isNew, powersOffInOrder) {
+    case (true, true): adapter.powerOff(isBlocked: true)
+    case (true, false): adapter.loseRadio()
+    case (false, _): break
+    }
     onRadioChange(adapter.number)
   }
 

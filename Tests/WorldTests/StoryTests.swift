@@ -216,11 +216,20 @@ struct StoryTests {
   }
 
   @Test("The virtual kernel's story is the real kernel's", arguments: file?.stories ?? [])
-  func story(_ story: Story) async throws {
+  func story(_ story: Story) async throws { try await tell(story) }
+
+  @Test("A kernel that powers a blocked adapter off in good order has the same story")
+  func blockedInOrder() async throws {
+    let story = try #require(Self.file?.stories.first { $0.name == "blocked" })
+    try await tell(story, powersOffInOrder: true)
+  }
+
+  private func tell(_ story: Story, powersOffInOrder: Bool = false) async throws {
     let file = try #require(Self.file)
     var phone = Handset.Kind()
     if !story.isPrivate { phone.privateAddress = nil }
     try await inWorld(phone) { world in
+      world.kernel.powersOffInOrder = powersOffInOrder
       try await StoryTeller(story, of: file, in: world).play()
     }
   }

@@ -202,7 +202,7 @@ private final class ChannelAdapter: ATTChannel {
     case .timedOut: .timedOut
     case .authenticationFailed: .permissionDenied
     case .keysDiffer: .notImplemented
-    case .adapterGone: .connectionAborted
+    case .aborted: .connectionAborted
     }
   }
 

@@ -169,6 +169,8 @@ import Wire
 
   private func watch(_ event: MgmtEvent) {
     guard case .serving(var watch) = state else { return }
+    // No link survives that, and a newer kernel says nothing else about those that it has ended for it.
+    if case .newSettings(let settings) = event, !settings.contains(.powered) { loseLinks() }
     watch.receive(event, at: scheduler.now)
     state = .serving(watch)
     if let deadline = watch.deadline { watchTimer.limit(to: deadline) }
@@ -226,11 +228,13 @@ import Wire
     if isNew {
       host.publish(.error(what: "adapter", code: nil, message: wait.sentence(name: boardName)))
     }
-    for link in links { link.handle(.adapterLost) }
+    loseLinks()
     guard isNew else { return }
     state = .recovering(wait)
     Loop.start { await self.recover() }
   }
+
+  private func loseLinks() { for link in links { link.handle(.adapterLost) } }
 
   /// Sets the adapter up again as soon as nothing prevents it.
   private func recover() async {

@@ -104,7 +104,7 @@ extension GATTLink {
       "the device and this board could not pair, or not in time"
     case .keysDiffer:
       "the two sides' keys differ; remove the pairing on the device and here (“unpair”)"
-    case .adapterGone: "the adapter was removed or switched off"
+    case .aborted: "the adapter was removed or switched off"
     case .other(let error): error
     }
   }

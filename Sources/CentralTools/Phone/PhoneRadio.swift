@@ -301,7 +301,7 @@ extension ChannelEnd {
     case .timedOut: "the accessory is out of range"
     case .authenticationFailed: "the two could not pair or encrypt"
     case .keysDiffer: "the two sides' keys differ, or the link was never established"
-    case .adapterGone: "the adapter was removed or switched off"
+    case .aborted: "the adapter was removed or switched off"
     case .other(let error): error
     }
   }
