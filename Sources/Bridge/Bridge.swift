@@ -147,12 +147,12 @@ import Wire
       return broker.abandon()
     }
     events.close()
-    let heir = next.flatMap { self.heir(by: $0) }
+    let successor = next.flatMap { self.successor(by: $0) }
     let removals =
-      next == nil ? nil : { (mirror: inout BoardMirror) in mirror.removals(for: heir) }
+      next == nil ? nil : { (mirror: inout BoardMirror) in mirror.removals(for: successor) }
     let last = learning { $0.lastState("ancsd-mqtt has exited", at: .now) }
     let first = removals?(&mirror) ?? []
-    let waits = broker.isUp && heir != nil && first.contains(where: \.isOfDevice)
+    let waits = broker.isUp && successor != nil && first.contains(where: \.isOfDevice)
     stage = .leaving(removals: removals, waits: waits)
     broker.publish(last + first)
     let isMoving = removals != nil && broker.isUp
@@ -179,7 +179,7 @@ import Wire
   }
 
   /// Who tells of the same phones by other settings; nil if that is with another broker.
-  private func heir(by next: BridgePlan) -> BoardMirror? {
+  private func successor(by next: BridgePlan) -> BoardMirror? {
     guard next.identity.address.isSameBroker(as: plan.identity.address) else { return nil }
     let names = PhoneNames(given: next.phones, records: Array(mirror.names.records.values))
     return BoardMirror(next.topics, next.policy, names: names, newID: BridgeMemory.newID)

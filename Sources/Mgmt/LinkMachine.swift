@@ -327,9 +327,9 @@ extension LinkMachine {
     }
   }
 
-  /// Whether a pairing is in progress or has just ended. If an event may concern two links, because a stranger claims
+  /// Whether the kernel may report keys of this link: a pairing is in progress or has just ended. If an event may concern two links, because a stranger claims
   /// the other phone's identity, it concerns the one that is pairing.
-  public func hasPaired(at now: Instant) -> Bool {
+  public func mayGetKeys(at now: Instant) -> Bool {
     switch standing {
     case .pairing, .refused: true
     case .secured(let secured): secured.pairing != nil || secured.awaitsKeys(at: now)
@@ -345,7 +345,7 @@ extension LinkMachine {
       if key.peer == peer { return true }
       return peer.isResolvable
         ? DeviceAddress(privateAddress, .random) == peer
-        : privateAddress == Address(0) && hasPaired(at: now)
+        : privateAddress == Address(0) && mayGetKeys(at: now)
     }
     return event.device.map { $0 == peer || $0 == claimed } ?? false
   }

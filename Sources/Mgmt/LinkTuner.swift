@@ -4,7 +4,7 @@ import Wire
 
 /// Decides which connection parameters a link should have, and when to request them from the phone.
 ///
-///     encrypted ── 1 s ──▶ fast ── nothing to fetch for a while ──▶ calm ── a burst ──▶ fast …
+///     encrypted ── 1 s ──▶ fast ── nothing to fetch for a while ──▶ idle ── a burst ──▶ fast …
 ///
 /// The first request is sent early, because the phone starts with a supervision timeout of 720 ms,
 /// but not during the phone's own procedures at the start of the link.
@@ -13,12 +13,12 @@ import Wire
 /// and then dropped until other parameters are wanted. If the controller refuses the command, it is
 /// not sent again.
 struct LinkTuner: Hashable, Sendable {
-  /// The pace of a link.
-  enum Pace: Hashable, Sendable, CaseIterable {
+  /// How busy a link is.
+  enum Activity: Hashable, Sendable, CaseIterable {
     /// While a burst is fetched.
     case fast
     /// While the link is idle.
-    case calm
+    case idle
 
     /// The parameters to request. Both have a supervision timeout of six seconds; a phone starts
     /// with 720 ms, and a hand over the antenna is enough to lose such a link.
@@ -26,7 +26,7 @@ struct LinkTuner: Hashable, Sendable {
       switch self {
       case .fast:  // 15 to 30 ms
         ConnectionParameters(minimumInterval: 12, maximumInterval: 24, latency: 0, timeout: 600)
-      case .calm:  // 150 to 165 ms
+      case .idle:  // 150 to 165 ms
         ConnectionParameters(minimumInterval: 120, maximumInterval: 132, latency: 4, timeout: 600)
       }
     }
@@ -36,7 +36,7 @@ struct LinkTuner: Hashable, Sendable {
   static let delay: Duration = .seconds(1)
   /// The backlog that counts as a burst. Fewer are fetched before a change would take effect.
   static let burst = 4
-  /// How long there must be nothing to fetch before the link is made calm.
+  /// How long there must be nothing to fetch before the link is made idle.
   static let quiet: Duration = .seconds(10)
   /// How long a response may take, and the time between two attempts.
   static let pause: Duration = .seconds(5)
@@ -45,20 +45,20 @@ struct LinkTuner: Hashable, Sendable {
 
   /// When to call `timePassed`; nil: not at all.
   var deadline: Instant? {
-    isRefused ? nil : [request.deadline, calmDue].compactMap { $0 }.min()
+    isRefused ? nil : [request.deadline, idleDue].compactMap { $0 }.min()
   }
 
-  private var wanted = Pace.fast
+  private var wanted = Activity.fast
   private var request: Request
   private var triesLeft = Self.tries
-  private var calmDue: Instant?
+  private var idleDue: Instant?
   /// Whether there is work; initially true, for the set-up.
   private var isBusy = true
   private var isRefused = false
 
   private enum Request: Hashable, Sendable {
     case none
-    case underWay(Pace, until: Instant)
+    case underWay(Activity, until: Instant)
     /// The first request, or a retry, is due at this time.
     case postponed(until: Instant)
 
@@ -81,9 +81,9 @@ struct LinkTuner: Hashable, Sendable {
     isBusy = backlog > 0
     if backlog >= Self.burst { return want(.fast, at: now) }
     if isBusy {
-      calmDue = nil
+      idleDue = nil
     } else if wanted == .fast {
-      calmDue = calmDue ?? now + Self.quiet
+      idleDue = idleDue ?? now + Self.quiet
     }
     return nil
   }
@@ -92,9 +92,9 @@ struct LinkTuner: Hashable, Sendable {
   ///
   /// - Returns: the parameters to ask the phone for, if any.
   mutating func updated(status: UInt8, at now: Instant) -> ConnectionParameters? {
-    guard case .underWay(let pace, _) = request else { return nil }
+    guard case .underWay(let activity, _) = request else { return nil }
     request = .none
-    if pace != wanted { return ask(at: now) }
+    if activity != wanted { return ask(at: now) }
     if status != 0, triesLeft > 0 { request = .postponed(until: now + Self.pause) }
     return nil
   }
@@ -112,18 +112,18 @@ struct LinkTuner: Hashable, Sendable {
   /// - Returns: the parameters to ask the phone for, if any.
   mutating func timePassed(to now: Instant) -> ConnectionParameters? {
     guard let deadline, now >= deadline else { return nil }
-    if let due = calmDue, due <= now {
-      calmDue = nil
-      return want(.calm, at: now)
+    if let due = idleDue, due <= now {
+      idleDue = nil
+      return want(.idle, at: now)
     }
     request = .none
     return ask(at: now)
   }
 
-  private mutating func want(_ pace: Pace, at now: Instant) -> ConnectionParameters? {
-    calmDue = pace == .fast && !isBusy ? now + Self.quiet : nil
-    guard wanted != pace else { return nil }
-    wanted = pace
+  private mutating func want(_ activity: Activity, at now: Instant) -> ConnectionParameters? {
+    idleDue = activity == .fast && !isBusy ? now + Self.quiet : nil
+    guard wanted != activity else { return nil }
+    wanted = activity
     triesLeft = Self.tries
     if case .underWay = request { return nil }
     return ask(at: now)

@@ -523,7 +523,7 @@ struct LinkPairingTests {
     // From now on the kernel calls the stranger by that identity.
     let key = try Sample.longTermKey(.secure)
     #expect(stranger.machine.concerns(.newLongTermKey(key, store: true), at: stranger.now))
-    #expect(stranger.machine.hasPaired(at: stranger.now))
+    #expect(stranger.machine.mayGetKeys(at: stranger.now))
     #expect(stranger.hear(.newLongTermKey(key, store: true)) == [.discardKeys])
     #expect(!stranger.machine.isSecured)
     #expect(stranger.pass(.seconds(1)).end?.reason == "pairing failed: \(failure)")

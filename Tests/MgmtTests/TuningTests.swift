@@ -49,11 +49,11 @@ struct TuningTests {
   @Test("Apple's rules", arguments: wishes)
   func rules(wanted: Wanted) { #expect(AppleRules.allows(wanted.parameters) == wanted.isAllowed) }
 
-  @Test("Whatever is asked for is within Apple's rules", arguments: LinkTuner.Pace.allCases)
-  func pace(pace: LinkTuner.Pace) { #expect(AppleRules.allows(pace.parameters)) }
+  @Test("Whatever is asked for is within Apple's rules", arguments: LinkTuner.Activity.allCases)
+  func pace(pace: LinkTuner.Activity) { #expect(AppleRules.allows(pace.parameters)) }
 
-  private let fast = LinkTuner.Pace.fast.parameters
-  private let calm = LinkTuner.Pace.calm.parameters
+  private let fast = LinkTuner.Activity.fast.parameters
+  private let idle = LinkTuner.Activity.idle.parameters
 
   private func at(_ seconds: Double) -> Instant { .zero + .milliseconds(Int64(seconds * 1_000)) }
 
@@ -92,7 +92,7 @@ struct TuningTests {
     let early = tuner.timePassed(to: at(9))
     #expect(early == nil)
     let quiet = tuner.timePassed(to: at(10))
-    #expect(quiet == calm)
+    #expect(quiet == idle)
     _ = tuner.updated(status: 0, at: at(10.5))
     // From now on nothing wakes anybody up.
     #expect(tuner.deadline == nil)
@@ -133,8 +133,8 @@ struct TuningTests {
     #expect(tuner.deadline == nil)
     // Something else is tried again.
     _ = tuner.work(backlog: 0, at: at(20))
-    let calmly = tuner.timePassed(to: at(30))
-    #expect(calmly == calm)
+    let later = tuner.timePassed(to: at(30))
+    #expect(later == idle)
   }
 
   @Test("One request at a time: what is wanted meanwhile is asked for behind the response")

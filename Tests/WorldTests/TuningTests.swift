@@ -20,18 +20,18 @@ struct LinkTuningTests {
       try await Bonds.make(world)
       let controller = try #require(world.platform.controller)
       let handle = try #require(world.phone.connection?.handle)
-      func wanted(_ paces: LinkTuner.Pace...) -> [HCICommand] {
+      func wanted(_ paces: LinkTuner.Activity...) -> [HCICommand] {
         paces.map { .connectionUpdate(handle, $0.parameters) }
       }
       await world.pass(.seconds(60))
-      #expect(controller.requests == wanted(.fast, .calm))
+      #expect(controller.requests == wanted(.fast, .idle))
       try world.phone.phone.perform(.burst(20, NotificationContents()))
       await world.pass(.seconds(5))
-      #expect(controller.requests == wanted(.fast, .calm, .fast))
+      #expect(controller.requests == wanted(.fast, .idle, .fast))
       world.phone.leave()
       try await world.until(.disconnected)
       await world.pass(.seconds(60))
-      #expect(controller.requests == wanted(.fast, .calm, .fast))
+      #expect(controller.requests == wanted(.fast, .idle, .fast))
     }
   }
 

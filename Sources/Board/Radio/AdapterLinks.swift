@@ -8,7 +8,7 @@ import Wire
 
 /// The links on one adapter: creates them, passes each event to the link concerned, and performs actions that need the
 /// adapter.
-@LoopActor final class AdapterLinks: LinkHost {
+@LoopActor final class AdapterLinks {
   private(set) var links: [RadioLink] = [] { didSet { updateWait() } }
   /// Raw HCI, for connection parameters; nil with `--no-tune` or if it can't be opened.
   private(set) var controller: ControllerLinks?
@@ -66,7 +66,7 @@ import Wire
       return ended.handle(.event(event))
     }
     let link =
-      named.last { $0.machine.pairing != nil } ?? named.last { $0.machine.hasPaired(at: now) }
+      named.last { $0.machine.pairing != nil } ?? named.last { $0.machine.mayGetKeys(at: now) }
       ?? named.last
     if let link { return link.handle(.event(event)) }
     if case .deviceDisconnected = event { presenceChanged() }
@@ -121,6 +121,7 @@ import Wire
     if links.isEmpty { adapter.advertiser.phonesGone() } else { adapter.advertiser.update() }
   }
 
+  /// Called when a phone has not encrypted with the bond's key, although the link goes on.
   func unencrypted(_ phone: DeviceAddress) {
     judgeBond(with: phone, .unencrypted)
     updateWait()
@@ -162,10 +163,14 @@ import Wire
     }
   }
 
+  /// Called when the phone begins or stops to count as connected while the link continues, or when a link has ended that is
+  /// not on the list anymore.
   func presenceChanged() { if !radio.isStopping { adapter?.advertiser.update() } }
   func close(_ channel: any ATTChannel) { radio.sockets.close(channel) }
+  /// Called when a question to the board's user has been published.
   func asked(by phone: Address) { radio.desk.asked(by: phone, at: scheduler.now) }
 
+  /// A phone's signal strength at the board, in dBm.
   func signalStrength(of phone: DeviceAddress) async -> Int? {
     (try? await mgmt.getSignalStrength(phone, index: index)).map { Int($0) }
   }
@@ -239,6 +244,7 @@ import Wire
     updateWait()
   }
 
+  /// The board's current state for this link.
   func board(for link: RadioLink) -> LinkMachine.Board {
     LinkMachine.Board(
       admission: admission(of: link), bonds: keys.ring.bonds, isLastChance: link.isLastChance)
@@ -252,6 +258,7 @@ import Wire
 
   private var isPairable: Bool { adapter?.isPairable ?? false }
 
+  /// Called when a pairing that other phones wait for may have ended.
   func pairingMayBeOver() { radio.pairingMayBeOver() }
 
   /// Asks the first phone that waits for its turn to pair, if it may now.

@@ -8,47 +8,6 @@ import Mgmt
 import System
 import Wire
 
-/// What a link needs from its adapter.
-@LoopActor protocol LinkHost: AnyObject {
-  /// As in `hci0`.
-  var name: String { get }
-  var scheduler: any Scheduler { get }
-  /// For lines that phones can cause.
-  var linkLog: Log { get }
-  /// The connection parameters; nil if they are left unchanged.
-  var controller: ControllerLinks? { get }
-  /// The phones that are not asked for any for a while.
-  var parameterPatience: ParameterPatience { get }
-  /// Requests connection parameters; false if this phone is not to be asked now, or can't be.
-  func request(_ wanted: ConnectionParameters, of phone: DeviceAddress, on handle: UInt16) -> Bool
-  /// The board's current state for this link.
-  func board(for link: RadioLink) -> LinkMachine.Board
-  var keys: KeyKeeper { get }
-  /// A phone's signal strength at the board, in dBm.
-  func signalStrength(of phone: DeviceAddress) async -> Int?
-
-  func publish(_ content: Event.Content, phone: DeviceAddress?)
-  /// Called when a question to the board's user has been published.
-  func asked(by phone: Address)
-  func send(_ command: MgmtCommand, about phone: DeviceAddress?)
-  /// Sends Pair Device; the reply goes to the link.
-  func pair(_ command: MgmtCommand, on link: RadioLink)
-  func save(_ bond: Bond, isNew: Bool)
-  /// Called when a link is encrypted, which proves that the phone's bond works.
-  func secured(_ phone: DeviceAddress)
-  func parametersRefused(_ status: UInt8)
-  /// Called when a phone has not encrypted with the bond's key, although the link goes on.
-  func unencrypted(_ phone: DeviceAddress)
-  func updateWait()
-  /// Called when a pairing that other phones wait for may have ended.
-  func pairingMayBeOver()
-  /// Called when the phone begins or stops to count as connected while the link continues, or when a link has ended that is
-  /// not on the list anymore.
-  func presenceChanged()
-  func ended(_ link: RadioLink, _ end: LinkEnd)
-  func close(_ channel: any ATTChannel)
-}
-
 /// A link over the air: performs its machine's decisions, on the kernel's ATT channel and through its adapter. Only
 /// the machine holds its state (`LinkMachine.State`).
 @LoopActor final class RadioLink: Link {
@@ -61,7 +20,7 @@ import Wire
   }
   var onChange: (LinkChange) -> Void = { _ in } { didSet { tell() } }
 
-  private let host: any LinkHost
+  private let host: AdapterLinks
   /// Its state.
   private(set) var machine: LinkMachine
   /// The ATT channel, from its arrival to the end of the link, and the controller's handle of the link.
@@ -74,7 +33,7 @@ import Wire
 
   /// A link with a phone that has just connected.
   init(
-    _ host: any LinkHost, _ peer: DeviceAddress, _ policy: PairingPolicy, _ history: LinkHistory,
+    _ host: AdapterLinks, _ peer: DeviceAddress, _ policy: PairingPolicy, _ history: LinkHistory,
     profile: AdvertisingProfile?
   ) {
     self.host = host

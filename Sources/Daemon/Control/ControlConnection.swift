@@ -76,7 +76,7 @@ import Wire
     }
     channel.onEnd = { [weak self] in
       self?.input = .ended
-      self?.goOn()
+      self?.settle()
     }
     channel.onDrained = { [weak self] in self?.send() }
     channel.onLine = onLine
@@ -95,7 +95,7 @@ import Wire
   /// A call begins.
   func begin() {
     calls += 1
-    goOn()
+    settle()
   }
 
   /// A call is done; nil if the client expects no response.
@@ -106,7 +106,7 @@ import Wire
       send()
     } else {
       calls -= 1
-      goOn()
+      settle()
     }
   }
 
@@ -146,11 +146,11 @@ import Wire
       }
       channel.send(next.line)
     }
-    goOn()
+    settle()
   }
 
   /// Resumes reading, pauses, or closes, depending on the calls in progress.
-  private func goOn() {
+  private func settle() {
     let isBusy =
       calls >= ControlLimits.requestsOfClient || earlier > 0 || replyBytes > ControlLimits.response
     switch input {

@@ -45,7 +45,7 @@ struct DiscoveryPlan {
   /// The number of searches since a service went missing.
   private var searches = 0
   /// How often to search after changes. Changes in between are merged.
-  private var pace = Pace(burst: 32, interval: .seconds(10))
+  private var limit = RateLimit(burst: 32, interval: .seconds(10))
   /// When the phone last indicated a change that belongs to the start of the link.
   private var startedChanging: Instant?
   /// The range of the last search for whatever is there, and the number of requests sent before it. Responses to later
@@ -79,7 +79,7 @@ struct DiscoveryPlan {
         range: earlier.range.spanning(range), mayBeNone: earlier.mayBeNone && isStart,
         due: earlier.due)
     } else {
-      change = Change(range: range, mayBeNone: isStart, due: now + pace.pause(at: now))
+      change = Change(range: range, mayBeNone: isStart, due: now + limit.pause(at: now))
     }
     return true
   }

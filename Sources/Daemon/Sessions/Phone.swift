@@ -108,7 +108,7 @@ struct Reconnection {
 }
 
 /// Limits the rate of something that the phone can request endlessly: a burst, and then once per interval.
-struct Pace {
+struct RateLimit {
   /// The size of the burst.
   let burst: Int
   let interval: Duration
