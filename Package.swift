@@ -199,7 +199,8 @@ let package = Package(
     .target(
       name: "Scratch", dependencies: ["System"], path: "Tests/Scratch", swiftSettings: settings),
     .target(
-      name: "TestLoop", dependencies: ["Wire"], path: "Tests/TestLoop", swiftSettings: settings),
+      name: "TestLoop", dependencies: ["System", "Wire"], path: "Tests/TestLoop",
+      swiftSettings: settings),
     .target(
       name: "FakeDaemon",
       dependencies: ["ControlClients", "Arguments", "Control", "JSON", "System", "Wire"],
@@ -306,7 +307,7 @@ let package = Package(
         "Capture", "JSON", "ANCS", "AMS", "GATT", "ATT", "GAP", "Wire", "TestLoop",
       ]),
     suite("PictureTests", ["Picture", "Capture", "Control", "JSON", "ATT", "GATT", "GAP", "Wire"]),
-    suite("ConformanceTests", ["Conformance", "JSON"]),
+    suite("ConformanceTests", ["Conformance", "JSON", "TestLoop"]),
     suite("FuzzTests", ["FuzzTargets", "System", "TestLoop"], exclude: ["Found"]),
     suite(
       "VirtualPhoneTests",

@@ -111,7 +111,7 @@ enum Sample {
     func number<Number: FixedWidthInteger>(_ value: Number) -> [UInt8] {
       isBig ? big(value) : little(value)
     }
-    var file = number(UInt32(nanoseconds ? 0xA1B2_3C4D : 0xA1B2_C3D4))
+    var file = number((nanoseconds ? 0xA1B2_3C4D : 0xA1B2_C3D4) as UInt32)
     file += number(UInt16(2)) + number(UInt16(4)) + [UInt8](repeating: 0, count: 8)
     file += number(UInt32(65535)) + number(linkType)
     for record in records {

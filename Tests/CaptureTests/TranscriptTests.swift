@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
 import Capture
-import FoundationEssentials
 import JSON
+import TestLoop
 import Testing
 import Wire
 
@@ -17,10 +17,8 @@ private struct Transcript: CustomTestStringConvertible {
   var steps: [Step]
 
   static let all: [Transcript] = {
-    let folder = #filePath.split(separator: "/").dropLast(2).joined(separator: "/")
     guard
-      let data = FileManager.default.contents(atPath: "/\(folder)/Vectors/att-gatt.json"),
-      let file = try? JSONValue(parsing: data)
+      let file = try? JSONValue(parsing: Repository.read("Tests/Vectors/att-gatt.json"))
     else { return [] }
     return (file["tests"]?.array ?? []).map { test in
       Transcript(

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Conformance
-import FoundationEssentials
 import JSON
+import TestLoop
 import Testing
 
 /// The files under Tests/Vectors.
 enum VectorFile {
   static func read(_ name: String) throws -> JSONValue {
-    let folder = #filePath.split(separator: "/").dropLast(2).joined(separator: "/")
-    let url = "/\(folder)/Vectors/\(name)"
-    guard let data = FileManager.default.contents(atPath: url) else {
-      throw JSONError("no file at \(url)")
-    }
-    return try JSONValue(parsing: data)
+    try JSONValue(parsing: Repository.read("Tests/Vectors/\(name)"))
   }
 }
 

@@ -2,6 +2,7 @@
 import ANCS
 import Control
 import System
+import TestLoop
 import Testing
 import Wire
 
@@ -15,7 +16,8 @@ struct EventLineTests {
     let lines = EventCorpus.events.map { String(decoding: $0.json, as: UTF8.self) }
     if Host.variable("ANCSD_RECORD_LINES") != nil {
       // Only after a change of the contract (docs/interface.md): scripts rely on what is recorded.
-      try Repository.write(lines.joined(separator: "\n") + "\n", to: Self.file)
+      let text = lines.joined(separator: "\n") + "\n"
+      try AtomicFile.save(Array(text.utf8), to: Repository.path(of: Self.file), mode: 0o644)
     }
     let recorded = try Repository.text(Self.file).split(separator: "\n").map(String.init)
     #expect(lines.count == recorded.count)
@@ -53,7 +55,7 @@ enum EventCorpus {
     var report = NotificationReport(
       NotificationEvent(
         [.added, .modified, .removed][number % 3],
-        NotificationUID(rawValue: UInt32(truncatingIfNeeded: number &* 0x9E37_79B1)),
+        NotificationUID(rawValue: UInt32(number) &* 0x9E37_79B1),
         category: Category(rawValue: UInt8(number % 15)), categoryCount: UInt8(number % 256),
         flags: EventFlags(rawValue: UInt8(number % 256))))
     // Each text in the place of another attribute.
@@ -94,7 +96,8 @@ enum EventCorpus {
       return NumberedEvent(
         seq: number == 0 ? UInt64(Int64.max) : UInt64(number &* number),
         time: WallTime(
-          seconds: seconds[number % 5], nanoseconds: Int32(number * 7_654_321 % 1_000_000_000)),
+          seconds: seconds[number % 5],
+          nanoseconds: Int32(Int64(number) * 7_654_321 % 1_000_000_000)),
         Event(
           content, adapter: number % 3 == 0 ? nil : "hci\(number % 20)",
           phone: number % 4 == 0

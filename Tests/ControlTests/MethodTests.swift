@@ -3,7 +3,7 @@ import AMS
 import ANCS
 import JSON
 import Mgmt
-import System
+import TestLoop
 import Testing
 import Wire
 

@@ -73,13 +73,12 @@ struct ControlDispatcherTests {
 
   @Test("Every method of the contract is implemented")
   func complete() async throws {
-    let root = #filePath.prefix(
-      #filePath.count - "/Tests/DaemonTests/ControlDispatcherTests.swift".count)
-    let page = String(decoding: try Files.read("\(root)/docs/interface.md"), as: UTF8.self)
     // The words of headings such as “### gatt.read, gatt.write”.
-    let methods = page.split(separator: "\n").drop { $0 != "## The control socket" }
-      .prefix { $0 != "### Connections" }.filter { $0.hasPrefix("### ") }
-      .flatMap { $0.dropFirst(4).split { " ,".contains($0) } }
+    let methods = try Repository.text("docs/interface.md").split(separator: "\n").drop {
+      $0 != "## The control socket"
+    }
+    .prefix { $0 != "### Connections" }.filter { $0.hasPrefix("### ") }
+    .flatMap { $0.dropFirst(4).split { " ,".contains($0) } }
     #expect(methods.count == 24)
     for method in methods {
       let line = #"{"jsonrpc":"2.0","id":1,"method":"\#(method)"}"#

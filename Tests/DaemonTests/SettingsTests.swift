@@ -6,6 +6,7 @@ import Patterns
 import Scratch
 import System
 import TOML
+import TestLoop
 import Testing
 import Wire
 
@@ -552,11 +553,9 @@ struct SettingsTests {
 
   @Test("The options page says when a change of each takes effect, as the daemon does")
   func page() throws {
-    let root = #filePath.prefix(#filePath.count - "/Tests/DaemonTests/SettingsTests.swift".count)
-    let page = String(decoding: try Files.read("\(root)/docs/interface.md"), as: UTF8.self)
-    let options = page.split(separator: "\n").drop { $0 != "### run" }.prefix {
-      $0 != "### Clients of the daemon"
-    }.joined(separator: " ")
+    let options = try Repository.text("docs/interface.md").split(separator: "\n")
+      .drop { $0 != "### run" }.prefix { $0 != "### Clients of the daemon" }
+      .joined(separator: " ")
     // The lines “- *live*, …: `--fetch`, …”, behind which come the options.
     let lists = options.split(separator: " **").first.map { $0.split(separator: "- ") } ?? []
     for name in Grammar.run.settingNames {

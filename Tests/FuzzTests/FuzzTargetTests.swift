@@ -11,7 +11,7 @@ extension FuzzTarget: CustomTestStringConvertible {
 @Suite("The fuzzer's targets")
 struct FuzzTargetTests {
   /// What scripts/fuzz once found: Found/TARGET/NAME.
-  private static let found = #filePath.replacing("FuzzTargetTests.swift", with: "Found")
+  private static let found = Repository.path(of: "Tests/FuzzTests/Found")
 
   @Test("Inputs that once broke a parser no longer do", arguments: FuzzTarget.all)
   func found(target: FuzzTarget) throws {

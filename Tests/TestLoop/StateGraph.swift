@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Foundation
 
 /// The states of a machine and the ways between them, as docs/design.md has them: a line for each state,
 /// `announced ──▶ closedOut, expected`, below `<!-- states of a link -->`.
@@ -10,9 +9,8 @@ public struct StateGraph: Hashable, Sendable, CustomStringConvertible {
 
   /// Reads the lines of docs/design.md.
   public init(of name: String) throws {
-    let root = #filePath.dropLast("/Tests/TestLoop/StateGraph.swift".count)
-    let document = try String(contentsOfFile: "\(root)/docs/design.md", encoding: .utf8)
-    let lines = document.split(separator: "\n", omittingEmptySubsequences: false)
+    let lines = try Repository.text("docs/design.md").split(
+      separator: "\n", omittingEmptySubsequences: false)
     guard let start = lines.firstIndex(of: "<!-- states of \(name) -->") else { return }
     for line in lines[(start + 1)...].drop(while: \.isEmpty) {
       let halves = line.split(separator: "──▶", maxSplits: 1)

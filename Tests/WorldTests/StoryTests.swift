@@ -3,7 +3,7 @@ import Control
 import EventLoop
 import JSON
 import Mgmt
-import System
+import TestLoop
 import Testing
 import VirtualKernel
 import Wire
@@ -84,8 +84,7 @@ struct Story: CustomTestStringConvertible, Sendable {
     var fields: [String: [String]]
 
     init() throws {
-      let folder = #filePath.prefix(#filePath.count - "WorldTests/StoryTests.swift".count)
-      let json = try JSONValue(parsing: Files.read("\(folder)Vectors/stories.json"))
+      let json = try JSONValue(parsing: Repository.read("Tests/Vectors/stories.json"))
       let members = json["fields"]?.object?.members ?? []
       fields = Dictionary(
         uniqueKeysWithValues: members.map { ($0.name, $0.value.array?.compactMap(\.string) ?? []) })

@@ -5,7 +5,7 @@ import EventLoop
 import GAP
 import GATT
 import Mgmt
-import System
+import TestLoop
 import Testing
 import VirtualKernel
 import VirtualPhone
@@ -44,8 +44,7 @@ struct WaitTests {
 
   @Test("Every wait in docs/troubleshooting.md has a scene here")
   func complete() throws {
-    let root = String(#filePath.prefix(#filePath.count - "/Tests/WorldTests/WaitTests.swift".count))
-    let page = String(decoding: try Files.read("\(root)/docs/troubleshooting.md"), as: UTF8.self)
+    let page = try Repository.text("docs/troubleshooting.md")
     let names = page.split(separator: "\n").compactMap { line -> String? in
       guard line.hasPrefix("| `"), !line.hasPrefix("| `doctor") else { return nil }
       return line.split(separator: "`").dropFirst().first.map(String.init)
