@@ -183,33 +183,41 @@ package final class ControlClient {
   package func list<Parameters: PagedParameters, Element>(
     _ method: ControlMethod<Parameters, Page<Element>>, _ parameters: Parameters, _ what: String
   ) async throws(Failure) -> [Element] {
+    var all: [Element] = []
     try await pages(of: method, parameters, what) { line throws(Failure) in
       let page: Page<Element>? = try response(in: line, what)
       return page.map { ($0.elements, $0.next) }
+    } take: {
+      all.append($0)
     }
+    return all
   }
 
-  /// The same, with each element's JSON exactly as the daemon wrote it.
+  /// The same, with each element's JSON exactly as the daemon wrote it. They are taken as they arrive: a whole history may not
+  /// fit in memory.
   func listAsWritten<Parameters: PagedParameters, Element>(
-    _ method: ControlMethod<Parameters, Page<Element>>, _ parameters: Parameters, _ what: String
-  ) async throws(Failure) -> [ArraySlice<UInt8>] {
+    _ method: ControlMethod<Parameters, Page<Element>>, _ parameters: Parameters, _ what: String,
+    take: (ArraySlice<UInt8>) throws(Failure) -> Void
+  ) async throws(Failure) {
     try await pages(of: method, parameters, what) { line throws(Failure) in
       if let page = RPC.elements(of: line, listed: Element.listName, id: lastID) { return page }
       let page: Page<Element>? = try response(in: line, what)
       return page.map { ($0.elements.map { $0.json[...] }, $0.next) }
+    } take: { element throws(Failure) in
+      try take(element)
     }
   }
 
   private func pages<Parameters: PagedParameters, Element, Part>(
     of method: ControlMethod<Parameters, Page<Element>>, _ parameters: Parameters, _ what: String,
-    _ read: ([UInt8]) throws(Failure) -> (elements: [Part], next: String?)?
-  ) async throws(Failure) -> [Part] {
+    _ read: ([UInt8]) throws(Failure) -> (elements: [Part], next: String?)?,
+    take: (Part) throws(Failure) -> Void
+  ) async throws(Failure) {
     var parameters = parameters
-    var all: [Part] = []
     while true {
       let page = try await response(to: method, parameters, what, read)
-      all += page.elements
-      guard let next = page.next, !page.elements.isEmpty else { return all }
+      for element in page.elements { try take(element) }
+      guard let next = page.next, !page.elements.isEmpty else { return }
       parameters.after = next
     }
   }

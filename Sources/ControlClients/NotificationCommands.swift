@@ -39,8 +39,10 @@ extension Clients {
     let (filter, phone) = (options.filter, options.client.phone)
     let isWhole = options.count == nil && !options.newestFirst && filter.isOfDaemon
     if client.console.format == .json, isWhole {
-      let found = try await client.listAsWritten(
-        ControlMethods.listNotifications, filter.query(phone), "list")
+      var found: [ArraySlice<UInt8>] = []
+      try await client.listAsWritten(
+        ControlMethods.listNotifications, filter.query(phone), "list"
+      ) { found.append($0) }
       if found.isEmpty { try await client.requireNotifications(of: phone, "list") }
       for json in found { try client.console.print(json + [UInt8(ascii: "\n")]) }
       return client.listed(found.count, filter)

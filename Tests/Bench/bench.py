@@ -194,6 +194,24 @@ def listing(count: int) -> Callable[[Bench], Figure]:
     return measure
 
 
+#: Notifications while the longest turn is measured.
+MANY = 3_000
+
+
+def longest_turn(*command: str) -> Callable[[Bench], Figure]:
+    """The longest turn of a daemon that fetches many notifications, and then serves this client."""
+
+    def measure(bench: Bench) -> Figure:
+        def ask(_: int, phone: Phone) -> None:
+            runs.pause(phone, 1)
+            if command:
+                subprocess.run(bench.client(*command), stdout=subprocess.DEVNULL, check=True)
+
+        return Figure(runs.run(bench.ancsd, bench.work, MANY, tool=bench.tool(runs.LONGEST_TURN), during=ask).count)
+
+    return measure
+
+
 def stripped(bench: Bench) -> Figure:
     copy = bench.work / "stripped"
     # Swift's compiler supports every processor.
@@ -245,6 +263,14 @@ def decode(*options: str) -> Callable[[Bench], Figure]:
     return measure
 
 
+def page(bench: Bench) -> Figure:
+    """Instructions a record of the page of --html."""
+    path, records = capture(bench)
+    words = [str(bench.binary), "decode", str(path), "--html", str(bench.work / "page")]
+    played = bench.emulator.command if bench.emulator else ()
+    return Figure(runs.count([*played, *words], bench.work, bench.tool(runs.INSTRUCTIONS)) / records)
+
+
 #: The table, by goal.
 ROWS = (
     Row("instructions a notification, MTU 185", 33_000, each(runs.INSTRUCTIONS), is_counted=True),
@@ -263,8 +289,11 @@ ROWS = (
     Row("instructions of “ancsd status”", 4.5e6, status, is_counted=True),
     Row("instructions of “ancsd list”, 1,000", 8e6, listing(1_000), is_counted=True),
     Row("instructions of “ancsd list”, 16,384", 8e6 * 16.384, listing(16_384), is_slow=True),
+    Row("instructions of the longest turn, 3,000 fetched", 100e6, longest_turn(), is_slow=True),
+    Row("instructions of the longest turn, 3,000 listed", 100e6, longest_turn("list", "--json"), is_slow=True),
     Row("decode as text, records a CPU second", None, decode(), is_rate=True),
     Row("decode as JSON, records a CPU second", None, decode("--format", "json"), is_rate=True),
+    Row("instructions a record of “decode --html”", None, page),
 )
 
 

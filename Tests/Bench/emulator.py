@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from Bench.runs import INSTRUCTIONS, SYSTEM_CALLS, Tool, Unavailable
+from Bench.runs import INSTRUCTIONS, LONGEST_TURN, SYSTEM_CALLS, Tool, Unavailable
 
 HERE = Path(__file__).resolve().parent
 
@@ -39,8 +39,15 @@ def emulator(command: str, work: Path, sdk: Path) -> Emulator:
     """The command of scripts/emulator --plugins, and the SDK for its processor, of scripts/sdk."""
     plugin = work / "instructions.so"
     subprocess.run(["cc", "-O2", "-Wall", "-shared", "-fPIC", "-o", plugin, HERE / "instructions.c"], check=True)
-    instructions = Tool("qemu-user", ("env", f"QEMU_PLUGIN={plugin},out=LOG"), r"^instructions: (\d+)$")
     (triple,) = json.loads((sdk / "swift-sdk.json").read_text())["targetTriples"]
+    # epoll_pwait, and epoll_wait on 32-bit ARM.
+    wait = 22 if triple.startswith("aarch64") else 252
+    under = ("env", f"QEMU_PLUGIN={plugin},out=LOG,wait={wait}")
+    tools = {
+        INSTRUCTIONS: Tool("qemu-user", under, r"^instructions: (\d+)$"),
+        LONGEST_TURN: Tool("qemu-user", under, r"^longest: (\d+)$"),
+        SYSTEM_CALLS: UNABLE,
+    }
     options = json.loads((sdk / "toolset.json").read_text()).get("cCompiler", {}).get("extraCLIOptions", [])
     compiler = ("clang", f"--target={triple}", f"--sysroot={sdk / 'sysroot'}", *options, "-fuse-ld=lld", "-static")
-    return Emulator(tuple(command.split()), compiler, {INSTRUCTIONS: instructions, SYSTEM_CALLS: UNABLE})
+    return Emulator(tuple(command.split()), compiler, tools)

@@ -118,6 +118,9 @@ SYSTEM_CALLS = Tool(
     r"^100\.00 +\S+ +\S* +(\d+) .*total$",
 )
 
+#: Instructions of the loop's longest turn, for which everybody else waits; only qemu-user's plugin counts them.
+LONGEST_TURN = Tool("turns", ("QEMU_PLUGIN",), "")
+
 
 #: The functions that allocate.
 ALLOCATORS = frozenset(("malloc", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign"))

@@ -36,12 +36,15 @@ struct RecorderTests {
   }
 
   /// A daemon with this history, and these events later on.
-  private func daemon(_ events: [NumberedEvent], later: [Event.Content] = []) -> FakeDaemon {
+  private func daemon(
+    _ events: [NumberedEvent], later: [Event.Content] = [], asked: @escaping () -> Void = {}
+  ) -> FakeDaemon {
     FakeDaemon { request in
       if request.calls(ControlMethods.subscribe) {
         return [.result(true)] + later.map { .event($0) } + [.input(.closed("it has ended"))]
       }
       guard request.calls(ControlMethods.readHistory) else { return [.result(StatusReport())] }
+      asked()
       // In two pages.
       let isFirst = request.parameters["after"] == nil
       var page = Page<RecordedEvent>()
@@ -110,6 +113,18 @@ struct RecorderTests {
       #expect(
         daemon.output
           == seqs.map { String(decoding: json(past[$0]), as: UTF8.self) + "\n" }.joined())
+    }
+  }
+
+  @Test("A long history is printed page by page, so that it need not fit in memory")
+  func pageByPage() async throws {
+    try await onLoop {
+      var printed: [Int] = []
+      var asked: () -> Void = {}
+      let daemon = daemon(past) { asked() }
+      asked = { [unowned daemon] in printed.append(daemon.output.split(separator: "\n").count) }
+      _ = try await Clients.show(options(""), daemon.client, daemon.client.console)
+      #expect(printed == [0, 2])
     }
   }
 

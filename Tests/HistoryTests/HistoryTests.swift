@@ -99,6 +99,49 @@ import Wire
     }
   }
 
+  @Test(
+    "A file of more than 4 GiB, which 32 bits do not count, is read, and becomes as small as its limit"
+  )
+  func large() throws {
+    try inDirectory { path in
+      try HistoryFile(writing: path, limit: 1 << 20).add((0..<20).map { entry($0) })
+      let free: UInt32 = 1_200_000
+      try add(free, to: path)
+      #expect(try Files.open(path).size() > 1 << 32)
+      #expect(try all(HistoryFile(reading: path)) == (0..<20).map { entry($0) })
+      let file = try HistoryFile(writing: path, limit: 1 << 30)
+      #expect(try Files.open(path).size() <= 1 << 30)
+      try file.add([entry(20)])
+      #expect(try all(file) == (0...20).map { entry($0) })
+    }
+  }
+
+  /// Adds free pages to a history. All but those that list the others (sqlite.org/fileformat2.html, “The Freelist”) are
+  /// holes in the file.
+  private func add(_ count: UInt32, to path: String) throws {
+    let page = 4_096
+    let pages = UInt32(try Files.open(path).size() / Int64(page))
+    let number = open(path, O_RDWR)
+    defer { close(number) }
+    func write(_ values: [UInt32], at place: Int64) {
+      let bytes = values.flatMap { value in
+        (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) }
+      }
+      #expect(pwrite(number, bytes, bytes.count, off_t(place)) == bytes.count)
+    }
+    let each = UInt32(page / 4 - 8)
+    let lists = stride(from: pages + 1, through: pages + count, by: Int(each + 1))
+    for list in lists {
+      let listed = (list + 1..<list + 1 + each).filter { $0 <= pages + count }
+      let next = list + each + 1
+      write(
+        [next <= pages + count ? next : 0, UInt32(listed.count)] + listed,
+        at: Int64(list - 1) * Int64(page))
+    }
+    #expect(ftruncate(number, off_t(Int64(pages + count) * Int64(page))) == 0)
+    write([pages + count, pages + 1, count], at: 28)
+  }
+
   @Test("The directory may be behind a link")
   func linkedDirectory() throws {
     try inDirectory { path in

@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
+import sqlite3
+import struct
 from pathlib import Path
 
 from Harness import procfs
@@ -179,3 +182,44 @@ async def two(bed: Testbed) -> None:
     check(daemon.socket.exists(), "a killed daemon removed its socket")
     await restart(daemon)
     await check_served(daemon, phone, 1)
+
+
+@case("large-files", seconds=180)
+async def large_files(bed: Testbed) -> None:
+    """Captures of more than 2 GiB and histories of more than 4 GiB, which 32 bits do not count, are read to their ends."""
+    capture, record = bed.work / "large.btsnoop", 1 << 18
+    # Most of both is holes.
+    with capture.open("wb") as file:
+        file.write(b"btsnoop\0" + struct.pack(">II", 1, 2001))
+        for number in range((1 << 31) // record + 1):
+            file.seek(16 + number * record)
+            file.write(struct.pack(">IIIIQ", record - 24, record - 24, 0x50000, 0, 0xE0_3AB4_4A67_6000))
+        file.seek(end := 16 + (number + 1) * record)
+        file.write(b"cut off")
+    decoded = (await bed.run("decode", capture, within=120)).expect(0)
+    check(f"truncated at byte {end}" in decoded.err, f"decode reported {decoded.err!r}")
+
+    history, first = bed.work / "log.db", 1 << 40
+    base = sqlite3.connect(history, isolation_level=None)
+    base.execute("PRAGMA journal_mode = WAL")
+    base.execute(
+        "CREATE TABLE event (id INTEGER PRIMARY KEY, time INTEGER NOT NULL, life TEXT NOT NULL, seq INTEGER NOT NULL, "
+        "app_id TEXT NOT NULL, app TEXT NOT NULL, line TEXT NOT NULL)"
+    )
+    base.close()
+    # The header's number of pages: new ones come after them (sqlite.org/fileformat2.html).
+    with history.open("r+b") as file:
+        file.seek(28)
+        file.write(struct.pack(">I", pages := (1 << 32) // 4096 + 1))
+        file.truncate(pages * 4096)
+    base = sqlite3.connect(history, isolation_level=None)
+    for seq in range(first, first + 3):
+        line = json.dumps({"event": "battery", "seq": seq, "time": "2039-01-01T00:00:00.000Z", "level": 1})
+        base.execute(
+            "INSERT INTO event (time, life, seq, app_id, app, line) VALUES (?, 'a', ?, '', '', ?)",
+            (2_177_452_800_000, seq, line + " " * 5_000),
+        )
+    base.close()
+    check(history.stat().st_size > pages * 4096, "the events are not behind the holes")
+    found = (await bed.run("log", "--file", history, "--json", "--since", "2038-12-31T00:00Z")).expect(0).objects
+    check([event["seq"] for event in found] == [*range(first, first + 3)], f"log printed {found}")

@@ -95,11 +95,9 @@ extension Clients {
     var printout = HistoryPrintout(options, console)
     if options.file == nil, try isReachable(client, orHas: options.follows ? nil : usual) {
       let query = HistoryQuery(since: options.since)
-      for event in try await client.listAsWritten(
-        ControlMethods.readHistory, query, "reading the history")
-      {
-        try printout.take(Array(event))
-      }
+      try await client.listAsWritten(
+        ControlMethods.readHistory, query, "reading the history"
+      ) { event throws(Failure) in try printout.take(Array(event)) }
       let status = try printout.finish("the history", isEnd: !options.follows)
       guard options.follows else { return status }
       var watcher = Watcher(options.future(after: printout.latest), client)
