@@ -24,11 +24,19 @@ func module(
   .target(name: name, dependencies: below, swiftSettings: settings + more)
 }
 
+/// Whether a program of our own runs the suites: for another processor there is no XCTest, which SwiftPM's needs
+/// (scripts/suites).
+let hasOwnRunner = Context.environment["ANCSD_SUITES"] != nil
+
 /// The tests of a module.
 func suite(
   _ name: String, _ modules: [Target.Dependency], exclude: [String] = []
 ) -> Target {
-  .testTarget(name: name, dependencies: modules, exclude: exclude, swiftSettings: settings)
+  hasOwnRunner
+    ? .target(
+      name: name, dependencies: modules, path: "Tests/\(name)", exclude: exclude,
+      swiftSettings: settings)
+    : .testTarget(name: name, dependencies: modules, exclude: exclude, swiftSettings: settings)
 }
 
 /// The build for `--version`, from scripts/build; empty in any other build.
@@ -316,3 +324,10 @@ let package = Package(
   swiftLanguageModes: [.v6],
   cxxLanguageStandard: .cxx17
 )
+
+if hasOwnRunner {
+  let suites = package.targets.map(\.name).filter { $0.hasSuffix("Tests") }
+  package.targets.append(
+    .executableTarget(
+      name: "Suites", dependencies: suites.map { .init(stringLiteral: $0) }, path: "Tests/Suites"))
+}
