@@ -37,10 +37,10 @@ import Wire
   var isBluetoothDaemonRunning: Bool { get }
   /// Opens the kernel's management channel.
   func openManagement() throws(BluetoothError) -> any ManagementChannel
-  /// Listens for ATT channels from phones that connect to an address of this type. The kernel passes them to the
+  /// Listens for ATT channels from phones that connect to this address of an adapter. The kernel passes them to the
   /// latest listening socket.
   func listenForPhones(
-    at type: AddressType, log: Log, _ accept: @escaping (any ATTChannel) -> Void
+    at address: DeviceAddress, log: Log, _ accept: @escaping (any ATTChannel) -> Void
   ) throws(BluetoothError) -> any Listener
   /// Whether phones may be accepted; false once too many sockets had to be left open (docs/kernel.md, “Kernel bug:
   /// silent links”).

@@ -52,9 +52,9 @@ import Wire
   }
 
   func listenForPhones(
-    at type: AddressType, log: Log, _ accept: @escaping (any ATTChannel) -> Void
+    at address: DeviceAddress, log: Log, _ accept: @escaping (any ATTChannel) -> Void
   ) throws(BluetoothError) -> any Listener {
-    let listener = try ATTListener(type)
+    let listener = try ATTListener(address.type, on: address.address)
     listener.onConnection = { accept($0) }
     listener.onError = { log.warning("could not accept a phone: \($0)") }
     return listener

@@ -9,10 +9,12 @@ import re
 import socket
 import struct
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from Harness.case import check
 
-from .vhci import Adapter
+if TYPE_CHECKING:
+    from .vhci import Adapter
 
 READ_INDEX_LIST, SET_POWERED = 0x0003, 0x0005
 CONTROL_CHANNEL, NO_DEVICE = 3, 0xFFFF
@@ -34,8 +36,8 @@ def send(adapter: Adapter, opcode: int, parameters: bytes) -> None:
         control.send(struct.pack("<HHH", opcode, adapter.index, len(parameters)) + parameters)
 
 
-def is_set_up(adapter: Adapter) -> bool:
-    """Whether the kernel has read the adapter's features, and lists it."""
+def is_set_up(index: int) -> bool:
+    """Whether the kernel has read an adapter's features, and lists it."""
     with open_control() as control:
         control.settimeout(1)
         control.send(struct.pack("<HHH", READ_INDEX_LIST, NO_DEVICE, 0))
@@ -43,7 +45,7 @@ def is_set_up(adapter: Adapter) -> bool:
             packet = control.recv(1024)
             if packet[:2] == b"\x01\x00" and packet[6:8] == struct.pack("<H", READ_INDEX_LIST):
                 count, *indexes = struct.unpack(f"<{(len(packet) - 9) // 2}H", packet[9:])
-                return adapter.index in indexes[:count]
+                return index in indexes[:count]
 
 
 def keys(adapter: Adapter) -> list[tuple[str, bool]]:

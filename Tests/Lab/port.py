@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The ways in which a controller of the lab reaches the kernel: hci_vhci, or a serial line where a kernel has none."""
+"""The ways in which a controller of the lab reaches the kernel: hci_vhci, a serial line where a kernel has none, or a guest."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import fcntl
 import os
@@ -15,17 +16,37 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from Harness.case import patient
+from Harness.case import eventually, patient
+
+from .mgmt import is_set_up
+
+COMMAND, ACL, SCO, EVENT, ISO, VENDOR = 1, 2, 3, 4, 5, 0xFF
+#: Where a packet's length is, and in how many bytes (Core Specification Vol 4 Part E, 5.4). VENDOR is only the lab's.
+LENGTHS = {COMMAND: (3, 1), ACL: (3, 2), SCO: (3, 1), EVENT: (2, 1), ISO: (3, 2), VENDOR: (1, 1)}
 
 #: Takes an HCI packet with its type.
 Take = Callable[[bytes], None]
+
+
+async def read_packet(reader: asyncio.StreamReader) -> bytes:
+    """The next packet of a stream, with its type."""
+    kind = await reader.readexactly(1)
+    place, size = LENGTHS[kind[0]]
+    head = await reader.readexactly(place + size - 1)
+    return kind + head + await reader.readexactly(int.from_bytes(head[-size:], "little") & 0x3FFF)
+
+
+async def set_up(index: int) -> int:
+    """Waits until the kernel has set an adapter up, and returns its index."""
+    await eventually(lambda: is_set_up(index), f"the kernel does not set hci{index} up", within=3)
+    return index
 
 
 class Port(Protocol):
     """A controller's connection to the kernel."""
 
     async def open(self, take: Take) -> int:
-        """Makes the adapter; returns the N of its hciN. `take` gets the kernel's packets."""
+        """Makes the adapter, which the kernel sets up; returns the N of its hciN. `take` gets the kernel's packets."""
 
     def send(self, packet: bytes) -> None:
         """Hands the kernel a packet with its type."""
@@ -34,14 +55,15 @@ class Port(Protocol):
         """Takes the adapter away."""
 
 
-def new_port() -> Port:
+def new_port(guest: str = "") -> Port:
+    """A port of this machine's kernel, or of the guest that is behind a TCP port of it."""
+    if guest:
+        return Guest(guest)
     return VirtualController() if Path("/dev/vhci").exists() else SerialLine()
 
 
 class VirtualController:
     """/dev/vhci (hci_vhci), which gives and takes whole packets."""
-
-    VENDOR_PACKET = 0xFF
 
     async def open(self, take: Take) -> int:
         loop = asyncio.get_running_loop()
@@ -53,15 +75,15 @@ class VirtualController:
                 packet = os.read(self.fd, 4096)
             except OSError:
                 return
-            if packet[0] != self.VENDOR_PACKET:
+            if packet[0] != VENDOR:
                 take(packet)
             elif not known.done():
                 known.set_result(int.from_bytes(packet[2:4], "little"))
 
         loop.add_reader(self.fd, on_readable)
         # Asks for a primary controller; the response has its index.
-        os.write(self.fd, bytes([self.VENDOR_PACKET, 0]))
-        return await asyncio.wait_for(known, patient(5))
+        os.write(self.fd, bytes([VENDOR, 0]))
+        return await set_up(await asyncio.wait_for(known, patient(5)))
 
     def send(self, packet: bytes) -> None:
         os.write(self.fd, packet)
@@ -79,8 +101,6 @@ class SerialLine:
 
     N_HCI, H4, RESET_ON_INIT = 15, 0, 1 << 1
     SET_PROTOCOL, GET_DEVICE, SET_FLAGS = 0x400455C8, 0x800455CA, 0x400455CB
-    #: By the packet's type, where the length is that follows its header, and in which format.
-    LENGTHS = {1: (3, "B"), 2: (3, "<H"), 3: (3, "B"), 5: (3, "<H")}
 
     async def open(self, take: Take) -> int:
         self.take, self.received, self.unsent = take, b"", b""
@@ -92,7 +112,7 @@ class SerialLine:
         # A controller that is reset when it is closed would have to answer while it is unplugged.
         fcntl.ioctl(self.line, self.SET_FLAGS, self.RESET_ON_INIT)
         fcntl.ioctl(self.line, self.SET_PROTOCOL, self.H4)
-        return fcntl.ioctl(self.line, self.GET_DEVICE)
+        return await set_up(fcntl.ioctl(self.line, self.GET_DEVICE))
 
     def on_readable(self) -> None:
         try:
@@ -100,10 +120,10 @@ class SerialLine:
         except OSError:
             return
         while self.received:
-            place, form = self.LENGTHS[self.received[0]]
-            end = place + struct.calcsize(form)
+            place, size = LENGTHS[self.received[0]]
+            end = place + size
             if len(self.received) >= end:
-                end += struct.unpack_from(form, self.received, place)[0]
+                end += int.from_bytes(self.received[place:end], "little")
             if len(self.received) < end:
                 return
             packet, self.received = self.received[:end], self.received[end:]
@@ -133,3 +153,33 @@ class SerialLine:
         loop.remove_writer(self.fd)
         os.close(self.fd)
         os.close(self.line)
+
+
+class Guest:
+    """The kernel of a guest, whose Tests/Lab/guest.py relays the packets; it tells the adapter's index in one of VENDOR."""
+
+    def __init__(self, port: str) -> None:
+        self.port = port
+
+    async def open(self, take: Take) -> int:
+        loop = asyncio.get_running_loop()
+        self.known: asyncio.Future[int] = loop.create_future()
+        self.reading = loop.create_task(self.read(take))
+        return await asyncio.wait_for(self.known, patient(20))
+
+    async def read(self, take: Take) -> None:
+        reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
+        self.writer.write(b"adapter\n")
+        with contextlib.suppress(asyncio.IncompleteReadError, OSError), contextlib.closing(self.writer):
+            while True:
+                packet = await read_packet(reader)
+                if packet[0] == VENDOR:
+                    self.known.set_result(int.from_bytes(packet[2:4], "little"))
+                else:
+                    take(packet)
+
+    def send(self, packet: bytes) -> None:
+        self.writer.write(packet)
+
+    def close(self) -> None:
+        self.reading.cancel()

@@ -8,7 +8,6 @@ import contextlib
 import errno
 import struct
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any, Self
 
 from .port import Port, new_port
@@ -50,14 +49,12 @@ class Adapter:
     def __init__(self, address: str) -> None:
         self.address = address
         self.port: Port | None = None
+        self.guest = ""  # the port of this machine where the kernel's guest is; empty: it is this machine's kernel
         self.index = -1
 
     async def plug(self) -> Self:
-        self.port = new_port()
+        self.port = new_port(self.guest)
         self.index = await self.port.open(self.on_packet_from_kernel)
-        # The kernel reads the controller's features first, as of a real one.
-        while not Path(f"/sys/class/bluetooth/hci{self.index}").exists():
-            await asyncio.sleep(0.02)
         return self
 
     @property

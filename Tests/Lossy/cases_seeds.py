@@ -5,25 +5,20 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import replace
 
 from Harness.ancs import Notification
 from Harness.case import case, check, eventually
-from Harness.profiles import IPHONE, REAL
+from Harness.process import Event
 from Lab.phone import Phone
 
 from . import MADE
-from .testbed import Life, Testbed
+from .testbed import Testbed
 from .weather import Spell, story
 
 
 async def play(bed: Testbed) -> None:
-    daemon = await bed.daemon("--io", "none")
-    phone = await bed.phone(profile=replace(IPHONE, strikes=REAL.strikes))
-    life = Life(phone, bed.weather)
-    bed.spawn(life.live())
-    await daemon.event("subscribed", within=20)
-    bed.spawn(life.watch())
+    daemon, life = await bed.met()
+    phone = life.phone
     news = bed.spawn(post(phone, bed.seed))
     for spell in story(bed.seed):
         bed.weather.become(spell)
@@ -32,12 +27,16 @@ async def play(bed: Testbed) -> None:
     bed.weather.become(Spell(0, 0))
     posted = list(phone.ancs.notifications)
 
-    def told() -> list[int]:
-        return [event["uid"] for event in daemon.since(0, "notification") if event["change"] == "added" and not event.get("repeat")]
+    def told() -> list[Event]:
+        return [event for event in daemon.since(0, "notification") if event["change"] == "added" and not event.get("repeat")]
 
-    await eventually(lambda: phone.gave_up or set(posted) <= set(told()), f"not all of {len(posted)} came out", 40)
+    await eventually(lambda: phone.gave_up or set(posted) <= {event["uid"] for event in told()}, f"not all of {len(posted)} came out", 40)
     check(not phone.gave_up, f"{phone.strikes} links in a row ended without a subscription")
-    check(len(told()) == len(set(told())), f"told twice: {sorted(uid for uid in set(told()) if told().count(uid) > 1)}")
+    uids = [event["uid"] for event in told()]
+    check(len(uids) == len(set(uids)), f"told twice: {uids}")
+    for lane in (True, False):  # what is new comes before what existed before a link
+        uids = [event["uid"] for event in told() if ("pre-existing" in event["flags"]) == lane]
+        check(uids == sorted(uids), f"not in order: {uids}")
     check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
     bed.remark(f"{len(posted)} notifications, {life.links} links")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,7 +46,9 @@ def story(seed: int, seconds: float = 60) -> Iterator[Spell]:
     worst = chance.uniform(0, 0.3)
     while seconds > 0:
         fair = Spell(chance.uniform(2, 12), chance.uniform(0, worst), chance.choice([0.015, 0.03, 0.06]), chance.random() < 0.15)
-        dark = Spell(chance.uniform(8, 20) if chance.random() < 0.15 else chance.uniform(0.5, 8), 1)
+        away = chance.uniform(8, 20) if chance.random() < 0.15 else chance.uniform(0.5, 8)
+        # About as long as the supervision time-out, it would be open whether it ends the links.
+        dark = Spell(away + 2 if 2 < away < 4 else away, 1)
         yield fair
         yield dark
         seconds -= fair.seconds + dark.seconds
@@ -57,7 +60,9 @@ class Way:
 
     writer: asyncio.StreamWriter
     last: float = 0
-    held: list[bytes] = field(default_factory=list)
+    queue: deque[bytes] = field(default_factory=deque)
+    #: How many of those should have arrived during the blackout.
+    late: int = 0
 
 
 class Weather:
@@ -105,10 +110,11 @@ class Weather:
         self.spell, self.began = spell, now
         self.is_half_open |= spell.is_half_open
         for way in self.ways if was_dark and not self.is_dark else ():
-            held, way.held = way.held, []
-            # A blackout of this length ends the links, and what was said on them.
-            for frame in held if lasted < SUPERVISION else ():
-                self.send(frame, way)
+            late, way.late = way.late, 0
+            if lasted >= SUPERVISION:  # it has ended the links, and what was said on them
+                way.queue.clear()
+            for _ in range(late):
+                self.pass_on(way)
 
     async def carry(self, reader: asyncio.StreamReader, way: Way) -> None:
         while True:
@@ -127,19 +133,21 @@ class Weather:
                 way.writer.write(frame)
 
     def send(self, frame: bytes, way: Way) -> None:
-        """Sends a PDU of a connection at one of its next events, behind those before it."""
-        if self.is_dark:
-            way.held.append(frame)
-            return
+        """Sends a PDU of a connection, behind those before it."""
+        way.queue.append(frame)
+        self.pass_on(way)
+
+    def pass_on(self, way: Way) -> None:
+        """Has another PDU arrive at one of the connection's next events."""
         loop = asyncio.get_running_loop()
         events = 1
-        while self.chance.random() < self.spell.loss:
+        while not self.is_dark and self.chance.random() < self.spell.loss:
             events += 1
         way.last = max(way.last + 1e-5, loop.time() + events * self.spell.interval)
-        loop.call_at(way.last, self.arrive, frame, way)
+        loop.call_at(way.last, self.arrive, way)
 
-    def arrive(self, frame: bytes, way: Way) -> None:
+    def arrive(self, way: Way) -> None:
         if self.is_dark:
-            way.held.append(frame)
-        else:
-            way.writer.write(frame)
+            way.late += 1
+        elif way.queue:
+            way.writer.write(way.queue.popleft())

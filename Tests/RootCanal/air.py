@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import re
 from pathlib import Path
@@ -28,10 +29,13 @@ tcp_server {{ tcp_port: {accessories} configuration {{ strict: false {configurat
 
 
 class Air(Process):
-    """RootCanal. Each connection to one of its ports is a controller; `controller` is its number there. `port` is the first
-    of six that it takes."""
+    """RootCanal. Each connection to one of its ports is a controller; `controller` is its number there."""
 
-    def __init__(self, configuration: str, directory: Path, port: int = 6401) -> None:
+    #: The first of its six ports: below those that Linux gives to clients.
+    PORTS = itertools.cycle(range(6401, 32000, 6))
+
+    def __init__(self, configuration: str, directory: Path) -> None:
+        port = next(self.PORTS)
         self.test_port, self.phone_port, self.accessory_port, hci_port, link_port, self.link_port = range(port, port + 6)
         text = CONFIGURATION.format(
             phones=self.phone_port, accessories=self.accessory_port, configuration=configuration

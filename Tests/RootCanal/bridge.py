@@ -4,21 +4,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import struct
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from Lab.port import COMMAND, EVENT, read_packet
 from Lab.vhci import Adapter
 
 from .air import Air
-from .presets import Preset
+from .presets import LE_CONNECTION_UPDATE, Preset
 
-COMMAND, ACL, SCO, EVENT, ISO = 1, 2, 3, 4, 5
-#: Where a packet's length is, and in how many bytes (Core Specification Vol 4 Part E, 5.4).
-LENGTHS = {COMMAND: (3, 1), ACL: (3, 2), SCO: (3, 1), EVENT: (2, 1), ISO: (3, 2)}
 COMMAND_COMPLETE, COMMAND_STATUS, HARDWARE_ERROR = 0x0E, 0x0F, 0x10
+LE_META, CONNECTION_UPDATE_COMPLETE = 0x3E, 0x03
 #: Commands that are answered by Command Status: Disconnect, and those that take their time on a link.
 WITH_STATUS = {0x0406, 0x041D, 0x200D, 0x2013, 0x2016, 0x2019, 0x2032, 0x2043}
 
@@ -40,7 +40,7 @@ def command_complete(opcode: int, parameters: bytes) -> bytes:
 
 
 def refusal(opcode: int, status: int) -> bytes:
-    """The event by which a controller refuses a command."""
+    """The event by which a controller refuses a command, or with status 0 accepts it."""
     if opcode in WITH_STATUS:
         return struct.pack("<BBBBBH", EVENT, COMMAND_STATUS, 4, status, 1, opcode)
     return command_complete(opcode, bytes([status]))
@@ -106,6 +106,9 @@ class BridgedAdapter(Adapter):
         if (answer := self.preset.answers.get(opcode)) is not None:
             parameters = bytes.fromhex(answer.format(handle=packet[4:6].hex()))
             self.on_packet(command_complete(opcode, parameters))
+        elif opcode == LE_CONNECTION_UPDATE and (status := self.preset.update_ends) is not None:
+            self.on_packet(refusal(opcode, 0))
+            self.on_packet(bytes([EVENT, LE_META, 10, CONNECTION_UPDATE_COMPLETE, status]) + packet[4:6] + bytes(6))
         elif (fault := self.fault(opcode)) is None:
             self.writer.write(packet)
         elif fault.status is not None:
@@ -125,16 +128,9 @@ class BridgedAdapter(Adapter):
 
     async def read(self) -> None:
         """Hands the kernel whole packets."""
-        while True:
-            try:
-                kind = (await self.reader.readexactly(1))[0]
-                place, size = LENGTHS[kind]
-                head = await self.reader.readexactly(place + size - 1)
-                length = int.from_bytes(head[-size:], "little") & 0x3FFF
-                packet = bytes([kind]) + head + await self.reader.readexactly(length)
-            except (asyncio.IncompleteReadError, OSError):
-                return
-            self.on_packet(self.corrected(packet))
+        with contextlib.suppress(asyncio.IncompleteReadError, OSError):
+            while True:
+                self.on_packet(self.corrected(await read_packet(self.reader)))
 
     def corrected(self, packet: bytes) -> bytes:
         """A packet as the preset has it."""

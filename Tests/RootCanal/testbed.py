@@ -24,13 +24,9 @@ class Testbed(testbed.Testbed):
     async def use(self, preset: str = "modern") -> None:
         """Starts RootCanal, and plugs in an adapter of this kind."""
         self.preset = PRESETS[preset]
-        self.air = await self.start(Air(self.preset.configuration, self.out / "rootcanal", self.ports()))
+        self.air = await self.start(Air(self.preset.configuration, self.out / "rootcanal"))
         await self.air.open()
         self.adapter = await self.plug()
-
-    def ports(self) -> int:
-        """The first of the ports of another RootCanal."""
-        return 6401
 
     def new_adapter(self, address: str, extended: bool) -> BridgedAdapter:
         return BridgedAdapter(self.air, address, self.preset, self.out / "hci")

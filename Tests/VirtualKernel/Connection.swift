@@ -121,7 +121,7 @@ public final class Connection {
   }
 
   private func openChannel() {
-    guard let listener = kernel.listener(at: adapter.address.type) else {
+    guard let listener = kernel.listener(at: adapter.address) else {
       // A phone that nobody accepts is dropped in the end.
       return after(.milliseconds(4_300)) {
         self.end(.disconnected, reason: DisconnectReason.localHost.rawValue)

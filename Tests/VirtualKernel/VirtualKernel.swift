@@ -108,7 +108,7 @@ public final class VirtualKernel {
   /// “bluetoothd”).
   public func startBluetoothDaemon() {
     isBluetoothDaemonRunning = true
-    bluetoothDaemonsListener = listen(at: [.public, .random]) { $0.close() }
+    bluetoothDaemonsListener = listen(at: nil) { $0.close() }
     for adapter in adapters.values where adapter.settings.contains(.powered) {
       adapter.removeAdvertising()
       // It unblocks all devices, and makes an adapter that is connectable neither that nor bondable.
@@ -134,12 +134,12 @@ public final class VirtualKernel {
     return socket
   }
 
-  /// Listens for the ATT channels of phones that connect to addresses of these types. The listener that
-  /// came last gets them all.
+  /// Listens for the ATT channels of phones that connect to this address; nil: to any. The listener that came last gets
+  /// them all.
   public func listen(
-    at types: Set<AddressType>, _ accept: @escaping (VirtualChannel) -> Void
+    at address: DeviceAddress?, _ accept: @escaping (VirtualChannel) -> Void
   ) -> ChannelListener {
-    let listener = ChannelListener(self, types, accept)
+    let listener = ChannelListener(self, address, accept)
     listeners.append(listener)
     return listener
   }
@@ -148,9 +148,9 @@ public final class VirtualKernel {
 
   func close(_ listener: ChannelListener) { listeners.removeAll { $0 === listener } }
 
-  /// The listener that gets the next phone that connects to an address of this type.
-  func listener(at type: AddressType) -> ChannelListener? {
-    listeners.last { $0.types.contains(type) }
+  /// The listener that gets the next phone that connects to this address.
+  func listener(at address: DeviceAddress) -> ChannelListener? {
+    listeners.last { $0.address == nil || $0.address == address }
   }
 
   /// Sends an event to all management sockets but one.
@@ -290,15 +290,15 @@ public final class ManagementSocket {
 
 /// A socket that listens on the ATT channel.
 public final class ChannelListener {
-  let types: Set<AddressType>
+  let address: DeviceAddress?
   let accept: (VirtualChannel) -> Void
   private weak var kernel: VirtualKernel?
 
   init(
-    _ kernel: VirtualKernel, _ types: Set<AddressType>, _ accept: @escaping (VirtualChannel) -> Void
+    _ kernel: VirtualKernel, _ address: DeviceAddress?, _ accept: @escaping (VirtualChannel) -> Void
   ) {
     self.kernel = kernel
-    self.types = types
+    self.address = address
     self.accept = accept
   }
 

@@ -3,11 +3,11 @@ import Control
 import EventLoop
 import Mgmt
 import Testing
-import VirtualKernel
 import Wire
 
 @testable import Board
 @testable import Daemon
+@testable import VirtualKernel
 
 @Suite("The board's own address on the air")
 struct AddressTests {
@@ -45,6 +45,18 @@ struct AddressTests {
     #expect(status.adapters.map(\.address) == [found.address])
     try await Bonds.connectsEncrypted(world)
     return found
+  }
+
+  @Test("The phones of an adapter that another program serves stay that program's")
+  func others() async throws {
+    try await inWorld { world in
+      let other = world.kernel.plug(Self.kind(0x0000_5E00_5377))
+      let theirs = world.kernel.listen(at: other.address) { _ in }
+      try await world.start { $0.adapters = [.index(0)] }
+      try await world.until(.advertising)
+      #expect(world.kernel.listener(at: other.address) === theirs)
+      #expect(world.kernel.listener(at: world.adapter.address) !== theirs)
+    }
   }
 
   @Test("An unconfigured controller gets a public address, which is kept")

@@ -85,10 +85,10 @@ final class VirtualPlatform: Platform {
   }
 
   func listenForPhones(
-    at type: AddressType, log: Log, _ accept: @escaping (any ATTChannel) -> Void
+    at address: DeviceAddress, log: Log, _ accept: @escaping (any ATTChannel) -> Void
   ) throws(BluetoothError) -> any Listener {
     if let listenFailure { throw listenFailure }
-    let listener = kernel.listen(at: [type]) { channel in
+    let listener = kernel.listen(at: address) { channel in
       accept(ChannelAdapter(channel, self))
     }
     return ClosableListener { listener.close() }

@@ -36,6 +36,8 @@ import Wire
   /// The address on the air, under which bonds are kept.
   private let identity: DeviceAddress
   private let snapshot: AdapterSnapshot
+  /// What accepts phones. Only then is its predecessor closed.
+  private var listener: (any Listener)? { didSet { oldValue?.close() } }
 
   init(
     _ index: ControllerIndex, _ information: ControllerInformation, _ identity: DeviceAddress,
@@ -93,14 +95,19 @@ import Wire
     let timer = scheduler.schedule(after: .seconds(1)) { [weak self] in self?.updateWait() }
     defer { scheduler.cancel(timer) }
     do {
+      if let failure = listen() { return failed(failure) }
       try await setUp()
     } catch {
       guard case .settingUp = state else { return }
       if error.status == .invalidIndex { return removed() }
-      state = .recovering(sockets.obstacle(to: index) ?? .adapter(.failing("\(error)")))
-      host.publish(.error(what: "adapter", code: nil, message: "\(error)"))
-      Loop.start { await self.recover() }
+      failed("\(error)")
     }
+  }
+
+  private func failed(_ why: String) {
+    state = .recovering(sockets.obstacle(to: index) ?? .adapter(.failing(why)))
+    host.publish(.error(what: "adapter", code: nil, message: why))
+    Loop.start { await self.recover() }
   }
 
   /// Sets the adapter up, in the order that the kernel requires.
@@ -133,6 +140,7 @@ import Wire
   /// Restores the adapter's original state.
   func restore() async {
     stopServing()
+    listener = nil
     keys.close()
     state = .over
     for command in snapshot.restore {
@@ -193,6 +201,7 @@ import Wire
     host.publish(.error(what: "adapter", code: nil, message: message))
     log.warning(message)
     stopServing()
+    listener = nil
     keys.close()
     state = .over
     for link in links { link.handle(.adapterGone) }
@@ -201,6 +210,7 @@ import Wire
 
   /// Goes off the air because no more phones may be accepted.
   func retire() {
+    listener = nil
     guard isServing else { return }
     for link in links { link.end("the board no longer accepts phones") }
     lost(.switchedOff)
@@ -251,7 +261,7 @@ import Wire
           if await sockets.waitForRadio(index) { pause = .milliseconds(250) }
           continue
         }
-        if let failure = listenAgain() {
+        if let failure = listen() {
           state = .recovering(.adapter(.failing(failure)))
           continue
         }
@@ -267,12 +277,13 @@ import Wire
     }
   }
 
-  /// Listens for phones again: another program that has changed the adapter may be listening too.
+  /// Listens for phones, also again: the kernel passes them to the latest listening socket, which may be that of another
+  /// program that has changed the adapter.
   ///
   /// - Returns: why no phone can be accepted.
-  private func listenAgain() -> String? {
+  private func listen() -> String? {
     do {
-      try sockets.listen()
+      listener = try sockets.listen(at: identity) { [weak self] in self?.host.accept($0) }
       return nil
     } catch {
       log.info("\(name): listening for phones: \(error)")

@@ -64,7 +64,6 @@ import Wire
     }
     mgmt.onEvent = { [weak self] in self?.receive($1, $0) }
     mgmt.onLate = { [weak self] index, opcode in self?.adapters[index]?.changedLate(by: opcode) }
-    sockets.onPhone = { [weak self] in self?.accept($0) }
     sockets.onFull = { [weak self] in for adapter in self?.sortedAdapters ?? [] { adapter.retire() }
     }
     do {
@@ -370,17 +369,6 @@ import Wire
   }
 
   // MARK: Phones
-
-  private func accept(_ channel: any ATTChannel) {
-    let adapter =
-      sortedAdapters.first { $0.address == channel.local.address }
-      ?? (adapters.count == 1 ? sortedAdapters.first : nil)
-    guard let adapter else {
-      context.strangersLog.notice("refused \(channel.peer): the daemon does not serve its adapter")
-      return sockets.close(channel)
-    }
-    adapter.host.accept(channel)
-  }
 
   /// The adapter of that name, if it is present.
   package func adapter(named name: String?) -> Adapter? {

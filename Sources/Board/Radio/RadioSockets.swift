@@ -6,12 +6,10 @@ import Mgmt
 import System
 import Wire
 
-/// The kernel sockets that all adapters share: the management channel, the listeners for phones' ATT channels, and
-/// rfkill.
+/// The kernel sockets that all adapters share, the management channel and rfkill, and what opens and closes phones' ATT
+/// channels.
 @LoopActor package final class RadioSockets {
   let mgmt: MgmtClient
-  /// Called with the ATT channel of a phone that has connected.
-  var onPhone: (any ATTChannel) -> Void = { _ in }
   /// Called when no more phones are accepted.
   var onFull: () -> Void = {}
   /// Called when the kernel has closed the management channel.
@@ -22,7 +20,6 @@ import Wire
   /// For lines that any phone in range can cause.
   private let strangersLog: Log
   private var channel: (any ManagementChannel)?
-  private var listeners: [any Listener] = []
   private var rfkill: (any RFKillDevice)?
   private var waiting: [CheckedContinuation<Void, Never>] = []
   private var isStopping = false
@@ -45,31 +42,13 @@ import Wire
     self.channel = channel
     rfkill = platform.openRFKill()
     rfkill?.onChange = { [weak self] _, _ in self?.radioChanged() }
-    try listen()
   }
 
-  /// Listens, also again: the kernel passes phones to the latest listening socket, which may be another program's. If
-  /// that fails, the former sockets stay.
-  func listen() throws(BluetoothError) {
-    var latest: [any Listener] = []
-    do {
-      for type in [AddressType.public, .random] {
-        latest.append(
-          try platform.listenForPhones(at: type, log: strangersLog) { [weak self] in
-            self?.onPhone($0)
-          })
-      }
-    } catch {
-      for listener in latest { listener.close() }
-      throw error
-    }
-    stopListening()
-    listeners = latest
-  }
-
-  private func stopListening() {
-    for listener in listeners { listener.close() }
-    listeners = []
+  /// Listens for the phones of one adapter: another program may serve another.
+  func listen(
+    at address: DeviceAddress, _ accept: @escaping (any ATTChannel) -> Void
+  ) throws(BluetoothError) -> any Listener {
+    try platform.listenForPhones(at: address, log: strangersLog, accept)
   }
 
   /// Called when the daemon begins to stop: ends all waiting.
@@ -78,10 +57,9 @@ import Wire
     radioChanged()
   }
 
-  /// Stops accepting phones, and performs `work` with the management channel; skips what the kernel has not done by
+  /// Performs `work` with the management channel; skips what the kernel has not done by
   /// `deadline`.
   func close(by deadline: Instant, after work: @LoopActor () async -> Void) async {
-    stopListening()
     let left = MgmtError.closed("the daemon is exiting")
     let timer = platform.scheduler.schedule(at: deadline) { [mgmt] in mgmt.close(left) }
     await work()
@@ -130,8 +108,6 @@ import Wire
     strangersLog.notice(
       "\(channel.peer) never sent a byte: leaving its socket open, because this kernel would crash on "
         + "closing it; a newer kernel would not")
-    guard !platform.mayAcceptPhones, !listeners.isEmpty else { return }
-    stopListening()
-    onFull()
+    if !platform.mayAcceptPhones { onFull() }
   }
 }
