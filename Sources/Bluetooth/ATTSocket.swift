@@ -15,16 +15,10 @@ public final class ATTSocket {
   /// address on the air.
   public let peer: DeviceAddress
 
-  /// The adapter's address on this link.
-  public let local: DeviceAddress
-
-  init(
-    _ descriptor: consuming FileDescriptor, peer: DeviceAddress, local: DeviceAddress, _ loop: Loop
-  ) {
+  init(_ descriptor: consuming FileDescriptor, peer: DeviceAddress, _ loop: Loop) {
     packets = PacketSocket(owning: descriptor, loop: loop)
     packets.leavesOpen = SilentLink.mustStayOpen
     self.peer = peer
-    self.local = local
   }
 
   /// The peer now: its identity address once pairing has told it. Nil if the link is gone.
@@ -105,9 +99,7 @@ extension ATTSocket {
     if let errno = await outcome(of: descriptor.raw, timeout, attempt, loop) {
       throw BluetoothError(SystemError("connect", errno, on: name))
     }
-    let local = (try? Syscall.localAddress(descriptor.raw)).flatMap { L2CAPAddress($0)?.device }
-    return ATTSocket(
-      descriptor, peer: peer, local: local ?? adapter ?? L2CAPAddress(adapter: nil).device, loop)
+    return ATTSocket(descriptor, peer: peer, loop)
   }
 
   /// A socket for ATT that is bound to an adapter (nil: any).
@@ -335,14 +327,13 @@ public final class ATTListener {
     }
     acceptor.onError = { [weak self] in self?.onError?(BluetoothError($0)) }
     acceptor.onConnection = { [weak self] connection throws(SystemError) in
-      guard let peer = (try? Syscall.peerAddress(connection.raw)).flatMap(L2CAPAddress.init),
-        let local = (try? Syscall.localAddress(connection.raw)).flatMap(L2CAPAddress.init)
+      guard let peer = (try? Syscall.peerAddress(connection.raw)).flatMap(L2CAPAddress.init)
       else {
         // The link is gone already, or the kernel would tell.
         SilentLink.abandon(connection)
         throw SystemError("accept", .notConnected)
       }
-      self?.onConnection?(ATTSocket(connection, peer: peer.device, local: local.device, loop))
+      self?.onConnection?(ATTSocket(connection, peer: peer.device, loop))
     }
   }
 

@@ -81,8 +81,6 @@ package protocol Listener: AnyObject {
 @LoopActor package protocol ATTChannel: AnyObject {
   /// The phone's address, as it was known when the link came up.
   var peer: DeviceAddress { get }
-  /// The adapter's own address on this link.
-  var local: DeviceAddress { get }
   /// Called with each PDU. Setting it starts reading.
   var onPacket: ((ArraySlice<UInt8>) -> Void)? { get set }
   /// Called once when the channel has ended, and not after `close`.

@@ -153,11 +153,6 @@ extension Syscall {
     try opening("accept") { accept4(fd, nil, nil, socketFlags) }
   }
 
-  /// The address of this end.
-  package static func localAddress(_ fd: Int32) throws(SystemError) -> [UInt8] {
-    try address("getsockname") { getsockname(fd, $0, $1) }
-  }
-
   /// The address of the other end.
   package static func peerAddress(_ fd: Int32) throws(SystemError) -> [UInt8] {
     try address("getpeername") { getpeername(fd, $0, $1) }

@@ -127,7 +127,7 @@ public final class Connection {
         self.end(.disconnected, reason: DisconnectReason.localHost.rawValue)
       }
     }
-    let channel = VirtualChannel(self, link.other, local: adapter.address)
+    let channel = VirtualChannel(self, link.other)
     self.channel = channel
     listener.accept(channel)
   }
@@ -423,7 +423,6 @@ public final class Connection {
 public final class VirtualChannel {
   /// The phone, as it was known when the link came up.
   public let peer: DeviceAddress
-  public let local: DeviceAddress
   /// The controller's handle of the link.
   public let handle: UInt16
   /// Called with each PDU; those that came before are delivered when it is set.
@@ -444,10 +443,9 @@ public final class VirtualChannel {
   private var isBlocked = false
   private var isOpen = true
 
-  init(_ connection: Connection, _ end: VirtualLink.End, local: DeviceAddress) {
+  init(_ connection: Connection, _ end: VirtualLink.End) {
     self.connection = connection
     self.end = end
-    self.local = local
     peer = connection.peer
     handle = connection.handle
     end.receive = { [weak self] in self?.receive($0) }

@@ -186,7 +186,6 @@ private final class ChannelAdapter: ATTChannel {
   }
 
   var peer: DeviceAddress { channel.peer }
-  var local: DeviceAddress { channel.local }
   private(set) var isLeftOpen = false
   var onPacket: ((ArraySlice<UInt8>) -> Void)? {
     get { channel.onPacket }

@@ -139,10 +139,7 @@ import Wire
 
   /// Restores the adapter's original state.
   func restore() async {
-    stopServing()
-    listener = nil
-    keys.close()
-    state = .over
+    end()
     for command in snapshot.restore {
       do {
         try await mgmt.call(command, index: index)
@@ -153,6 +150,13 @@ import Wire
         log.info("\(name): while exiting: \(error)")
       }
     }
+  }
+
+  private func end() {
+    stopServing()
+    listener = nil
+    keys.close()
+    state = .over
   }
 
   private func stopServing() {
@@ -200,10 +204,7 @@ import Wire
     let message = "\(name) was removed; plug it in again to continue"
     host.publish(.error(what: "adapter", code: nil, message: message))
     log.warning(message)
-    stopServing()
-    listener = nil
-    keys.close()
-    state = .over
+    end()
     for link in links { link.handle(.adapterGone) }
     radio.removed(self)
   }
@@ -283,7 +284,10 @@ import Wire
   /// - Returns: why no phone can be accepted.
   private func listen() -> String? {
     do {
-      listener = try sockets.listen(at: identity) { [weak self] in self?.host.accept($0) }
+      // Only at its own address: another program may serve another adapter.
+      listener = try context.platform.listenForPhones(at: identity, log: context.strangersLog) {
+        [weak self] in self?.host.accept($0)
+      }
       return nil
     } catch {
       log.info("\(name): listening for phones: \(error)")

@@ -6,8 +6,7 @@ import Mgmt
 import System
 import Wire
 
-/// The kernel sockets that all adapters share, the management channel and rfkill, and what opens and closes phones' ATT
-/// channels.
+/// The kernel sockets that all adapters share, the management channel and rfkill, and what closes phones' ATT channels.
 @LoopActor package final class RadioSockets {
   let mgmt: MgmtClient
   /// Called when no more phones are accepted.
@@ -44,21 +43,13 @@ import Wire
     rfkill?.onChange = { [weak self] _, _ in self?.radioChanged() }
   }
 
-  /// Listens for the phones of one adapter: another program may serve another.
-  func listen(
-    at address: DeviceAddress, _ accept: @escaping (any ATTChannel) -> Void
-  ) throws(BluetoothError) -> any Listener {
-    try platform.listenForPhones(at: address, log: strangersLog, accept)
-  }
-
   /// Called when the daemon begins to stop: ends all waiting.
   func beginStopping() {
     isStopping = true
     radioChanged()
   }
 
-  /// Performs `work` with the management channel; skips what the kernel has not done by
-  /// `deadline`.
+  /// Performs `work` with the management channel; skips what the kernel has not done by `deadline`.
   func close(by deadline: Instant, after work: @LoopActor () async -> Void) async {
     let left = MgmtError.closed("the daemon is exiting")
     let timer = platform.scheduler.schedule(at: deadline) { [mgmt] in mgmt.close(left) }
