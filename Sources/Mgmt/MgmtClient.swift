@@ -5,9 +5,9 @@ import Wire
 /// event.
 ///
 /// Any number of commands may be outstanding. A reply belongs to the oldest command with its opcode, its controller
-/// and its device, if it names one; that command may have timed out. A reply to Pair Device may name an identity before
-/// the kernel reports whose it is; it is kept until then. Events may arrive at any time, even between a
-/// command and its reply. They are reported at once and in order, as are replies without a caller.
+/// and its device, if it names one. Events may arrive at any time, even between a command and its reply. They are
+/// reported at once and in order, as are replies without a caller: those of commands that have timed out, or, if such a
+/// late reply was taken for the next command's, that command's own.
 ///
 /// The client lives on one loop and holds no socket. Its owner writes the packets from `send`, and passes every packet
 /// that it reads to `receive`.
@@ -19,66 +19,20 @@ public final class MgmtClient {
   /// Called with every packet that could not be decoded.
   public var onMalformed: (MalformedPacket) -> Void = { _ in }
 
-  /// Called when the kernel has carried out a command that timed out, so the adapter's settings are no longer known.
-  public var onLate: (ControllerIndex, MgmtOpcode) -> Void = { _, _ in }
-
   private let scheduler: any Scheduler
-  /// The commands that timed out, and may get a late reply.
-  private var givenUp: [Subject: Debt] = [:]
   private var pending: [PendingCommand] = []
-  /// A reply to Pair Device that names an identity whose key has not been reported yet.
-  private var early: EarlyReply?
   private var closed: MgmtError?
   private var lastNumber: UInt64 = 0
-
-  /// What a reply reveals about its command.
-  private struct Subject: Hashable {
-    let opcode: MgmtOpcode
-    let index: ControllerIndex
-    /// The device that the command is about.
-    var peer: [UInt8]?
-
-    /// - Parameter bytes: the parameters of the command or its reply, which begin with the device if both do.
-    init(_ opcode: MgmtOpcode, _ index: ControllerIndex, _ bytes: [UInt8]) {
-      self.opcode = opcode
-      self.index = index
-      if opcode.isAboutDevice, bytes.count >= 7 { peer = Array(bytes.prefix(7)) }
-    }
-
-    /// Whether a reply with this subject may belong to the command. A Command Status names no device.
-    func matches(_ command: Subject) -> Bool {
-      opcode == command.opcode && index == command.index && (peer == nil || peer == command.peer)
-    }
-  }
-
-  /// A reply that came before the kernel reported the name that it uses.
-  private struct EarlyReply {
-    let index: ControllerIndex
-    let status: MgmtStatus
-    let parameters: [UInt8]
-    /// The number of the last command sent before it.
-    let lastNumber: UInt64
-  }
-
-  /// A reply that may arrive late.
-  private enum Debt {
-    /// The next reply is it: the kernel carries out such commands one after another.
-    case next
-    /// It may have arrived, or was lost: a reply without a caller is it.
-    case doubtful
-  }
 
   private typealias Reply = Result<[UInt8], MgmtError>
 
   /// A command waiting for its reply.
   private struct PendingCommand {
     let number: UInt64
-    var subject: Subject
-    /// The device's name when the command was sent, if the kernel has renamed it since: of two links under one name it
-    /// renames one.
-    var formerName: Subject?
-    /// Whether a reply was meanwhile attributed to another command, which had timed out.
-    var wasPassedOver = false
+    let opcode: MgmtOpcode
+    let index: ControllerIndex
+    /// The device that the command and its reply begin with, if they do.
+    let peer: DeviceAddress?
     let timer: TimerID
     let continuation: CheckedContinuation<Reply, Never>
   }
@@ -100,11 +54,13 @@ public final class MgmtClient {
       lastNumber += 1
       let number = lastNumber
       let timer = scheduler.schedule(after: command.timeout) { [weak self] in
-        self?.giveUp(number)
+        self?.fail(number, .timedOut(command.opcode))
       }
-      let subject = Subject(command.opcode, index, command.parameters)
       pending.append(
-        PendingCommand(number: number, subject: subject, timer: timer, continuation: continuation))
+        PendingCommand(
+          number: number, opcode: command.opcode, index: index,
+          peer: command.opcode.device(in: command.parameters), timer: timer,
+          continuation: continuation))
       if let why = send(command.packet(index: index).encoded) {
         fail(number, .refused(command.opcode, why))
       }
@@ -136,87 +92,36 @@ public final class MgmtClient {
   /// Fails all outstanding commands to a removed controller. Otherwise replies from another one with its number would
   /// be mistaken for theirs.
   public func controllerRemoved(_ index: ControllerIndex) {
-    let left = pending.filter { $0.subject.index == index }
-    pending.removeAll { $0.subject.index == index }
-    givenUp = givenUp.filter { $0.key.index != index }
-    if early?.index == index { early = nil }
-    for command in left {
-      finish(command, .failure(.status(command.subject.opcode, .invalidIndex)))
-    }
+    let left = pending.filter { $0.index == index }
+    pending.removeAll { $0.index == index }
+    for command in left { finish(command, .failure(.status(command.opcode, .invalidIndex))) }
   }
 
   /// Resumes the caller that this event is a reply to; returns whether there is one.
   private func resumeCaller(_ event: MgmtEvent, _ index: ControllerIndex) -> Bool {
+    let (opcode, status, parameters): (MgmtOpcode, MgmtStatus, [UInt8])
     switch event {
-    case .commandComplete(let opcode, let status, let reply):
-      return resumeCaller(opcode, index, status, reply)
-    case .commandStatus(let opcode, let status): return resumeCaller(opcode, index, status, [])
-    case .newIdentityResolvingKey(let key, let privateAddress, _):
-      // From now on the kernel names the identity, also in the reply to Pair Device.
-      let old = DeviceAddress(privateAddress, .random).encoded
-      func renamed(_ subject: Subject) -> Subject {
-        var subject = subject
-        if subject.index == index, subject.peer == old { subject.peer = key.peer.encoded }
-        return subject
-      }
-      for position in pending.indices {
-        let subject = renamed(pending[position].subject)
-        guard subject != pending[position].subject else { continue }
-        pending[position].formerName = pending[position].subject
-        pending[position].subject = subject
-      }
-      givenUp = Dictionary(
-        givenUp.map { (renamed($0.key), $0.value) }, uniquingKeysWith: { _, new in new })
-      if let reply = early, reply.index == index, reply.parameters.starts(with: key.peer.encoded) {
-        early = nil
-        _ = resumeCaller(
-          .pairDevice, index, reply.status, reply.parameters, upTo: reply.lastNumber)
-      }
-      return false
+    case .commandComplete(let of, let with, let reply):
+      (opcode, status, parameters) = (of, with, reply)
+    case .commandStatus(let of, let with): (opcode, status, parameters) = (of, with, [])
     default: return false
     }
-  }
-
-  /// - Parameter last: the number of the last command that this may be the reply to.
-  private func resumeCaller(
-    _ opcode: MgmtOpcode, _ index: ControllerIndex, _ status: MgmtStatus, _ reply: [UInt8],
-    upTo last: UInt64 = .max
-  ) -> Bool {
-    let subject = Subject(opcode, index, reply)
-    let candidates = pending.indices.filter { place in
-      pending[place].number <= last
-        && (subject.matches(pending[place].subject)
-          || pending[place].formerName.map(subject.matches) ?? false)
+    // A Command Status names no device.
+    let peer = opcode.device(in: parameters)
+    let alike = pending.indices.filter {
+      pending[$0].opcode == opcode && pending[$0].index == index
     }
-    // The kernel is busy with an earlier one.
-    let place = status == .busy ? candidates.last : candidates.first
-    let debt = status == .busy ? nil : givenUp[subject]
-    guard let position = place, debt != .next else {
-      guard debt != nil else {
-        let mayBeRenamed =
-          opcode == .pairDevice
-          && pending.contains { $0.subject.opcode == opcode && $0.subject.index == index }
-        guard mayBeRenamed, last == .max else { return false }
-        early = EarlyReply(
-          index: index, status: status, parameters: reply, lastNumber: lastNumber)
-        return true
-      }
-      givenUp[subject] = nil
-      for position in candidates { pending[position].wasPassedOver = true }
-      if status == .success, opcode.changesSettings { onLate(index, opcode) }
-      return false
+    var candidates = alike.filter { peer == nil || pending[$0].peer == peer }
+    if candidates.isEmpty, opcode == .pairDevice {
+      // The kernel names the phone by its identity, perhaps before it reports that.
+      candidates = alike.filter { pending[$0].peer?.isResolvable ?? false }
     }
+    // A command for which the kernel is busy came after the one that keeps it so.
+    guard let place = status == .busy ? candidates.last : candidates.first else { return false }
     finish(
-      pending.remove(at: position),
-      status == .success ? .success(reply) : .failure(.status(opcode, status)))
+      pending.remove(at: place),
+      status == .success ? .success(parameters) : .failure(.status(opcode, status)))
     return true
-  }
-
-  /// A command has timed out.
-  private func giveUp(_ number: UInt64) {
-    guard let command = pending.first(where: { $0.number == number }) else { return }
-    givenUp[command.subject] = command.wasPassedOver ? .doubtful : .next
-    fail(number, .timedOut(command.subject.opcode))
   }
 
   /// Fails a command that is still outstanding.
@@ -232,8 +137,14 @@ public final class MgmtClient {
 }
 
 extension MgmtOpcode {
-  /// Whether the command and its reply begin with a device.
-  fileprivate var isAboutDevice: Bool {
+  /// The device that the parameters of the command, or of its reply, begin with; nil: they do not.
+  fileprivate func device(in parameters: [UInt8]) -> DeviceAddress? {
+    guard isAboutDevice else { return nil }
+    var reader = ByteReader(parameters)
+    return try? reader.deviceAddress()
+  }
+
+  private var isAboutDevice: Bool {
     switch self {
     case .disconnect, .pairDevice, .unpairDevice, .userConfirmReply, .userConfirmNegativeReply,
       .userPasskeyReply, .userPasskeyNegativeReply, .getConnectionInformation:
@@ -243,7 +154,7 @@ extension MgmtOpcode {
   }
 
   /// Whether it changes a controller's settings.
-  fileprivate var changesSettings: Bool {
+  public var changesSettings: Bool {
     switch self {
     case .readCommands, .readIndexList, .readUnconfiguredIndexList, .readControllerInformation,
       .readControllerConfiguration, .readAdvertisingFeatures, .getConnections:

@@ -218,12 +218,6 @@ import Wire
     Loop.start { _ = try? await self.mgmt.call(.setPowered(false), index: self.index) }
   }
 
-  /// The kernel has carried out a command that timed out: sets the adapter up again.
-  func changedLate(by opcode: MgmtOpcode) {
-    guard isServing else { return }
-    lost(.failing("\(opcode) completed long after it timed out"))
-  }
-
   /// Another program or rfkill has changed the adapter: reports it once, and sets the adapter up
   /// again as soon as possible.
   private func lost(_ trouble: AdapterTrouble) { lost(.lost(trouble, index)) }
@@ -369,6 +363,10 @@ import Wire
 
   /// Handles an mgmt event about this adapter.
   func receive(_ event: MgmtEvent) {
+    // A command that has timed out was carried out after all: nobody knows the adapter's settings any more.
+    if case .commandComplete(let opcode, .success, _) = event, opcode.changesSettings, isServing {
+      return lost(.failing("\(opcode) completed long after it timed out"))
+    }
     watch(event)
     host.receive(event)
   }

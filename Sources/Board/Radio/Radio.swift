@@ -63,7 +63,6 @@ import Wire
         remedy: "“ancsd doctor” says how to stop it")
     }
     mgmt.onEvent = { [weak self] in self?.receive($1, $0) }
-    mgmt.onLate = { [weak self] index, opcode in self?.adapters[index]?.changedLate(by: opcode) }
     sockets.onFull = { [weak self] in for adapter in self?.sortedAdapters ?? [] { adapter.retire() }
     }
     do {
