@@ -128,17 +128,12 @@ public struct Keyring: Hashable, Sendable {
 
   // MARK: One-sided bonds
 
-  /// A phone has connected.
-  public mutating func connected(_ phone: DeviceAddress, at now: Instant) {
-    let bonded = Set(bonds.map(\.identity))
-    staleBonds.connected(phone, at: now) { bonded.contains($0) }
-  }
-
-  /// A phone has disconnected; see `StaleBondDetector.disconnected`.
-  public mutating func disconnected(
-    _ phone: DeviceAddress, at now: Instant, _ cause: LinkEnd.Cause
+  /// A phone's link, which was never encrypted, has ended; or the phone has not encrypted in time (`StaleBondWatch`).
+  public mutating func endedUnsecured(
+    _ phone: DeviceAddress, since start: Instant, at now: Instant, _ cause: LinkEnd.Cause
   ) -> StaleBond? {
-    staleBonds.disconnected(phone, at: now, isBonded: self[phone] != nil, cause)
+    let bonded = bonds.map(\.identity)
+    return staleBonds.ended(phone, since: start, at: now, cause, isBonded: bonded.contains)
   }
 
   /// A phone's link is encrypted, which proves that its bond works.

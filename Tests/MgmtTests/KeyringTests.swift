@@ -75,8 +75,7 @@ struct KeyringTests {
     var ring = keyring(Sample.bond())
     for second in 0..<3 {
       let now = Instant(nanoseconds: Int64(second) * 1_000_000_000)
-      ring.connected(Sample.phone, at: now)
-      let found = ring.disconnected(Sample.phone, at: now, .phone)
+      let found = ring.endedUnsecured(Sample.phone, since: now, at: now, .phone)
       #expect(found == (second == 2 ? .lostByPhone : nil))
     }
     #expect(ring.firstSuspicion?.phone == Sample.phone)

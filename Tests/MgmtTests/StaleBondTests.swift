@@ -7,70 +7,88 @@ import Wire
 struct StaleBondTests {
   /// A link that begins at `second` and lasts for `life`.
   func link(
-    _ detector: inout StaleBondDetector, at second: Int, life: Duration = .seconds(2),
-    isSecured: Bool = false, _ cause: LinkEnd.Cause = .phone
+    _ watch: inout StaleBondWatch, at second: Int, life: Duration = .seconds(2),
+    isSecured: Bool = false, isBonded: Bool = true, _ cause: LinkEnd.Cause = .phone
   ) -> StaleBond? {
     let start = Instant.zero + .seconds(second)
-    detector.connected(at: start)
-    if isSecured { detector.secured() }
-    return detector.disconnected(at: start + life, cause)
+    guard !isSecured else {
+      watch.secured(Sample.phone)
+      return nil
+    }
+    return watch.ended(Sample.phone, since: start, at: start + life, cause) { _ in isBonded }
   }
 
   @Test("Three fruitless links within a minute are reported, once")
   func found() {
-    var detector = StaleBondDetector()
-    #expect(link(&detector, at: 0) == nil)
-    #expect(link(&detector, at: 20) == nil)
-    #expect(link(&detector, at: 40) == .lostByPhone)
-    #expect(link(&detector, at: 45) == nil)
-    #expect(link(&detector, at: 50) == nil)
+    var watch = StaleBondWatch()
+    #expect(link(&watch, at: 0) == nil)
+    #expect(link(&watch, at: 20) == nil)
+    #expect(link(&watch, at: 40) == .lostByPhone)
+    #expect(link(&watch, at: 45) == nil)
+    #expect(link(&watch, at: 50) == nil)
     // Repaired, and broken again.
-    #expect(link(&detector, at: 60, isSecured: true) == nil)
-    for second in [70, 75] { #expect(link(&detector, at: second) == nil) }
-    #expect(link(&detector, at: 80, .keysDiffer) == .keysDiffer)
+    #expect(link(&watch, at: 60, isSecured: true) == nil)
+    for second in [70, 75] { #expect(link(&watch, at: second) == nil) }
+    #expect(link(&watch, at: 80, .keysDiffer) == .keysDiffer)
   }
 
   @Test("Ten quick reconnections with sessions are not reported")
   func reconnections() {
-    var detector = StaleBondDetector()
+    var watch = StaleBondWatch()
     for cycle in 0..<10 {
-      #expect(link(&detector, at: cycle * 3, life: .seconds(1), isSecured: true) == nil)
+      #expect(link(&watch, at: cycle * 3, life: .seconds(1), isSecured: true) == nil)
     }
     for cycle in 0..<10 {  // every other one did not get that far
-      #expect(link(&detector, at: 100 + cycle * 3, isSecured: cycle % 2 == 0) == nil)
+      #expect(link(&watch, at: 100 + cycle * 3, isSecured: cycle % 2 == 0) == nil)
     }
   }
 
   @Test("Links that are far apart, last long or were ended here do not count")
   func uncounted() {
-    var detector = StaleBondDetector()
-    for cycle in 0..<10 { #expect(link(&detector, at: cycle * 40) == nil) }
-    detector = StaleBondDetector()
-    for cycle in 0..<10 { #expect(link(&detector, at: cycle * 6, life: .seconds(6)) == nil) }
-    detector = StaleBondDetector()
-    for cycle in 0..<10 { #expect(link(&detector, at: cycle * 3, .board) == nil) }
-    #expect(detector.disconnected(at: .zero + .seconds(30)) == nil)
+    var watch = StaleBondWatch()
+    for cycle in 0..<10 { #expect(link(&watch, at: cycle * 40) == nil) }
+    watch = StaleBondWatch()
+    for cycle in 0..<10 { #expect(link(&watch, at: cycle * 6, life: .seconds(6)) == nil) }
+    watch = StaleBondWatch()
+    for cycle in 0..<10 { #expect(link(&watch, at: cycle * 3, .board) == nil) }
   }
 
   @Test(
     "Links that were ended here because the phone did not encrypt count, however long they were")
   func unencrypted() {
-    var detector = StaleBondDetector()
-    #expect(link(&detector, at: 0, life: .seconds(10), .unencrypted) == nil)
-    #expect(link(&detector, at: 12, life: .seconds(10), .unencrypted) == nil)
-    #expect(link(&detector, at: 24, life: .seconds(10), .unencrypted) == .lostByPhone)
+    var watch = StaleBondWatch()
+    #expect(link(&watch, at: 0, life: .seconds(10), .unencrypted) == nil)
+    #expect(link(&watch, at: 12, life: .seconds(10), .unencrypted) == nil)
+    #expect(link(&watch, at: 24, life: .seconds(10), .unencrypted) == .lostByPhone)
+    watch = StaleBondWatch()
+    for second in [0, 20] {  // that the phone ends them afterwards adds nothing
+      #expect(link(&watch, at: second, life: .seconds(1), .unencrypted) == nil)
+      #expect(link(&watch, at: second) == nil)
+    }
   }
 
   @Test("A bond that the board has lost is reported as such")
   func lostHere() {
-    var detector = StaleBondDetector()
-    var found: [StaleBond?] = []
-    for second in [0, 4, 8] {
-      detector.connected(at: .zero + .seconds(second))
-      found.append(detector.disconnected(at: .zero + .seconds(second + 1), isBonded: false))
-    }
+    var watch = StaleBondWatch()
+    let found = [0, 4, 8].map { link(&watch, at: $0, isBonded: false) }
     #expect(found == [nil, nil, .lostHere])
     #expect(!StaleBond.lostHere.remedy(board: "Kitchen", phone: "x").contains("ancsd forget"))
+  }
+
+  @Test("Too many unknown phones don't drive out the bonded one")
+  func capacity() {
+    var watch = StaleBondWatch()
+    func end(_ phone: DeviceAddress, at second: Int) -> StaleBond? {
+      let start = Instant.zero + .seconds(second)
+      return watch.ended(phone, since: start, at: start + .seconds(1), .phone) {
+        $0 == Sample.phone
+      }
+    }
+    for second in [0, 2] { #expect(end(Sample.phone, at: second) == nil) }
+    for number in 0..<1000 {
+      _ = end(DeviceAddress(Address(UInt64(number)), .random), at: 4)
+    }
+    #expect(end(Sample.phone, at: 6) == .lostByPhone)
   }
 
   @Test("The remedy names both sides")

@@ -153,7 +153,7 @@ struct BondTests {
 struct OneSidedBondTests {
   /// The phone connects, finds that nothing works, and leaves, a few times.
   @LoopActor static func flutter(_ world: World) async {
-    for _ in 0..<StaleBondDetector.drops {
+    for _ in 0..<StaleBondWatch.drops {
       #expect(world.phone.connect(to: world.adapter))
       await world.pass(.seconds(2))
       world.phone.leave()
@@ -260,7 +260,7 @@ struct OneSidedBondTests {
     try await inWorld { world in
       try await Bonds.makeAndLeave(world)
       world.phone.spoilKey(of: world.adapter)
-      for _ in 0..<StaleBondDetector.drops {
+      for _ in 0..<StaleBondWatch.drops {
         await world.pass(.seconds(2))
         #expect(world.phone.connect(to: world.adapter))
         try await world.until(.disconnected)

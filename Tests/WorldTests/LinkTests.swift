@@ -107,7 +107,7 @@ struct LinkTests {
       try await Self.bondedAndAway(world)
       world.phone.forget(world.adapter)
       world.phone.consent = .ignores
-      for _ in 1..<StaleBondDetector.drops {
+      for _ in 1..<StaleBondWatch.drops {
         #expect(world.phone.connect(to: world.adapter))
         try await world.until(.disconnected)
         await world.pass(.seconds(1))

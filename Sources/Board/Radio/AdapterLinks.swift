@@ -82,7 +82,6 @@ import Wire
     let link = RadioLink(
       self, peer, radio.policy, history, profile: adapter?.advertiser.phoneConnected())
     links.append(link)
-    keys.ring.connected(peer, at: scheduler.now)
     return link
   }
 
@@ -114,7 +113,7 @@ import Wire
     if let failure = end.failure { publish(.pairingFailed(reason: "\(failure)"), phone: peer) }
     if !link.hasSubscribed { keys.ring.endedUnsubscribed(peer) }
     if !end.wasSecured, keys.ring[peer] != nil { context.sessions?.countUnproven() }
-    judgeBond(with: peer, end.cause)
+    if !end.wasSecured { judgeBond(of: link, end.cause) }
     updateWait()
     guard let adapter, adapter.isServing, !radio.isStopping else { return }
     if end.cause == .keysDiffer { adapter.advertiser.rest() }
@@ -122,16 +121,18 @@ import Wire
   }
 
   /// Called when a phone has not encrypted with the bond's key, although the link goes on.
-  func unencrypted(_ phone: DeviceAddress) {
-    judgeBond(with: phone, .unencrypted)
+  func unencrypted(_ link: RadioLink) {
+    judgeBond(of: link, .unencrypted)
     updateWait()
   }
 
   /// Reports a bond that only one side has, as far as the links with the phone show it.
-  private func judgeBond(with phone: DeviceAddress, _ cause: LinkEnd.Cause) {
-    guard let bond = keys.ring.disconnected(phone, at: scheduler.now, cause) else { return }
-    let remedy = bond.remedy(board: context.name, phone: phone.address.description)
-    publish(.stale(what: bond.what, remedy: remedy), phone: phone)
+  private func judgeBond(of link: RadioLink, _ cause: LinkEnd.Cause) {
+    let phone = link.peer
+    let found = keys.ring.endedUnsecured(phone, since: link.began, at: scheduler.now, cause)
+    guard let found else { return }
+    let remedy = found.remedy(board: context.name, phone: phone.address.description)
+    publish(.stale(what: found.what, remedy: remedy), phone: phone)
   }
 
   // MARK: The kernel

@@ -13,7 +13,9 @@ import Wire
 @LoopActor final class RadioLink: Link {
   let adapter: String?
   let history: LinkHistory
-  /// The profile that was on the air when the phone connected.
+  /// When the phone connected.
+  let began: Instant
+  /// The profile that was on the air then.
   let profile: AdvertisingProfile?
   var onPacket: (ArraySlice<UInt8>) -> Void = { _ in } {
     didSet { channel?.onPacket = history.recording(onPacket) }
@@ -40,7 +42,8 @@ import Wire
     self.history = history
     self.profile = profile
     adapter = host.name
-    machine = LinkMachine(peer: peer, policy: policy, at: host.scheduler.now)
+    began = host.scheduler.now
+    machine = LinkMachine(peer: peer, policy: policy, at: began)
     setTimer()
   }
 
@@ -197,7 +200,7 @@ import Wire
     case .failed(let failure):
       host.publish(.pairingFailed(reason: "\(failure)"), phone: peer)
       if !machine.isSecured { history.step(.link, "refused") }
-    case .unencrypted: host.unencrypted(peer)
+    case .unencrypted: host.unencrypted(self)
     case .secured:
       history.step(.link, "encrypted")
       tell()
