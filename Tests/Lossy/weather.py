@@ -18,7 +18,10 @@ from pathlib import Path
 #: LE_LEGACY_ADVERTISING_PDU, LE_CONNECT, LE_CONNECT_COMPLETE, LE_SCAN, LE_SCAN_RESPONSE, LE_EXTENDED_ADVERTISING_PDU.
 SENT_ONCE = {0x0B, 0x0C, 0x0D, 0x0E, 0x0F, 0x37}
 CONNECT_COMPLETE = 0x0D
-#: RootCanal ends a link that has been silent for 3 s, and begins to ask before that.
+DISCONNECT = 0x05
+CONNECTION_TIMEOUT = 0x08
+#: Links end here when it has been dark for so many seconds: RootCanal ends one that has been silent for 3 s, at a time of its own,
+#: and what was said on a link must be lost with it.
 SUPERVISION = 2.4
 
 
@@ -46,9 +49,7 @@ def story(seed: int, seconds: float = 60) -> Iterator[Spell]:
     worst = chance.uniform(0, 0.3)
     while seconds > 0:
         fair = Spell(chance.uniform(2, 12), chance.uniform(0, worst), chance.choice([0.015, 0.03, 0.06]), chance.random() < 0.15)
-        away = chance.uniform(8, 20) if chance.random() < 0.15 else chance.uniform(0.5, 8)
-        # About as long as the supervision time-out, it would be open whether it ends the links.
-        dark = Spell(away + 2 if 2 < away < 4 else away, 1)
+        dark = Spell(chance.uniform(8, 20) if chance.random() < 0.15 else chance.uniform(0.5, 8), 1)
         yield fair
         yield dark
         seconds -= fair.seconds + dark.seconds
@@ -63,6 +64,8 @@ class Way:
     queue: deque[bytes] = field(default_factory=deque)
     #: How many of those should have arrived during the blackout.
     late: int = 0
+    #: The addresses of the connection, from the sender's to the receiver's.
+    link: bytes = b""
 
 
 class Weather:
@@ -74,6 +77,9 @@ class Weather:
         self.spell = Spell(0, 0)
         self.is_half_open = False
         self.began = 0.0
+        self.supervision: asyncio.TimerHandle | None = None
+        #: Whether it has been dark for so long that there is no connection.
+        self.is_lost = False
         self.ways: list[Way] = []
         self.tasks: list[asyncio.Task[None]] = []
         self.joined: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -104,17 +110,30 @@ class Weather:
 
     def become(self, spell: Spell) -> None:
         """The weather changes."""
-        now = asyncio.get_running_loop().time()
-        self.log.write(f"{now:.3f} {spell}\n")
-        lasted, was_dark = now - self.began, self.is_dark
-        self.spell, self.began = spell, now
+        loop = asyncio.get_running_loop()
+        self.spell, self.began = spell, loop.time()
+        self.log.write(f"{self.began:.3f} {spell}\n")
         self.is_half_open |= spell.is_half_open
-        for way in self.ways if was_dark and not self.is_dark else ():
+        self.is_lost = False
+        if self.supervision:
+            self.supervision.cancel()
+        if self.is_dark:
+            self.supervision = loop.call_later(SUPERVISION, self.lose)
+            return
+        for way in self.ways:
             late, way.late = way.late, 0
-            if lasted >= SUPERVISION:  # it has ended the links, and what was said on them
-                way.queue.clear()
             for _ in range(late):
                 self.pass_on(way)
+
+    def lose(self) -> None:
+        """The connection is lost on both sides, with what was said on it."""
+        self.is_lost = True
+        for way in self.ways:
+            way.queue.clear()
+            way.late = 0
+            if way.link:
+                end = bytes([DISCONNECT]) + way.link + bytes([CONNECTION_TIMEOUT])
+                way.writer.write(len(end).to_bytes(4, "little") + end)
 
     async def carry(self, reader: asyncio.StreamReader, way: Way) -> None:
         while True:
@@ -125,7 +144,8 @@ class Weather:
                 return
             kind = frame[4]
             if kind not in SENT_ONCE:
-                self.send(frame, way)
+                if not self.is_lost:
+                    self.send(frame, way)
             elif kind == CONNECT_COMPLETE and self.is_half_open:
                 self.is_half_open = False
                 self.log.write(f"{asyncio.get_running_loop().time():.3f} half open\n")
@@ -135,6 +155,7 @@ class Weather:
     def send(self, frame: bytes, way: Way) -> None:
         """Sends a PDU of a connection, behind those before it."""
         way.queue.append(frame)
+        way.link = frame[5:17]
         self.pass_on(way)
 
     def pass_on(self, way: Way) -> None:
