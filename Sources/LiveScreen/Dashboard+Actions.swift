@@ -53,15 +53,14 @@ extension Dashboard {
   private var isSelectionMeant: Bool { if case .list = page { marked.isEmpty } else { false } }
 
   /// Acts on the targets: at once, or after the time for undoing.
-  mutating func act(_ action: NotificationAction, at now: Instant) -> [Effect] {
+  mutating func act(_ action: NotificationAction, at now: Instant) {
     if let obstacle {
       say(obstacle.rawValue, .attention, at: now)
       note?.obstacle = obstacle
-      return []
+      return
     }
     if isSelectionMeant, let moved, now - moved < Self.caution {
-      say("the list has just moved: press it again", .attention, at: now)
-      return []
+      return say("the list has just moved: press it again", .attention, at: now)
     }
     let meant = targets
     let able = meant.filter { $0.report.has(action) && !isPending($0.id) }
@@ -71,7 +70,7 @@ extension Dashboard {
         say(
           "\(which) \(meant.count == 1 ? "no " : "")\(action) action", .attention, at: now)
       }
-      return []
+      return
     }
     var labels: [String] = []
     for one in able {
@@ -85,7 +84,7 @@ extension Dashboard {
     guard action == .negative else {
       acted.formUnion(able.map(\.id))
       note = Note(text: "\(label): \(what)…", paint: .faint)
-      return able.map { .request(.act(action, $0.id)) }
+      return effects += able.map { .request(.act(action, $0.id)) }
     }
     // The next ones can be acted on meanwhile.
     if case .list = page, let selected = target?.id, able.contains(where: { $0.id == selected }) {
@@ -96,23 +95,18 @@ extension Dashboard {
         targets: able.map(\.id), due: now + Self.undoTime, marks: marks,
         words: "\(label): \(what)"))
     say("\(label): \(what); u undoes it", .attention, at: now, for: Self.undoTime)
-    return []
   }
 
   /// Answers or declines the ringing call, wherever it is in the list: at once, because it does not ring for long.
-  mutating func actOnCall(_ action: NotificationAction, at now: Instant) -> [Effect] {
-    guard let call else {
-      say("no call is ringing", .attention, at: now)
-      return []
-    }
+  mutating func actOnCall(_ action: NotificationAction, at now: Instant) {
+    guard let call else { return say("no call is ringing", .attention, at: now) }
     guard call.report.has(action) else {
-      say("the call has no \(action) action", .attention, at: now)
-      return []
+      return say("the call has no \(action) action", .attention, at: now)
     }
     acted.insert(call.id)
     let label = call.report.label(of: action, columns: Self.labelWidth)
     note = Note(text: "\(label): \(call.report.called)…", paint: .faint)
-    return [.request(.act(action, call.id))]
+    effects.append(.request(.act(action, call.id)))
   }
 
   /// Whether its negative action is pending.
@@ -132,30 +126,29 @@ extension Dashboard {
   /// Performs due actions, and removes expired notes.
   mutating func pass(to now: Instant) -> [Effect] {
     if let until = note?.until, until <= now { note = nil }
-    let due = pending.filter { $0.due <= now }
+    effects = []
+    perform(pending.filter { $0.due <= now })
     pending.removeAll { $0.due <= now }
-    return requests(due)
+    return effects
   }
 
   /// When `pass` has something to do.
   var nextDeadline: Instant? { (pending.map(\.due) + [note?.until].compactMap { $0 }).min() }
 
   /// The user quits: performs pending actions first.
-  mutating func leave() -> [Effect] {
-    let rest = requests(pending)
+  mutating func leave() {
+    perform(pending)
     pending = []
-    return rest + [.quit]
+    effects.append(.quit)
   }
 
-  private mutating func requests(_ due: [Pending]) -> [Effect] {
-    var effects: [Effect] = []
+  private mutating func perform(_ due: [Pending]) {
     for pending in due {
       let there = pending.targets.filter { id in notifications.contains { $0.id == id } }
       acted.formUnion(there)
       if !there.isEmpty { note = Note(text: "\(pending.words)…", paint: .faint) }
       effects += there.map { .request(.act(.negative, $0)) }
     }
-    return effects
   }
 
   // MARK: Responses
@@ -195,12 +188,10 @@ extension Dashboard {
     say(failure.sentence, .bad, at: now, for: .seconds(15))
   }
 
-  /// A request of the player, and the message until its response.
-  mutating func ask(_ request: Request, at now: Instant) -> [Effect] {
-    if case .media(let command, _) = request {
-      note = Note(text: "\(KeyBinding.title(of: command))…", paint: .faint)
-    }
-    return [.request(request)]
+  /// Sends a command to the player.
+  mutating func control(_ command: RemoteCommand) {
+    note = Note(text: "\(KeyBinding.title(of: command))…", paint: .faint)
+    effects.append(.request(.media(command, phone: playing?.phone)))
   }
 
   /// Shows a message at the bottom for a while.

@@ -8,60 +8,23 @@ import Wire
 extension Dashboard {
   /// A key was pressed; returns what has to be done.
   @discardableResult mutating func press(_ key: Key, at now: Instant) -> [Effect] {
-    note = nil
+    (note, effects) = (nil, [])
     if case .typing(let text, let before) = search {
       type(key, text, before: before)
-      return []
-    }
-    if case .click(let row) = key {
+    } else if case .click(let row) = key {
       click(row)
-      return []
-    }
-    var isPlayer = false
-    if case .player = page { isPlayer = true }
-    guard let command = KeyBinding.command(of: key, inPlayer: isPlayer) else {
+    } else if let binding = binding(of: key) {
+      binding.perform(&self, now)
+    } else {
       say("this key does nothing; ? shows those that do", .faint, at: now)
-      return []
     }
-    switch command {
-    case .quit: return leave()
-    case .media(let command): return ask(.media(command, phone: playing?.phone), at: now)
-    case .act(let action): return act(action, at: now)
-    case .call(let action): return actOnCall(action, at: now)
-    case .undo: undo(at: now)
-    case .mark: toggleMark()
-    case .open:
-      guard case .list = page, let target else { return [] }
-      selection = .chosen(target.id)
-      page = .opened(Opened(notification: target))
-      return [.request(.show(target.id))]
-    case .below: return goTo(1)
-    case .above: return goTo(-1)
-    case .back: goBack()
-    case .help: page = .help(scroll: 0)
-    case .player: page = .player(scroll: 0)
-    case .search:
-      page = .list
-      search = .typing("", before: search.text)
-    case .onlyApp: show(only: target.map { .app($0.report.appIdentity) })
-    case .onlyCategory: show(only: target.map { .category($0.report.event.category) })
-    case .nextMatch: goToMatch(1, at: now)
-    case .previousMatch: goToMatch(-1, at: now)
-    case .up: move(by: -1)
-    case .down: move(by: 1)
-    case .wheelUp: move(by: -3)
-    case .wheelDown: move(by: 3)
-    case .pageUp: move(by: -pageSize)
-    case .pageDown: move(by: pageSize)
-    case .halfUp: move(by: -max(1, pageSize / 2))
-    case .halfDown: move(by: max(1, pageSize / 2))
-    case .first:
-      // From wherever the user is.
-      if call != nil { (page, search, only) = (.list, .none, nil) }
-      move(by: -Self.anyDistance)
-    case .last: move(by: Self.anyDistance)
-    }
-    return []
+    return effects
+  }
+
+  private func binding(of key: Key) -> KeyBinding? {
+    var bindings = KeyBinding.all
+    if case .player = page { bindings = KeyBinding.player + bindings }
+    return bindings.first { $0.keys.contains(key) }
   }
 
   /// Selects what was drawn in this row of the window.
@@ -71,15 +34,32 @@ extension Dashboard {
     if found.indices.contains(place) { selection = .chosen(found[place].id) }
   }
 
-  /// Shows only a part of the list, or all again if it shows that part.
-  private mutating func show(only part: Part?) {
-    guard case .list = page, let part, let target else { return }
+  /// Shows the selected notification in full.
+  fileprivate mutating func openSelected() {
+    guard case .list = page, let target else { return }
+    open(target)
+  }
+
+  private mutating func open(_ notification: ActiveNotification) {
+    selection = .chosen(notification.id)
+    page = .opened(Opened(notification: notification))
+    effects.append(.request(.show(notification.id)))
+  }
+
+  fileprivate mutating func beginSearch() {
+    page = .list
+    search = .typing("", before: search.text)
+  }
+
+  /// Shows only the selection's part of the list, or all again if it shows that part.
+  fileprivate mutating func showOnly(_ part: (NotificationReport) -> Part) {
+    guard case .list = page, let target else { return }
     selection = .chosen(target.id)
-    only = only == part ? nil : part
+    only = only == part(target.report) ? nil : part(target.report)
   }
 
   /// Back to the list; in the list, clears the marks first, then the filter and then the search.
-  private mutating func goBack() {
+  fileprivate mutating func goBack() {
     guard case .list = page else { return page = .list }
     guard marked.isEmpty else { return marked = [] }
     // The list grows around the selection.
@@ -88,30 +68,32 @@ extension Dashboard {
   }
 
   /// Goes to the next or previous notification, and shows it in full if one is.
-  private mutating func goTo(_ step: Int) -> [Effect] {
-    guard case .opened(let opened) = page else {
-      move(by: step)
-      return []
-    }
+  fileprivate mutating func goTo(_ step: Int) {
+    guard case .opened(let opened) = page else { return move(by: step) }
     let found = self.found
     let place = found.firstIndex { $0.id == opened.notification.id }.map { $0 + step }
-    guard let place, found.indices.contains(place) else { return [] }
-    selection = .chosen(found[place].id)
-    page = .opened(Opened(notification: found[place]))
-    return [.request(.show(found[place].id))]
+    if let place, found.indices.contains(place) { open(found[place]) }
+  }
+
+  /// To the ringing call from any page; otherwise to the top.
+  fileprivate mutating func goToFirst() {
+    if call != nil { (page, search, only) = (.list, .none, nil) }
+    move(by: -Self.anyDistance)
   }
 
   /// The size of a page; one line stays visible.
-  private var pageSize: Int {
+  fileprivate var pageSize: Int {
     if case .list = page { return max(1, extent.entries - 1) }
     return max(1, extent.rows - 1)
   }
 
+  fileprivate var halfPage: Int { max(1, pageSize / 2) }
+
   /// Farther than any list is long.
-  private static let anyDistance = Int.max / 2
+  fileprivate static let anyDistance = Int.max / 2
 
   /// Moves the selection, or scrolls the text.
-  private mutating func move(by distance: Int) {
+  fileprivate mutating func move(by distance: Int) {
     func moved(_ place: Int, to last: Int) -> Int {
       min(max(0, place + distance), max(0, last))
     }
@@ -132,7 +114,7 @@ extension Dashboard {
   }
 
   /// Goes to the next or previous match, wrapping around.
-  private mutating func goToMatch(_ step: Int, at now: Instant) {
+  fileprivate mutating func goToMatch(_ step: Int, at now: Instant) {
     page = .list
     guard !search.text.isEmpty else {
       return say("no search is active: press /", .attention, at: now)
@@ -144,7 +126,7 @@ extension Dashboard {
   }
 
   /// Toggles the mark of the selection, and moves to the next.
-  private mutating func toggleMark() {
+  fileprivate mutating func toggleMark() {
     guard case .list = page, let target else { return }
     if marked.remove(target.id) == nil { marked.insert(target.id) }
     move(by: 1)
@@ -164,5 +146,111 @@ extension Dashboard {
     }
     // The selection stays if it still matches.
     if selected(among: found) == nil { selection = .newest }
+  }
+}
+
+/// The binding of a key. The tables are also the help pages.
+struct KeyBinding: Sendable {
+  var keys: [Key]
+  /// How the keys are written.
+  var name: String
+  /// What it does, in the words of the help.
+  var title: String
+  /// The command that it sends to the player.
+  var media: RemoteCommand?
+  fileprivate var perform: @Sendable (inout Dashboard, Instant) -> Void
+
+  private static func key(
+    _ keys: Key..., name: String, _ title: String,
+    _ perform: @escaping @Sendable (inout Dashboard) -> Void
+  ) -> KeyBinding {
+    KeyBinding(keys: keys, name: name, title: title) { dashboard, _ in perform(&dashboard) }
+  }
+
+  private static func action(
+    _ keys: Key..., name: String, _ title: String,
+    _ perform: @escaping @Sendable (inout Dashboard, Instant) -> Void
+  ) -> KeyBinding {
+    KeyBinding(keys: keys, name: name, title: title, perform: perform)
+  }
+
+  private static func media(
+    _ key: Character, name: String? = nil, _ title: String, _ command: RemoteCommand
+  ) -> KeyBinding {
+    KeyBinding(keys: [.character(key)], name: name ?? "\(key)", title: title, media: command) {
+      dashboard, _ in dashboard.control(command)
+    }
+  }
+
+  /// The keys of the list and of a notification, in the order of the help.
+  static let all: [KeyBinding] = [
+    .key(.up, .character("k"), name: "↑ k", "the notification or line above") { $0.move(by: -1) },
+    .key(.down, .character("j"), name: "↓ j", "the one below") { $0.move(by: 1) },
+    .key(.wheelUp, name: "wheel", "three up") { $0.move(by: -3) },
+    .key(.wheelDown, name: "", "or down; a click selects") { $0.move(by: 3) },
+    .key(.pageUp, .control("b"), name: "PgUp ^B", "page up") { $0.move(by: -$0.pageSize) },
+    .key(.pageDown, .control("f"), name: "PgDn ^F", "page down") { $0.move(by: $0.pageSize) },
+    .key(.control("u"), name: "^U", "half a page up") { $0.move(by: -$0.halfPage) },
+    .key(.control("d"), name: "^D", "half a page down") { $0.move(by: $0.halfPage) },
+    .key(
+      .home, .character("g"), name: "Home g",
+      "the top one, and follow whatever comes to the top; from any page, the ringing call"
+    ) { $0.goToFirst() },
+    .key(.end, .character("G"), name: "End G", "the oldest") { $0.move(by: Dashboard.anyDistance) },
+    .key(.enter, name: "Enter", "the notification in full") { $0.openSelected() },
+    .key(.character("J"), name: "J", "the next notification, also from one in full") { $0.goTo(1) },
+    .key(.character("K"), name: "K", "the one before") { $0.goTo(-1) },
+    .key(
+      .escape, name: "Esc",
+      "back to the list; in the list, clears marks, then a or c, then the search"
+    ) { $0.goBack() },
+    .action(
+      .character("+"), .character("="), name: "+",
+      "its positive action, as in [+Answer], or that of all marked ones"
+    ) { $0.act(.positive, at: $1) },
+    .action(
+      .character("-"), .delete, name: "- Del",
+      "its negative action, as in [-Clear], or that of all marked ones, after 2 seconds"
+    ) { $0.act(.negative, at: $1) },
+    .action(.character("A"), name: "A", "answer the ringing call, from any page") {
+      $0.actOnCall(.positive, at: $1)
+    },
+    .action(.character("D"), name: "D", "decline it, at once") { $0.actOnCall(.negative, at: $1) },
+    .action(.character("u"), name: "u", "undo -, within the 2 seconds") { $0.undo(at: $1) },
+    .key(.character(" "), name: "Space", "mark it and move to the next") { $0.toggleMark() },
+    .key(.character("m"), name: "m", "the player, and its keys") { $0.page = .player(scroll: 0) },
+    .key(.character("/"), name: "/", "show only those that contain a text") { $0.beginSearch() },
+    .key(.character("a"), name: "a", "show only those of its app, or all again") {
+      $0.showOnly { .app($0.appIdentity) }
+    },
+    .key(.character("c"), name: "c", "show only those of its category, or all again") {
+      $0.showOnly { .category($0.event.category) }
+    },
+    .action(.character("n"), name: "n", "next match") { $0.goToMatch(1, at: $1) },
+    .action(.character("N"), name: "N", "previous match") { $0.goToMatch(-1, at: $1) },
+    .key(.character("?"), .character("h"), name: "?", "these keys") { $0.page = .help(scroll: 0) },
+    .key(.character("q"), name: "q", "quit") { $0.leave() },
+  ]
+
+  /// The keys of the player, which work only on its page.
+  static let player: [KeyBinding] = [
+    .media(" ", name: "Space", "play or pause", .togglePlayPause),
+    .media("n", "next track", .nextTrack),
+    .media("p", "previous track", .previousTrack),
+    .media(".", "skip forward", .skipForward),
+    .media(",", "skip backward", .skipBackward),
+    .media("]", "louder", .volumeUp),
+    .media("[", "quieter", .volumeDown),
+    .media("r", "next repeat mode", .advanceRepeatMode),
+    .media("s", "next shuffle mode", .advanceShuffleMode),
+    .media("l", "like the track", .likeTrack),
+    .media("d", "dislike the track", .dislikeTrack),
+    .media("b", "bookmark the track", .bookmarkTrack),
+    .key(.escape, .character("m"), name: "Esc m", "back to the list") { $0.goBack() },
+  ]
+
+  /// The title of a player command.
+  static func title(of command: RemoteCommand) -> String {
+    player.first { $0.media == command }?.title ?? "\(command)"
   }
 }

@@ -183,6 +183,8 @@ struct Dashboard {
   private(set) var moved: Instant?
   /// The notifications that were acted on, whose removal is expected.
   var acted: Set<ID> = []
+  /// What the last key or the passing of time has to have done.
+  var effects: [Effect] = []
   /// Whether the bell should ring.
   private var isToRing = false
 
@@ -273,7 +275,8 @@ struct Dashboard {
     let isRemoved = news.report.event.change == .removed
     let place = notifications.lastIndex { $0.id == news.id }
     if news.report.isNews {
-      ring(for: news.report)
+      let isCall = news.report.event.category == .incomingCall
+      if bell == .all || bell == .calls && isCall { isToRing = true }
       if selection != .newest { fresh.insert(news.id) }
     }
     change(at: now, successor: isRemoved ? successor(ofRemoved: news.id) : selection.met(by: news))
@@ -301,14 +304,6 @@ struct Dashboard {
       }
     }
     page = .opened(opened)
-  }
-
-  private mutating func ring(for report: NotificationReport) {
-    switch bell {
-    case .never: break
-    case .calls: if report.event.category == .incomingCall { isToRing = true }
-    case .all: isToRing = true
-    }
   }
 
   /// Whether to ring the bell now; resets that.

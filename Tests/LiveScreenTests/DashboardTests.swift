@@ -516,7 +516,7 @@ import Wire
     dashboard.press(.character("m"), at: Self.start)
     #expect(dashboard.text().contains("dislike the track"))
     for binding in KeyBinding.player {
-      guard case .media(let command) = binding.command else { continue }
+      guard let command = binding.media else { continue }
       let request = Dashboard.Request.media(command, phone: Self.phone)
       for key in binding.keys {
         #expect(dashboard.press(key, at: Self.start) == [.request(request)])
