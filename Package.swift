@@ -167,9 +167,8 @@ let package = Package(
     module(
       "Maintenance",
       [
-        "ControlClients", "Arguments", "Control", "History", "Picture", "TOML", "Bluetooth",
-        "EventLoop",
-        "System", "JSON", "Mgmt", "ANCS", "GATT", "ATT", "GAP", "Wire",
+        "ControlClients", "Arguments", "Control", "History", "Patterns", "Picture", "TOML",
+        "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "ANCS", "GATT", "ATT", "GAP", "Wire",
       ], small),
     module(
       "CaptureTools",

@@ -81,14 +81,23 @@ public struct TextPattern: Hashable, Sendable {
 
   /// Whether the text has a match.
   public func matches(_ text: String) throws(LimitReached) -> Bool {
-    let result = compiled.code.withLock { Self.search(text, for: $0) }
+    try firstMatch(in: Array(text.utf8)) != nil
+  }
+
+  /// The first match in a text of UTF-8 from an offset on.
+  public func firstMatch(
+    in text: [UInt8], from start: Int = 0
+  ) throws(LimitReached) -> Range<Int>? {
+    let (result, match) = compiled.code.withLock { Self.search(text, from: start, for: $0) }
     guard result >= 0 || result == PCRE2_ERROR_NOMATCH else { throw LimitReached() }
-    return result >= 0
+    return match
   }
 
   /// PCRE2's own step limit restarts at each position of the text, and does not count skipped characters:
   /// `code.*[0-9]{6}` took seconds in a text of 64 KiB. So steps are counted here, before each part of the expression.
-  private static func search(_ text: String, for code: OpaquePointer) -> Int32 {
+  private static func search(
+    _ text: [UInt8], from start: Int, for code: OpaquePointer
+  ) -> (result: Int32, match: Range<Int>?) {
     var search = Search()
     return withUnsafeMutablePointer(to: &search) { search in
       let context = pcre2_match_context_create_8(nil)
@@ -109,8 +118,9 @@ public struct TextPattern: Hashable, Sendable {
           search.pointee.position = position
           return search.pointee.steps > TextPattern.steps ? PCRE2_ERROR_MATCHLIMIT : 0
         }, search)
-      let bytes = Array(text.utf8)
-      return pcre2_match_8(code, bytes, bytes.count, 0, 0, data, context)
+      let result = pcre2_match_8(code, text, text.count, start, 0, data, context)
+      guard result >= 0, let ends = pcre2_get_ovector_pointer_8(data) else { return (result, nil) }
+      return (result, ends[0]..<ends[1])
     }
   }
 

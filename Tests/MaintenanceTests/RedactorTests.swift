@@ -11,6 +11,7 @@ struct RedactorTests {
     "Sentences lose addresses and keys, and nothing else",
     arguments: [
       ("C4:11:22:33:44:55 left", "address-1 left"),
+      ("“C4:11:22:33:44:55” left", "“address-1” left"),
       ("c4-11-22-33-44-55, C4:11:22:33:44:55", "address-1, address-1"),
       ("dev_C4_11", "dev_C4_11"),
       ("state of c41122334455.", "state of address-1."),

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Control
+import ControlClients
 import JSON
+import Patterns
+import System
 import Wire
 
 /// Replaces everything that identifies people and devices, consistently:
@@ -44,86 +47,31 @@ struct Redactor {
 
   // MARK: Sentences
 
+  /// An address (six bytes), or something long enough to be a key: one run of digits, or pairs of digits with separators.
+  /// A UUID, which identifies a service, is not a secret.
+  private static let secret = try? TextPattern(
+    #"(?<!\w)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f])(*SKIP)(*F)"#
+      + #"|(?<!\w)[0-9a-f]{12,}(?!\w)"#
+      + #"|(?<!\w)[0-9a-f]{2}([-:_ ])[0-9a-f]{2}(?:\1[0-9a-f]{2}(?![0-9a-f])){4,}"#)
+
   /// A sentence of the program with its addresses and keys replaced.
   mutating func sentence(_ sentence: String) -> String {
     let bytes = Array(sentence.utf8)
-    var result: [UInt8] = []
-    var place = 0
-    while place < bytes.count {
-      let isStart = place == 0 || !Self.isWord(bytes[place - 1])
-      if isStart, let length = Self.uuid(bytes, place) {
-        result += bytes[place..<place + length]
-        place += length
-      } else if isStart, let (kind, length) = Self.hexadecimal(bytes, place) {
-        let found = String(decoding: bytes[place..<place + length], as: UTF8.self)
-        result += Array(token(kind, kind == .address ? Self.address(found) : found).utf8)
-        place += length
-      } else {
-        result.append(bytes[place])
-        place += 1
+    var (result, place) = ("", 0)
+    // One that takes too long to search is replaced as a whole.
+    guard let secret = Self.secret else { return token(.text, sentence) }
+    do throws(TextPattern.LimitReached) {
+      while let match = try secret.firstMatch(in: bytes, from: place) {
+        let found = String(decoding: bytes[match], as: UTF8.self)
+        let address = Address(folder: found.filter(\.isHexDigit))
+        result += String(decoding: bytes[place..<match.lowerBound], as: UTF8.self)
+        result += address.map { self.address($0) } ?? token(.hex, found)
+        place = match.upperBound
       }
+    } catch {
+      return token(.text, sentence)
     }
-    return String(decoding: result, as: UTF8.self)
-  }
-
-  private static func isWord(_ byte: UInt8) -> Bool {
-    isDigit(byte) || isLetter(byte) || byte == UInt8(ascii: "_") || byte >= 0x80
-  }
-
-  private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
-
-  private static func isLetter(_ byte: UInt8) -> Bool { (97...122).contains(byte | 0x20) }
-
-  private static func isHex(_ byte: UInt8) -> Bool {
-    isDigit(byte) || (97...102).contains(byte | 0x20)
-  }
-
-  /// The length of the run of bytes that satisfy `condition`.
-  private static func run(
-    _ bytes: [UInt8], _ place: Int, _ condition: (UInt8) -> Bool
-  ) -> Int { bytes[place...].prefix(while: condition).count }
-
-  /// A UUID, which identifies a service and is not a secret.
-  private static func uuid(_ bytes: [UInt8], _ place: Int) -> Int? {
-    var end = place
-    for (part, length) in [8, 4, 4, 4, 12].enumerated() {
-      if part > 0 {
-        guard end < bytes.count, bytes[end] == UInt8(ascii: "-") else { return nil }
-        end += 1
-      }
-      guard end + length <= bytes.count, run(bytes, end, isHex) == length else { return nil }
-      end += length
-    }
-    return end - place
-  }
-
-  /// An address (six bytes), or something long enough to be a key: pairs of digits with separators, or one run of
-  /// digits.
-  private static func hexadecimal(_ bytes: [UInt8], _ place: Int) -> (Kind, Int)? {
-    let run = run(bytes, place, isHex)
-    if run >= 12, place + run == bytes.count || !isWord(bytes[place + run]) {
-      return (run == 12 ? .address : .hex, run)
-    }
-    guard run == 2, place + 2 < bytes.count,
-      [UInt8(ascii: ":"), UInt8(ascii: "-"), 32, 95]
-        .contains(bytes[place + 2])
-    else { return nil }
-    let separator = bytes[place + 2]
-    var pairs = 1
-    var end = place + 2
-    while end + 2 < bytes.count, bytes[end] == separator, self.run(bytes, end + 1, isHex) == 2 {
-      pairs += 1
-      end += 3
-    }
-    return pairs < 6 ? nil : (pairs == 6 ? .address : .hex, end - place)
-  }
-
-  /// The usual form of an address.
-  private static func address(_ text: String) -> String {
-    let digits = Array(text.uppercased().utf8.filter(isHex))
-    return stride(from: 0, to: digits.count, by: 2).map {
-      String(decoding: digits[$0..<min($0 + 2, digits.count)], as: UTF8.self)
-    }.joined(separator: ":")
+    return result + String(decoding: bytes[place...], as: UTF8.self)
   }
 }
 
@@ -181,4 +129,85 @@ extension Redactor {
     "method", "services", "granted", "phone_time", "state", "shuffle", "repeat", "commands",
     "changed", "wait", "profile",
   ]
+}
+
+// MARK: - Facts
+
+extension DoctorFacts {
+  /// Replaces everything that users or phones have written, so that no sentence about these facts contains it.
+  mutating func redact(with redactor: inout Redactor) {
+    stateDirectory = redactor.path(stateDirectory)
+    switch state {
+    case .fine(let bonds, let unusable):
+      state = .fine(bonds: bonds, unusable: unusable.map { redactor.value(.path, $0) })
+    case .missing: break
+    case .unusable(let error): state = .unusable(redactor.error(error))
+    case .refused(.failed(let error)): state = .refused(.failed(redactor.error(error)))
+    case .refused: break
+    }
+    switch daemon {
+    case .none: break
+    case .closed(let path): daemon = .closed(path: redactor.path(path))
+    case .mute(let path): daemon = .mute(path: redactor.path(path))
+    case .status(var status):
+      status.redact(with: &redactor)
+      daemon = .status(status)
+    }
+  }
+}
+
+extension Redactor {
+  /// A path, unless it is the usual one.
+  fileprivate mutating func path(_ path: String) -> String {
+    [DefaultPaths.systemState, "/run/ancsd/control.sock"].contains(path) ? path : value(.path, path)
+  }
+
+  fileprivate mutating func error(_ error: SystemError) -> SystemError {
+    SystemError(error.call, error.errno, on: error.subject.map { path($0) })
+  }
+}
+
+extension StatusReport {
+  fileprivate mutating func redact(with redactor: inout Redactor) {
+    for place in adapters.indices {
+      adapters[place].name = adapters[place].name.map { redactor.value(.board, $0) }
+      adapters[place].waiting.redact(redactor)
+    }
+    for place in links.indices {
+      links[place].name = links[place].name.map { redactor.value(.phone, $0) }
+      links[place].waiting.redact(redactor)
+    }
+    for place in phones.indices {
+      phones[place].name = phones[place].name.map { redactor.value(.phone, $0) }
+    }
+    for place in bridges.indices { bridges[place].redact(with: &redactor) }
+    for place in forwards.indices { forwards[place].redact(with: &redactor) }
+    if let history { self.history?.file = redactor.path(history.file) }
+    waiting.redact(redactor)
+  }
+}
+
+extension WaitReport {
+  /// Leaves its name alone, since the sentence may have the board's name in it.
+  fileprivate mutating func redact(_ redactor: Redactor) { if !redactor.keepsText { why = wait } }
+}
+
+extension ForwardReport {
+  fileprivate mutating func redact(with redactor: inout Redactor) {
+    name = redactor.value(.text, name)
+    to = to.hasPrefix("/") ? redactor.path(to) : redactor.value(.host, to)
+    why = why.map { redactor.value(.text, $0) }
+  }
+}
+
+extension BridgeReport {
+  fileprivate mutating func redact(with redactor: inout Redactor) {
+    let scheme = ["mqtt://", "mqtts://"].first { broker.hasPrefix($0) } ?? ""
+    broker = scheme + redactor.value(.host, String(broker.dropFirst(scheme.count)))
+    client = redactor.value(.client, client)
+    user = user.map { redactor.value(.user, $0) }
+    topics = redactor.value(.topic, topics)
+    why = why.map { redactor.value(.text, $0) }
+    refused = refused.map { redactor.value(.topic, $0) }
+  }
 }
