@@ -24,6 +24,8 @@ package enum DaemonProbe {
     package var timeline: TimelineReport?
     package var known: [KnownLink] = []
     package var events: [JSONValue] = []
+
+    package init() {}
   }
 
   /// Whether a daemon is running, and its state.

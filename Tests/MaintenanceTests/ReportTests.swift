@@ -67,25 +67,19 @@ struct ReportTests {
   private static var facts: ReportFacts {
     var facts = ReportFacts()
     facts.time = WallTime(seconds: 1_795_251_600)
-    facts.system.name = "Debian GNU/Linux 12 (bookworm)"
+    facts.system = "Debian GNU/Linux 12 (bookworm)"
     facts.board.kernelRelease = "6.1.0-56-amd64"
     facts.board.stateDirectory = "/srv/geheim und mehr/state"
     facts.board.adapters = [
       .init(
         index: ControllerIndex(0), address: adapter,
         supported: [.powered, .lowEnergy, .secureConnections], current: [.powered, .lowEnergy],
-        hciVersion: 9, manufacturer: 93)
-    ]
-    facts.controllers = [
-      ControllerFacts(
-        adapter: facts.board.adapters[0],
+        hciVersion: 9, manufacturer: 93,
         version: ControllerVersion(
           hciRevision: 0xDFC6, lmpSubversion: 0xD922, lmpVersion: 9, features: 0x1021))
     ]
     facts.board.daemon = .status(status)
-    facts.timeline = timeline
-    facts.known = [known]
-    facts.events = events
+    (facts.memory.timeline, facts.memory.known, facts.memory.events) = (timeline, [known], events)
     return facts
   }
 
@@ -158,7 +152,7 @@ struct ReportTests {
     #expect(page.contains("paired with address-"))
     #expect(page.contains("12 entries were dropped"))
     var facts = Self.facts
-    facts.timeline = nil
+    facts.memory.timeline = nil
     #expect(Report.page(facts) == nil)
   }
 
@@ -195,7 +189,7 @@ struct ReportTests {
       #"{"event":"notification","title":"x","app":"x","positive":"x","error":"x"}"#,
       #"{"event":"media","title":"x","artist":"x","player":"x"}"#, #"{"event":"y","new":["x"]}"#,
     ]
-    facts.events = try stories.map { Self.marked(try JSONValue(parsing: Array($0.utf8))) }
+    facts.memory.events = try stories.map { Self.marked(try JSONValue(parsing: Array($0.utf8))) }
     let states: [DoctorFacts.StateFacts] = [
       .fine(bonds: 1), .fine(bonds: 0, unusable: ["Marker.bond.json"]), .missing,
       .unusable(SystemError("open", .permissionDenied, on: "/Marker")),
@@ -261,8 +255,8 @@ struct ReportTests {
   func withoutTimeline(daemon: DaemonState, words: String) {
     var facts = Self.facts
     facts.board.daemon = daemon
-    facts.timeline = nil
-    facts.events = []
+    facts.memory.timeline = nil
+    facts.memory.events = []
     let text = Report.text(facts)
     #expect(text.contains(words), "\(text)")
     #expect(text.contains("## Doctor") && text.contains("Realtek"))

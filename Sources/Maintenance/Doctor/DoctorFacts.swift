@@ -42,6 +42,8 @@ struct DoctorFacts: Hashable, Sendable {
     /// The kernel's name for the hardware, as in `usb:v0A12p0001…`, and its driver.
     var hardware: String?
     var driver: String?
+    /// Read for a report only; nil if it is switched off, or did not respond.
+    var version: ControllerVersion?
   }
 
   /// What the kernel's log says about radios; empty if it can't be read.

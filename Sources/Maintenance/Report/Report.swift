@@ -25,14 +25,14 @@ struct Report {
 
   /// The daemon's timeline as a page, with the same replacements.
   static func page(_ facts: ReportFacts, keepsText: Bool = false) -> [UInt8]? {
-    guard let timeline = facts.timeline else { return nil }
+    guard let timeline = facts.memory.timeline else { return nil }
     var report = Report(facts, keepsText: keepsText)
     var source = SessionPicture.Source(
       name: "the daemon’s timeline, \(facts.time.rfc3339)", program: "ancsd \(facts.program)")
     source.isTimeline = true
     var picture = SessionPicture(source)
     picture.add(
-      timeline, name: { AttributeNames(facts.known, $2)?.name(of: $0, in: $1) },
+      timeline, name: { AttributeNames(facts.memory.known, $2)?.name(of: $0, in: $1) },
       redact: { report.redactor.sentence($0) })
     picture.finish()
     return picture.take()
@@ -102,15 +102,15 @@ struct Report {
       body.append("the daemon is ancsd \(status.version), since \(status.started.rfc3339)")
     }
     body.append("kernel \(facts.board.kernelRelease)")
-    if let name = facts.system.name { body.append("system \(name)") }
-    if let model = facts.system.model { body.append("board \(model)") }
+    if let system = facts.system { body.append("system \(system)") }
+    if let model = facts.model { body.append("board \(model)") }
     section("Versions", body)
   }
 
   private mutating func writeControllers() {
     lines += ["", "## Controllers", ""]
-    if facts.controllers.isEmpty { lines.append("none that mgmt lists") }
-    for controller in facts.controllers { lines += controller.lines(&redactor) }
+    if facts.board.adapters.isEmpty { lines.append("none that mgmt lists") }
+    for adapter in facts.board.adapters { lines += adapter.lines(&redactor) }
   }
 
   private mutating func writeStatus() {
@@ -130,7 +130,7 @@ struct Report {
 
   private mutating func writeTimelines() {
     guard status != nil else { return }
-    guard let timeline = facts.timeline else {
+    guard let timeline = facts.memory.timeline else {
       return section(
         "Timeline", ["this daemon has none, or did not respond: it may be an older one"])
     }
@@ -148,7 +148,7 @@ struct Report {
   private func body(_ link: LinkTimeline) -> [String] {
     let place = [link.phone?.description, link.adapter].compactMap { $0 }.joined(separator: " on ")
     let gap = link.omitted > 0 ? ["           … \(link.omitted) more …"] : []
-    let names = AttributeNames(facts.known, link)
+    let names = AttributeNames(facts.memory.known, link)
     return [
       "\(place.isEmpty ? "begun" : place + ", begun") \(link.started.rfc3339)"
         + (link.isOver ? ", over" : "")
@@ -171,11 +171,15 @@ struct Report {
     }
   }
 
+  /// The maximum number of events shown.
+  private static let mostEvents = 60
+
   private mutating func writeEvents() {
     guard status != nil else { return }
     lines += ["", "## Latest events", ""]
-    if facts.events.isEmpty { lines.append("none") }
-    for event in facts.events { lines.append(redactor.event(event)) }
+    let events = facts.memory.events.suffix(Self.mostEvents)
+    if events.isEmpty { lines.append("none") }
+    for event in events { lines.append(redactor.event(event)) }
   }
 }
 
