@@ -123,23 +123,30 @@ extension NotificationReport {
     if standing == .urgent { line.add("urgent", .attention) }
     if isRepeat, !isBrief { line.add("repeat", .faint) }
     if isStale { line.add("stale", .attention) }
-    let actions = [
-      (EventFlags.positiveAction, "+", NotificationAction.positive),
-      (.negativeAction, "-", .negative),
-    ].compactMap { flag, sign, action in
-      flags.contains(flag) ? sign + label(of: action, columns: labelWidth) : nil
+    let actions = [("+", NotificationAction.positive), ("-", .negative)].compactMap {
+      sign, action in has(action) ? sign + label(of: action, columns: labelWidth) : nil
     }
     if !actions.isEmpty { line.add("[\(actions.joined(separator: " "))]", .good) }
     if let failure { line.add("(\(failure))", .bad) }
     return line
   }
 
+  /// Whether it has the action, by its flags.
+  package func has(_ action: NotificationAction) -> Bool {
+    event.flags.contains(action == .positive ? .positiveAction : .negativeAction)
+  }
+
+  /// The action's label, if the phone gave one.
+  package func label(of action: NotificationAction) -> String? {
+    let label =
+      action == .positive ? attributes.positiveActionLabel : attributes.negativeActionLabel
+    return label.flatMap { $0.isEmpty ? nil : $0 }
+  }
+
   /// An action's label, or the word that `act` takes if the phone gave none that is visible; it has no control
   /// characters, and at most this many columns.
   package func label(of action: NotificationAction, columns: Int) -> String {
-    let label =
-      action == .positive ? attributes.positiveActionLabel : attributes.negativeActionLabel
-    return (label?.ifVisible ?? "\(action)").printable.cut(toDisplayWidth: columns)
+    (label(of: action)?.ifVisible ?? "\(action)").printable.cut(toDisplayWidth: columns)
   }
 
   /// The date by the board's clock, how long ago that is, and the time on the phone's clock, if different.

@@ -286,20 +286,8 @@ extension TypedAction {
 }
 
 extension NotificationReport {
-  /// Whether it has the action, by its flags.
-  package func has(_ action: NotificationAction) -> Bool {
-    event.flags.contains(action == .positive ? .positiveAction : .negativeAction)
-  }
-
   /// Whether the labels of all its actions were fetched.
   fileprivate var hasLabels: Bool {
     [NotificationAction.positive, .negative].allSatisfy { !has($0) || label(of: $0) != nil }
-  }
-
-  /// The action's label, if the phone gave one.
-  package func label(of action: NotificationAction) -> String? {
-    let label =
-      action == .positive ? attributes.positiveActionLabel : attributes.negativeActionLabel
-    return label.flatMap { $0.isEmpty ? nil : $0 }
   }
 }

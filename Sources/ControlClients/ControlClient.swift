@@ -110,9 +110,7 @@ package final class ControlClient {
   private(set) var hasWaited = false
 
   /// The pauses between attempts to connect.
-  private static let pauses = [0.1, 0.2, 0.5, 1].map {
-    Duration.milliseconds(Int64($0 * 1_000))
-  }
+  private static let pauses = [100, 200, 500, 1_000].map { Duration.milliseconds($0) }
 
   /// Connects to the daemon.
   package func connect() throws(Failure) { connection = try open(inbox) }
@@ -183,14 +181,14 @@ package final class ControlClient {
   package func list<Parameters: PagedParameters, Element>(
     _ method: ControlMethod<Parameters, Page<Element>>, _ parameters: Parameters, _ what: String
   ) async throws(Failure) -> [Element] {
+    var parameters = parameters
     var all: [Element] = []
-    try await pages(of: method, parameters, what) { line throws(Failure) in
-      let page: Page<Element>? = try response(in: line, what)
-      return page.map { ($0.elements, $0.next) }
-    } take: {
-      all.append($0)
+    while true {
+      let page = try await call(method, parameters, what)
+      all += page.elements
+      guard let next = page.next, !page.elements.isEmpty else { return all }
+      parameters.after = next
     }
-    return all
   }
 
   /// The same, with each element's JSON exactly as the daemon wrote it. They are taken as they arrive: a whole history may not
@@ -199,23 +197,13 @@ package final class ControlClient {
     _ method: ControlMethod<Parameters, Page<Element>>, _ parameters: Parameters, _ what: String,
     take: (ArraySlice<UInt8>) throws(Failure) -> Void
   ) async throws(Failure) {
-    try await pages(of: method, parameters, what) { line throws(Failure) in
-      if let page = RPC.elements(of: line, listed: Element.listName, id: lastID) { return page }
-      let page: Page<Element>? = try response(in: line, what)
-      return page.map { ($0.elements.map { $0.json[...] }, $0.next) }
-    } take: { element throws(Failure) in
-      try take(element)
-    }
-  }
-
-  private func pages<Parameters: PagedParameters, Element, Part>(
-    of method: ControlMethod<Parameters, Page<Element>>, _ parameters: Parameters, _ what: String,
-    _ read: ([UInt8]) throws(Failure) -> (elements: [Part], next: String?)?,
-    take: (Part) throws(Failure) -> Void
-  ) async throws(Failure) {
     var parameters = parameters
     while true {
-      let page = try await response(to: method, parameters, what, read)
+      let page = try await response(to: method, parameters, what) { line throws(Failure) in
+        if let page = RPC.elements(of: line, listed: Element.listName, id: lastID) { return page }
+        let page: Page<Element>? = try response(in: line, what)
+        return page.map { ($0.elements.map { $0.json[...] }, $0.next) }
+      }
       for element in page.elements { try take(element) }
       guard let next = page.next, !page.elements.isEmpty else { return }
       parameters.after = next
@@ -271,6 +259,17 @@ package final class ControlClient {
     }
     try check(input)
     return input
+  }
+
+  /// The next line from the daemon; nil once the timer has expired. Whatever else arrives is left out.
+  package func nextLine(until timer: Int?) async throws(Failure) -> [UInt8]? {
+    while true {
+      switch try await next() {
+      case .line(let line): return line
+      case .timeUp(let number) where number == timer: return nil
+      case .timeUp, .typed, .closed, .signal, .readerGone: continue
+      }
+    }
   }
 
   private func check(_ input: Input) throws(Failure) {
@@ -338,11 +337,8 @@ extension Double {
 
 extension Console {
   /// Prints an event that arrived on `line`.
-  package func show(_ event: NumberedEvent, on line: [UInt8], _ style: TextStyle) throws(Failure) {
-    switch format {
-    case .json: try print((RPC.event(in: line) ?? []) + [UInt8(ascii: "\n")])
-    case .text: try print(line: event.text(style))
-    }
+  package func show(_ event: NumberedEvent, on line: [UInt8]) throws(Failure) {
+    try show(json: Array(RPC.event(in: line) ?? [])) { event.text(style) }
   }
 }
 

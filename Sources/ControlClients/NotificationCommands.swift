@@ -123,17 +123,11 @@ extension Clients {
 extension [ActiveNotification] {
   /// The same by their dates; those without one first.
   fileprivate func inOrder(zone: Int) -> [ActiveNotification] {
-    let dated = enumerated().map {
-      ($0.element.report.time(boardZone: zone), $0.offset, $0.element)
+    let dated = enumerated().map { place, notification in
+      let date = notification.report.time(boardZone: zone) ?? WallTime(seconds: .min)
+      return (date, place, notification)
     }
-    return dated.sorted { one, other in
-      switch (one.0, other.0) {
-      case (let date?, let later?) where date != later: date < later
-      case (nil, _?): true
-      case (_?, nil): false
-      default: one.1 < other.1
-      }
-    }.map(\.2)
+    return dated.sorted { ($0.0, $0.1) < ($1.0, $1.1) }.map(\.2)
   }
 }
 

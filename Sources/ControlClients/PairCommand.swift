@@ -113,7 +113,7 @@ package struct Pairing {
   /// Prints the event that a line holds, and returns its content.
   private func show(_ line: [UInt8]) throws(Failure) -> Event? {
     guard let event = NumberedEvent(line: line) else { return nil }
-    try client.console.show(event, on: line, client.console.style)
+    try client.console.show(event, on: line)
     return event.event
   }
 
@@ -145,20 +145,16 @@ package struct Pairing {
   /// After pairing, waits for a while until the phone's services are used.
   private func waitUntilServed() async throws(Failure) -> ExitStatus {
     let timer = client.startTimer(Self.patience)
-    while true {
-      switch try await client.next() {
-      case .line(let line):
-        guard case .authorization(let authorization) = try show(line)?.content else { continue }
-        switch authorization {
-        case .granted, .unknown(until: .notification): break
-        case .refused, .unknown(until: .response):
-          try guide("Paired. Notifications arrive once you allow the phone to share them.")
-        }
-        return .done
-      case .timeUp(timer): return .done
-      case .timeUp, .typed, .closed, .signal, .readerGone: break
+    while let line = try await client.nextLine(until: timer) {
+      guard case .authorization(let authorization) = try show(line)?.content else { continue }
+      switch authorization {
+      case .granted, .unknown(until: .notification): break
+      case .refused, .unknown(until: .response):
+        try guide("Paired. Notifications arrive once you allow the phone to share them.")
       }
+      break
     }
+    return .done
   }
 
   /// Prints guidance, for people only.

@@ -145,16 +145,12 @@ struct Watcher {
   }
 
   private mutating func follow(until timer: Int?) async throws(Failure) -> ExitStatus {
-    while true {
-      switch try await client.next() {
-      case .line(let line):
-        guard try show(line) else { continue }
-        printed += 1
-        if printed == options.count { return .done }
-      case .timeUp(timer): return options.count == nil ? .done : .tryAgain
-      case .timeUp, .typed, .closed, .signal, .readerGone: continue
-      }
+    while let line = try await client.nextLine(until: timer) {
+      guard try show(line) else { continue }
+      printed += 1
+      if printed == options.count { return .done }
     }
+    return options.count == nil ? .done : .tryAgain
   }
 
   /// Asks the daemon which phone has the name, whether it serves more than one adapter, and the event number to

@@ -170,17 +170,15 @@ extension Command {
     while true {
       // No event reports the backlog.
       if timer == nil, dashboard.isFetching { timer = client.startTimer(Self.pause) }
-      switch try await client.next() {
-      case .line(let line):
-        guard let event = NumberedEvent(line: line)?.event else { continue }
-        let outdated = dashboard.receive(event, at: Loop.shared.now)
-        needsDrawing()
-        try await refresh(outdated)
-      case .timeUp(timer):
+      guard let line = try await client.nextLine(until: timer) else {
         timer = nil
         try await refresh(.status)
-      case .timeUp, .typed, .closed, .signal, .readerGone: continue
+        continue
       }
+      guard let event = NumberedEvent(line: line)?.event else { continue }
+      let outdated = dashboard.receive(event, at: Loop.shared.now)
+      needsDrawing()
+      try await refresh(outdated)
     }
   }
 

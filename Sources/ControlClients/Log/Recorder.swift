@@ -130,12 +130,11 @@ extension Page<RecordedEvent> {
       ControlMethods.subscribe,
       Subscription(events: Self.names, since: latest?.seq ?? 0, life: latest?.life), "subscribe")
     while true {
-      switch try await client.next() {
-      case .line(let line): take(line)
-      case .timeUp(timer):
+      if let line = try await client.nextLine(until: timer) {
+        take(line)
+      } else {
         timer = nil
         write()
-      case .timeUp, .typed, .closed, .signal, .readerGone: continue
       }
     }
   }

@@ -407,27 +407,22 @@ struct SetUp {
       ControlMethods.subscribe, Subscription(events: [.notification, .why], replay: true), "setup")
     let timer = client.startTimer(options.patience)
     var said = Set<String>()
-    while true {
-      switch try await client.next() {
-      case .line(let line):
-        guard let event = NumberedEvent(line: line) else { break }
-        switch event.event.content {
-        case .why(_, let why): if said.insert(why).inserted { try say("(\(why))") }
-        case .notification(let report) where report.event.change != .removed:
-          try client.console.show(event, on: line, client.console.style)
-          try say(
-            "Done. “ancsd watch” prints notifications as they arrive, “ancsd tui” shows a live screen."
-          )
-          return .done
-        default: break
-        }
-      case .timeUp(timer):
-        throw Failure(
-          .tryAgain, "setup", "no notification arrived",
-          remedy: "“ancsd status” says what the daemon waits for; then run “ancsd setup” again")
-      case .timeUp, .typed, .closed, .signal, .readerGone: break
+    while let line = try await client.nextLine(until: timer) {
+      guard let event = NumberedEvent(line: line) else { continue }
+      switch event.event.content {
+      case .why(_, let why): if said.insert(why).inserted { try say("(\(why))") }
+      case .notification(let report) where report.event.change != .removed:
+        try client.console.show(event, on: line)
+        try say(
+          "Done. “ancsd watch” prints notifications as they arrive, “ancsd tui” shows a live screen."
+        )
+        return .done
+      default: break
       }
     }
+    throw Failure(
+      .tryAgain, "setup", "no notification arrived",
+      remedy: "“ancsd status” says what the daemon waits for; then run “ancsd setup” again")
   }
 
   // MARK: The conversation
