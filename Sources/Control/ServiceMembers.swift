@@ -17,15 +17,15 @@ extension NotificationReport: JSONObjectCodable {
     // Copied out first: passing a part as inout would copy the shared report.
     var (event, attributes, app, sent) = (event, attributes, app, sent)
     var (isRepeat, isUrgent, isStale) = (isRepeat, standing == .urgent, isStale)
-    var failure = failure
+    var (size, date, failure) = (attributes.messageSize, attributes.fetchedDate, failure)
     try event.members(&json)
     try json.text("app_id", .appIdentifier, of: &attributes)
     try json.optional("app", &app)
     try json.text("title", .title, of: &attributes)
     try json.text("subtitle", .subtitle, of: &attributes)
     try json.text("message", .message, of: &attributes)
-    try json.optional("message_size", attributes.messageSize) { attributes.messageSize = $0 }
-    try json.optional("date", attributes.fetchedDate) { attributes.fetchedDate = $0 }
+    try json.optional("message_size", &size)
+    try json.optional("date", &date)
     try json.optional("date_utc", &sent)
     try json.text("positive", .positiveActionLabel, of: &attributes)
     try json.text("negative", .negativeActionLabel, of: &attributes)
@@ -36,6 +36,7 @@ extension NotificationReport: JSONObjectCodable {
     try json.flag("stale", &isStale)
     try json.optional("error", &failure)
     guard M.isReading else { return }
+    (attributes.messageSize, attributes.fetchedDate) = (size, date)
     attributes.truncated = truncated
     (self.event, self.attributes, self.app, self.sent) = (event, attributes, app, sent)
     (self.isRepeat, self.isStale, self.failure) = (isRepeat, isStale, failure)

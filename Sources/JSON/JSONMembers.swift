@@ -44,11 +44,7 @@ public protocol JSONMembers {
   /// A member that is omitted if the value is nil.
   mutating func optional<Value: JSONCodable>(_ name: StaticString, _ value: inout Value?)
     throws(Failure)
-  /// A member that is omitted if the value is nil. Only reading calls `set`: for a value that is stored in another
-  /// form.
-  mutating func optional<Value: JSONCodable>(
-    _ name: StaticString, _ value: Value?, set: (Value?) -> Void) throws(Failure)
-  /// The same for a text that is stored as UTF-8, which must be valid.
+  /// The same for a text that is stored as UTF-8, which must be valid. Only reading calls `set`.
   mutating func optional(
     _ name: StaticString, utf8: ArraySlice<UInt8>?, set: (String?) -> Void) throws(Failure)
   /// A member that is null if the value is nil.
@@ -56,11 +52,27 @@ public protocol JSONMembers {
     throws(Failure)
   /// A number with at most `places` decimals, without a point if it is whole; null if it is nil.
   mutating func nullable(_ name: StaticString, _ value: inout Double?, places: Int) throws(Failure)
+}
+
+extension JSONMembers {
   /// A member that is omitted if the value is false.
-  mutating func flag(_ name: StaticString, _ value: inout Bool) throws(Failure)
+  @inlinable public mutating func flag(
+    _ name: StaticString, _ value: inout Bool
+  ) throws(Failure) {
+    var flag = value ? true : nil
+    try optional(name, &flag)
+    value = flag ?? false
+  }
+
   /// An array; when read, a missing one is empty.
-  mutating func list<Element: JSONCodable>(
-    _ name: StaticString, _ elements: inout [Element]) throws(Failure)
+  @inlinable public mutating func list<Element: JSONCodable>(
+    _ name: StaticString, _ elements: inout [Element]
+  ) throws(Failure) {
+    guard Self.isReading else { return try required(name, &elements) }
+    var list: [Element]?
+    try optional(name, &list)
+    elements = list ?? []
+  }
 }
 
 extension JSONObjectCodable {

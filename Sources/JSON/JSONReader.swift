@@ -85,12 +85,6 @@ extension JSONReader: JSONMembers {
     value = try optional(name.description, as: Value.self)
   }
 
-  public mutating func optional<Value: JSONCodable>(
-    _ name: StaticString, _ value: Value?, set: (Value?) -> Void
-  ) throws(ShapeError) {
-    set(try optional(name.description, as: Value.self))
-  }
-
   public mutating func optional(
     _ name: StaticString, utf8: ArraySlice<UInt8>?, set: (String?) -> Void
   ) throws(ShapeError) {
@@ -107,15 +101,5 @@ extension JSONReader: JSONMembers {
     _ name: StaticString, _ value: inout Double?, places: Int
   ) throws(ShapeError) {
     value = try optional(name.description, as: Double.self)
-  }
-
-  public mutating func flag(_ name: StaticString, _ value: inout Bool) throws(ShapeError) {
-    value = try optional(name.description, as: Bool.self) ?? false
-  }
-
-  public mutating func list<Element: JSONCodable>(
-    _ name: StaticString, _ elements: inout [Element]
-  ) throws(ShapeError) {
-    elements = try optional(name.description, as: [Element].self) ?? []
   }
 }

@@ -166,14 +166,6 @@ extension JSONWriter: JSONMembers {
     value.write(to: &self)
   }
 
-  @inlinable public mutating func optional<Value: JSONCodable>(
-    _ name: StaticString, _ value: Value?, set: (Value?) -> Void
-  ) {
-    guard let value else { return }
-    self.name(name)
-    value.write(to: &self)
-  }
-
   public mutating func optional(
     _ name: StaticString, utf8: ArraySlice<UInt8>?, set: (String?) -> Void
   ) {
@@ -197,17 +189,6 @@ extension JSONWriter: JSONMembers {
     let scale = (0..<places).reduce(1.0) { scale, _ in scale * 10 }
     let rounded = (value * scale).rounded() / scale
     if let whole = Int64(exactly: rounded) { text("\(whole)") } else { rounded.write(to: &self) }
-  }
-
-  @inlinable public mutating func flag(_ name: StaticString, _ value: inout Bool) {
-    if value { required(name, &value) }
-  }
-
-  @inlinable public mutating func list<Element: JSONCodable>(
-    _ name: StaticString, _ elements: inout [Element]
-  ) {
-    self.name(name)
-    array(elements)
   }
 }
 
