@@ -58,7 +58,7 @@ public final class HistoryFile {
   /// - Parameter limit: the maximum size in bytes, not counting a log of at most 4 MiB; at least 16 pages.
   /// - Throws: `damaged` for a file that can be set aside; a file that never was a history is left alone.
   public convenience init(writing path: String, limit: Int) throws(HistoryError) {
-    do throws(SystemError) {
+    try Self.files { () throws(SystemError) in
       // Created here, so nobody else can read it; SQLite gives its log the same mode.
       let file = try Files.openToContinue(path, mode: 0o600)
       // A power failure may have left zeros.
@@ -66,8 +66,6 @@ public final class HistoryFile {
       guard start.allSatisfy({ $0 == 0 }) || start == Self.magic else {
         throw SystemError("open", .invalidArgument, on: "\(path) (not a history)")
       }
-    } catch {
-      throw .system(error)
     }
     try self.init(path, limit: limit)
     try run("PRAGMA page_size = \(Self.page)")
@@ -86,11 +84,7 @@ public final class HistoryFile {
 
   /// Opens an existing file for reading.
   public convenience init(reading path: String) throws(HistoryError) {
-    do throws(SystemError) {
-      _ = try Files.open(path)
-    } catch {
-      throw .system(error)
-    }
+    try Self.files { () throws(SystemError) in _ = try Files.open(path) }
     // Reading while the daemon writes requires the log's files.
     try self.init(path, limit: 0)
   }
@@ -118,17 +112,19 @@ public final class HistoryFile {
   /// - Returns: the new path.
   public static func setAside(_ path: String) throws(HistoryError) -> String {
     let aside = path + ".bad"
-    do throws(SystemError) {
+    try files { () throws(SystemError) in
       for part in ["-wal", "-shm", ""] {
         try Files.remove(aside + part)
         if try Files.kind(of: path + part) != nil {
           try Files.rename(path + part, to: aside + part)
         }
       }
-    } catch {
-      throw .system(error)
     }
     return aside
+  }
+
+  private static func files(_ body: () throws(SystemError) -> Void) throws(HistoryError) {
+    do throws(SystemError) { try body() } catch { throw .system(error) }
   }
 
   /// The maximum number of pages.
@@ -172,19 +168,15 @@ public final class HistoryFile {
         bind(insert, 4, Array(entry.appID.utf8))
         bind(insert, 5, Array(entry.app.utf8))
         bind(insert, 6, entry.line)
-        let result = sqlite3_step(insert)
-        guard result == SQLITE_DONE else {
-          let failure = failure()
-          try? run("ROLLBACK")
-          if result == SQLITE_FULL { return false }
-          throw failure
-        }
+        guard sqlite3_step(insert) == SQLITE_DONE else { throw failure() }
         sqlite3_reset(insert)
       }
       try run("COMMIT")
       return true
     } catch {
+      let isFull = sqlite3_errcode(database) == SQLITE_FULL
       try? run("ROLLBACK")
+      if isFull { return false }
       throw error
     }
   }
