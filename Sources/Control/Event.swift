@@ -136,31 +136,19 @@ extension Event.Content {
     }
   }
 
-  /// An empty event of this kind, to read its values into.
-  fileprivate init(_ name: EventName) {
-    self =
-      switch name {
-      case .ready: .ready(address: nil, name: "", version: "")
-      case .advertising: .advertising(pairable: false)
-      case .connected: .connected(encrypted: false, bonded: false)
-      case .pairing: .pairing(PairingQuestion())
-      case .paired: .paired
-      case .pairingFailed: .pairingFailed(reason: "")
-      case .subscribed: .subscribed([], mtu: 0, requests: 0)
-      case .authorization: .authorization(.unknown(until: .response))
-      case .incoming: .incoming(NotificationEvent(.added, 0))
-      case .notification: .notification(NotificationReport())
-      case .media: .media(MediaState(), changed: [])
-      case .battery: .battery(level: 0)
-      case .time: .time(CivilTime(secondsSince1970: 0), offset: 0)
-      case .stale: .stale(what: "", remedy: "")
-      case .servicesChanged: .servicesChanged([])
-      case .disconnected: .disconnected(reason: "")
-      case .lost: .lost(count: 0, first: 0, last: 0)
-      case .why: .why(wait: "", why: "")
-      case .error: .error(what: "", code: nil, message: "")
-      }
-  }
+  /// An event of each kind, to read values into.
+  private static let empty: [Event.Content] = [
+    .ready(address: nil, name: "", version: ""), .advertising(pairable: false),
+    .connected(encrypted: false, bonded: false), .pairing(PairingQuestion()), .paired,
+    .pairingFailed(reason: ""), .subscribed([], mtu: 0, requests: 0),
+    .authorization(.unknown(until: .response)), .incoming(NotificationEvent(.added, 0)),
+    .notification(NotificationReport()), .media(MediaState(), changed: []), .battery(level: 0),
+    .time(CivilTime(secondsSince1970: 0), offset: 0), .stale(what: "", remedy: ""),
+    .servicesChanged([]), .disconnected(reason: ""), .lost(count: 0, first: 0, last: 0),
+    .why(wait: "", why: ""), .error(what: "", code: nil, message: ""),
+  ]
+
+  fileprivate init(_ name: EventName) { self = Self.empty.first { $0.name == name } ?? .paired }
 
   /// The members of this kind of event, in their documented order.
   fileprivate mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {

@@ -171,7 +171,7 @@ extension NotificationReport {
   package func detailRows(_ style: TextStyle, now: WallTime?) -> [StyledRow] {
     let appID = attributes.appIdentifier
     let flags = event.flags
-    var values: [(String, String?)] = [
+    let values: [(String, String?)] = [
       ("app", app), ("app id", appID == app ? nil : appID), ("title", attributes.title),
       ("subtitle", attributes.subtitle),
       ("date", dateDetails(style, now: now)),
@@ -183,11 +183,8 @@ extension NotificationReport {
       ("positive", flags.contains(.positiveAction) ? attributes.positiveActionLabel ?? "yes" : nil),
       ("negative", flags.contains(.negativeAction) ? attributes.negativeActionLabel ?? "yes" : nil),
       ("size", attributes.messageSize.map { "\($0) bytes" }), ("error", failure),
+      ("truncated", attributes.truncated.map { $0.name ?? "\($0)" }.joined(separator: " ")),
     ]
-    if !attributes.truncated.isEmpty {
-      values.append(
-        ("truncated", attributes.truncated.map { $0.name ?? "\($0)" }.joined(separator: " ")))
-    }
     var rows = StyledText("#\(event.uid)", .strong).rows(style)
     for (name, value) in values {
       guard let value, !value.isEmpty else { continue }

@@ -4,31 +4,24 @@ public import JSON
 // JSON-RPC 2.0 (https://www.jsonrpc.org/specification), one object per line in each direction. A batch is an array of
 // requests in one line; requests may also be sent without waiting for responses.
 
-/// The id of a request, which its response repeats unchanged.
-public enum RequestID: JSONCodable, Hashable, Sendable {
-  case string(String)
-  case number(JSONValue)
-  /// The id of a response to a line that could not be read as a request.
-  case null
-
+/// The id of a request, which its response repeats unchanged: a string, a number or null.
+public struct RequestID: JSONCodable, Hashable, Sendable {
   public static let jsonKind = "a string, a number or null"
+  /// The id of a response to a line that could not be read as a request.
+  public static let null = RequestID(value: .null)
+  private let value: JSONValue
+
+  private init(value: JSONValue) { self.value = value }
+  public init(_ number: Int64) { value = .int(number) }
 
   public init?(json: JSONValue) {
     switch json {
-    case .string(let text): self = .string(text)
-    case .int, .double: self = .number(json)
-    case .null: self = .null
-    default: return nil
+    case .string, .int, .double, .null: value = json
+    case .bool, .array, .object: return nil
     }
   }
 
-  public func write(to json: inout JSONWriter) {
-    switch self {
-    case .string(let text): text.write(to: &json)
-    case .number(let number): number.write(to: &json)
-    case .null: json.text("null")
-    }
-  }
+  public func write(to json: inout JSONWriter) { value.write(to: &json) }
 }
 
 /// Why a request failed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import JSON
+public import JSON
 import Mgmt
-import Wire
+public import Wire
 
 /// A bond as it is stored: keys in mgmt's format, as hexadecimal digits.
 extension Bond: JSONObjectCodable {
@@ -105,8 +105,14 @@ extension DeviceAddress: JSONText {
   public static let jsonKind = "an address"
 }
 
-extension LongTermKey: JSONCodable {
-  public static let jsonKind = "a key"
+/// A key that is stored as mgmt has it.
+public protocol StoredKey: JSONCodable {
+  var entry: [UInt8] { get }
+  init(entry: [UInt8]) throws(DecodeError)
+}
+
+extension StoredKey {
+  public static var jsonKind: String { "a key" }
   public func write(to json: inout JSONWriter) { json.string(entry.hex) }
   public init?(json: JSONValue) {
     guard let entry = json.string.flatMap({ [UInt8](hex: $0) }) else { return nil }
@@ -114,11 +120,5 @@ extension LongTermKey: JSONCodable {
   }
 }
 
-extension IdentityResolvingKey: JSONCodable {
-  public static let jsonKind = "a key"
-  public func write(to json: inout JSONWriter) { json.string(entry.hex) }
-  public init?(json: JSONValue) {
-    guard let entry = json.string.flatMap({ [UInt8](hex: $0) }) else { return nil }
-    try? self.init(entry: entry)
-  }
-}
+extension LongTermKey: StoredKey {}
+extension IdentityResolvingKey: StoredKey {}

@@ -249,7 +249,7 @@ package final class ControlClient {
     _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters
   ) {
     lastID += 1
-    connection?.send(RPC.request(method.name, parameters, id: .number(.int(lastID))))
+    connection?.send(RPC.request(method.name, parameters, id: RequestID(lastID)))
   }
 
   /// The next input. The end of the connection and signals are thrown.

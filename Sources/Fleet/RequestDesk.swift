@@ -33,7 +33,7 @@ public struct DaemonCall: Sendable {
   init<Parameters, Response>(
     _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters
   ) {
-    line = { RPC.request(method.name, parameters, id: .number(.int($0))) }
+    line = { RPC.request(method.name, parameters, id: RequestID($0)) }
   }
 }
 

@@ -23,7 +23,7 @@ struct RequestExample: Sendable, CustomTestStringConvertible {
   ) {
     self.method = method.name
     self.members = members
-    line = RPC.request(method.name, parameters, id: .number(1))
+    line = RPC.request(method.name, parameters, id: RequestID(1))
     isReread = { try Parameters(reading: $0) == parameters }
   }
 

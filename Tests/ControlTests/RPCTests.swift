@@ -10,7 +10,7 @@ struct RPCTests {
   func phoneError() throws {
     let error = RPCError.phone("Invalid Parameter", att: 0xA2)
     #expect(
-      String(decoding: RPC.error(error, id: .number(3)), as: UTF8.self)
+      String(decoding: RPC.error(error, id: RequestID(3)), as: UTF8.self)
         == #"{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"Invalid Parameter","data":"#
         + #"{"att":162}}}"#)
     #expect(try RPCError(reading: JSONValue(parsing: error.json)) == error)
@@ -34,11 +34,11 @@ struct RPCTests {
 
   @Test("A response repeats its request's id unchanged")
   func ids() {
-    func response(_ id: RequestID) -> String {
-      String(decoding: RPC.result(true, id: id), as: UTF8.self)
+    func response(_ id: JSONValue) -> String {
+      RequestID(json: id).map { String(decoding: RPC.result(true, id: $0), as: UTF8.self) } ?? ""
     }
-    #expect(response(.number(1.5)) == #"{"jsonrpc":"2.0","id":1.5,"result":true}"#)
-    #expect(response(.string("a")) == #"{"jsonrpc":"2.0","id":"a","result":true}"#)
+    #expect(response(1.5) == #"{"jsonrpc":"2.0","id":1.5,"result":true}"#)
+    #expect(response("a") == #"{"jsonrpc":"2.0","id":"a","result":true}"#)
     #expect(response(.null) == #"{"jsonrpc":"2.0","id":null,"result":true}"#)
   }
 
@@ -51,7 +51,7 @@ struct RPCTests {
       return app
     }
     for app in apps { _ = page.add(app, at: "behind \"\(app.appID)\"", within: 200) }
-    let line = RPC.result(page, id: .number(.int(12)))
+    let line = RPC.result(page, id: RequestID(12))
     let found = try #require(RPC.elements(of: line, listed: "apps", id: 12))
     #expect(found.elements.map { Array($0) } == page.elements.map(\.json))
     #expect(found.next == page.next)
@@ -61,7 +61,7 @@ struct RPCTests {
     #expect(result["next"]?.string == page.next)
     for (line, name, id) in [
       (line, "apps", 1), (line, "phones", 12), (Array(line.dropLast()), "apps", 12),
-      (RPC.result(true, id: .number(.int(12))), "apps", 12),
+      (RPC.result(true, id: RequestID(12)), "apps", 12),
     ] as [([UInt8], StaticString, Int64)] {
       #expect(RPC.elements(of: line, listed: name, id: id) == nil)
     }
@@ -76,7 +76,7 @@ struct RPCTests {
         == #"{"jsonrpc":"2.0","method":"event","params":\#(text)}"#)
     #expect(RPC.event(in: event.line).map { String(decoding: $0, as: UTF8.self) } == text)
     #expect(NumberedEvent(line: event.line)?.event == event.event)
-    #expect(RPC.event(in: RPC.result(true, id: .number(1))) == nil)
+    #expect(RPC.event(in: RPC.result(true, id: RequestID(1))) == nil)
     #expect(RPC.event(in: []) == nil)
     #expect(NumberedEvent(line: []) == nil)
   }

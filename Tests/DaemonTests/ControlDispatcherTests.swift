@@ -83,7 +83,7 @@ struct ControlDispatcherTests {
     for method in methods {
       let line = #"{"jsonrpc":"2.0","id":1,"method":"\#(method)"}"#
       switch try await meaning(of: line) {
-      case .call(let id), .subscribe(_, let id): #expect(id == .number(1))
+      case .call(let id), .subscribe(_, let id): #expect(id == RequestID(1))
       // Those that want parameters.
       case .reply(let reply): #expect(reply.contains("-32602"), "\(method): \(reply)")
       case .nothing, .batch: Issue.record("\(method) is ignored")
@@ -95,12 +95,12 @@ struct ControlDispatcherTests {
   func ids() async throws {
     #expect(
       try await meaning(of: #"{"jsonrpc":"2.0","id":"a","method":"status"}"#)
-        == .call(.string("a")))
+        == .call(RequestID(json: "a")))
     #expect(
       try await meaning(of: #"{"jsonrpc":"2.0","id":null,"method":"status"}"#) == .call(.null))
     #expect(
       try await meaning(of: #"{"jsonrpc":"2.0","id":1.5,"method":"status"}"#)
-        == .call(.number(1.5)))
+        == .call(RequestID(json: 1.5)))
     #expect(try await meaning(of: #"{"jsonrpc":"2.0","method":"status"}"#) == .call(nil))
     #expect(try await meaning(of: #"{"jsonrpc":"2.0","method":"dance"}"#) == .nothing)
     #expect(try await meaning(of: " \t\r") == .nothing)
@@ -116,7 +116,7 @@ struct ControlDispatcherTests {
       return
     }
     #expect(
-      all.prefix(3) == [.call(.number(1)), .call(nil), .subscribe(Subscription(), .number(2))])
+      all.prefix(3) == [.call(RequestID(1)), .call(nil), .subscribe(Subscription(), RequestID(2))])
     #expect(
       all.last
         == .reply(
@@ -149,7 +149,7 @@ struct ControlDispatcherTests {
   func positions() async throws {
     #expect(
       try await meaning(of: #"{"jsonrpc":"2.0","id":1,"method":"status","params":[]}"#)
-        == .call(.number(1)))
+        == .call(RequestID(1)))
     // What has parameters of another kind is no request at all, so that it is answered without an id too.
     let reply = try await reply(to: #"{"jsonrpc":"2.0","method":"status","params":"x"}"#)
     #expect(reply?.hasPrefix(#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"#) == true)
@@ -182,7 +182,7 @@ struct ControlDispatcherTests {
       #"{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"events":["why"],"since":3}}"#
     #expect(
       try await meaning(of: line)
-        == .subscribe(Subscription(events: [.why], since: 3), .number(1)))
+        == .subscribe(Subscription(events: [.why], since: 3), RequestID(1)))
   }
 
   @Test(

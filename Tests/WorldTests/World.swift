@@ -243,7 +243,7 @@ final class World {
     _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters
   ) async throws -> Response {
     let client = try connectClient()
-    client.onLine?(RPC.request(method.name, parameters, id: .number(.int(1))))
+    client.onLine?(RPC.request(method.name, parameters, id: RequestID(1)))
     try await until("the response to \(method.name)") { !client.responses.isEmpty }
     let response = client.responses[0]
     client.onEnd?()
@@ -289,7 +289,7 @@ final class World {
 
     /// Subscribes to events.
     func subscribe(_ subscription: Subscription) {
-      onLine?(RPC.request(ControlMethods.subscribe.name, subscription, id: .number(.int(1))))
+      onLine?(RPC.request(ControlMethods.subscribe.name, subscription, id: RequestID(1)))
     }
 
     /// Called by the daemon with each line.
@@ -322,7 +322,7 @@ final class World {
     func call<Parameters, Response>(
       _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters, id: Int64 = 1
     ) {
-      unsent.append(RPC.request(method.name, parameters, id: .number(.int(id))))
+      unsent.append(RPC.request(method.name, parameters, id: RequestID(id)))
       flush()
     }
 
