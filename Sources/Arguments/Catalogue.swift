@@ -41,7 +41,7 @@ extension Grammar {
   func described(_ name: String) -> JSONValue {
     .object([
       "name": .string(name),
-      "options": .array(forms.filter(\.isListed).map(\.described)),
+      "options": .array(options.map(\.form).filter(\.isListed).map(\.described)),
       "operands": .array(operandKinds.map { .object($0.described) }),
     ])
   }

@@ -168,22 +168,18 @@ public enum Help {
   static func overview(_ commands: [Command], width: Int) -> String {
     let width = min(max(width, 40), widest)
     var lines = [
-      "Usage: ancsd [run] [--hciN]... [OPTIONS]", "       ancsd COMMAND [OPTIONS]", "",
+      "Usage: ancsd [run] [--hciN]... [OPTIONS]", "       ancsd COMMAND [OPTIONS]",
     ]
-    lines += wrap(
+    let notes = [
       "An iPhone's notifications and media on this board, over the kernel's own Bluetooth: "
         + "“ancsd --hci0” is all you need. Without COMMAND, ancsd runs the daemon in the foreground; "
-        + "the commands are clients of the daemon, or standalone tools.", 0, width)
-    lines += ["", "Commands:"]
+        + "the commands are clients of the daemon, or standalone tools.",
+      "See “ancsd COMMAND --help” for each; “ancsd --version” prints the version.",
+      "All output is text, to a terminal and to a pipe; --json or ANCSD_FORMAT=json makes it JSON Lines.",
+    ].map { [""] + wrap($0, 0, width) }
+    lines += notes[0] + ["", "Commands:"]
     lines += commands.flatMap { table(($0.name, $0.summary), width, column: 12) }
-    lines +=
-      [""]
-      + wrap("See “ancsd COMMAND --help” for each; “ancsd --version” prints the version.", 0, width)
-    lines +=
-      [""]
-      + wrap(
-        "All output is text, to a terminal and to a pipe; --json or ANCSD_FORMAT=json makes it JSON Lines.",
-        0, width)
+    lines += notes[1] + notes[2]
     return lines.joined(separator: "\n") + "\n"
   }
 

@@ -36,18 +36,17 @@ public enum ValueKind: Hashable, Sendable {
 struct OptionForm: Sendable {
   /// Its names: `-v`, `--verbose`.
   let names: [String]
-  let value: OptionValue
+  var value = OptionValue.none
   /// The kind of its value.
-  let kind: ValueKind
+  var kind = ValueKind.text
   /// Whether it may be repeated, each time adding a value.
   var repeats = false
-  /// One sentence for the help, without a full stop, built only when it is read. The help omits options without one.
-  let help: LazyText?
-  /// Extracts the value from a name that carries it, as in `--hci0`; nil for other names.
-  let pattern: (@Sendable (String) -> String?)?
   /// When a change takes effect, if the command reloads its settings.
   var effect: SettingEffect?
-
+  /// One sentence for the help, without a full stop, built only when it is read. The help omits options without one.
+  var help: LazyText?
+  /// Extracts the value from a name that carries it, as in `--hci0`; nil for other names.
+  var pattern: (@Sendable (String) -> String?)?
   /// Whether the help lists it.
   var isListed: Bool { help != nil }
 
@@ -73,16 +72,6 @@ public struct CommandOption<Options>: Sendable {
     self.apply = apply
   }
 
-  private init(
-    _ names: [String], _ value: OptionValue = .none, _ kind: ValueKind = .text,
-    help: LazyText? = nil,
-    pattern: (@Sendable (String) -> String?)? = nil, apply: @escaping Apply
-  ) {
-    self.init(
-      OptionForm(names: names, value: value, kind: kind, help: help, pattern: pattern), apply: apply
-    )
-  }
-
   /// An option whose value `read` parses; without a value it sets `absent`.
   ///
   /// - Parameter near: suggests a valid value for an invalid one.
@@ -92,7 +81,8 @@ public struct CommandOption<Options>: Sendable {
     near: @escaping @Sendable (String) -> String? = { _ in nil },
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) {
-    self.init(names, value, kind, help: help) { options, name, text throws(Failure) in
+    self.init(OptionForm(names: names, value: value, kind: kind, help: help)) {
+      options, name, text throws(Failure) in
       guard let read = text.map(read) ?? absent else {
         let text = text ?? ""
         throw Failure(
@@ -136,12 +126,15 @@ extension CommandOption {
     _ names: String..., help: @autoclosure @escaping LazyText,
     set: @escaping @Sendable (inout Options) -> Void
   ) -> CommandOption {
-    CommandOption(names, help: help) { options, _, _ throws(Failure) in set(&options) }
+    CommandOption(OptionForm(names: names, help: help)) { options, _, _ throws(Failure) in
+      set(&options)
+    }
   }
 
   /// An option of another program: recognised, and refused with the name used here.
   public static func renamed(_ names: String..., now: String) -> CommandOption {
-    CommandOption(names, .optional { "" }) { _, name, _ throws(Failure) in
+    CommandOption(OptionForm(names: names, value: .optional { "" })) {
+      _, name, _ throws(Failure) in
       throw Failure(usage: "unknown option “\(name)”", remedy: "it is \(now) here")
     }
   }
@@ -245,7 +238,9 @@ extension CommandOption {
     help: @autoclosure @escaping LazyText,
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<[Read]>
   ) -> CommandOption {
-    CommandOption([name], .required { value }, .words(names), help: help) {
+    let form = OptionForm(
+      names: [name], value: .required { value }, kind: .words(names), help: help)
+    return CommandOption(form) {
       options, option, text throws(Failure) in
       var values: [Read] = []
       for typed in (text ?? "").split(separator: ",", omittingEmptySubsequences: false) {
@@ -277,10 +272,10 @@ extension CommandOption {
   public static func adapterNumber(
     help: @autoclosure @escaping LazyText, set: @escaping Setter<String>
   ) -> CommandOption {
-    CommandOption(
-      ["--hciN"], help: help,
-      pattern: { $0.hasPrefix("--hci") ? UInt16($0.dropFirst(5)).map { "hci\($0)" } : nil }
-    ) { options, _, name throws(Failure) in set(&options, name ?? "") }
+    let form = OptionForm(names: ["--hciN"], help: help) {
+      $0.hasPrefix("--hci") ? UInt16($0.dropFirst(5)).map { "hci\($0)" } : nil
+    }
+    return CommandOption(form) { options, _, name throws(Failure) in set(&options, name ?? "") }
   }
 }
 

@@ -65,12 +65,7 @@ public struct Console: Sendable {
 
   /// Prints lines, each with a newline.
   public func print(lines: [String]) throws(Failure) {
-    var bytes: [UInt8] = []
-    for line in lines {
-      bytes.append(contentsOf: line.utf8)
-      bytes.append(UInt8(ascii: "\n"))
-    }
-    if !bytes.isEmpty { try write(bytes) }
+    if !lines.isEmpty { try print(lines.map { $0 + "\n" }.joined().utf8) }
   }
 
   /// Prints a value as JSON on one line, by the template, or as `text` lays it out.

@@ -6,9 +6,8 @@ import Wire
 public struct Grammar<Options>: Sendable {
   /// The options, grouped as in the help.
   let groups: [OptionGroup<Options>]
-  /// The options of all groups with their forms, which each argument is matched against.
+  /// The options of all groups.
   let options: [CommandOption<Options>]
-  let forms: [OptionForm]
   /// The operands in the help, such as `UID positive|negative`; empty if there are none.
   let operands: String
   /// The kinds of the operands, for the completions.
@@ -29,15 +28,8 @@ public struct Grammar<Options>: Sendable {
     read: @escaping Reader = Grammar.noOperands
   ) {
     self.groups = groups
+    options = groups.flatMap { $0.options }
     operandKinds = kinds
-    var (options, forms): ([CommandOption<Options>], [OptionForm]) = ([], [])
-    for group in groups {
-      for option in group.options {
-        options.append(option)
-        forms.append(option.form)
-      }
-    }
-    (self.options, self.forms) = (options, forms)
     self.operands = operands
     self.read = read
   }
@@ -112,8 +104,9 @@ public struct Grammar<Options>: Sendable {
   func takesNext(_ argument: String) -> Bool {
     guard argument.hasPrefix("-"), !argument.contains("=") else { return false }
     let name = argument.hasPrefix("--") ? argument : "-\(argument.suffix(1))"
-    guard let form = find(name).map({ forms[$0] }), form.pattern == nil, case .required = form.value
-    else { return false }
+    guard let form = find(name)?.form, form.pattern == nil, case .required = form.value else {
+      return false
+    }
     return true
   }
 
@@ -164,24 +157,22 @@ public struct Grammar<Options>: Sendable {
     for name: String, _ kind: String, _ rest: inout ArraySlice<String>
   ) throws(Failure) -> String {
     guard let value = rest.first,
-      !value.hasPrefix("-") || find(value.split(separator: "=").first.map(String.init)) == nil
+      !value.hasPrefix("-") || find(String(value.prefix { $0 != "=" })) == nil
     else { throw Failure(usage: "\(name) needs a value (\(kind))") }
     rest.removeFirst()
     return value
   }
 
   private func option(_ name: String) throws(Failure) -> CommandOption<Options> {
-    if let place = find(name) { return options[place] }
-    let near = nearest(
-      to: name, among: forms.filter(\.isListed).flatMap(\.names) + ["--help", "--version"])
+    if let option = find(name) { return option }
+    let listed = options.filter { $0.form.isListed }.flatMap { $0.form.names }
+    let near = nearest(to: name, among: listed + ["--help", "--version"])
     throw Failure(
       usage: "unknown option “\(name)”", remedy: near.map { "did you mean \($0)?" })
   }
 
-  /// The index of the option of this name.
-  private func find(_ name: String?) -> Int? {
-    guard let name else { return nil }
-    return forms.firstIndex { $0.isNamed(name) }
+  private func find(_ name: String) -> CommandOption<Options>? {
+    options.first { $0.form.isNamed(name) }
   }
 }
 

@@ -40,8 +40,8 @@ extension Grammar {
   public func set(
     _ name: String, to value: SettingValue, in options: inout Options
   ) throws(Failure) {
-    guard let place = place(ofSetting: name) else { return }
-    let (option, form) = (self.options[place], forms[place])
+    guard let option = option(ofSetting: name) else { return }
+    let form = option.form
     switch (form.value, value) {
     case (.none, .truth(let isOn)), (.optional, .truth(let isOn)):
       if isOn { try option.set(nil, in: &options) }
@@ -63,7 +63,7 @@ extension Grammar {
   }
 
   /// The names of the options that can be set, without their dashes.
-  public var settingNames: [String] { forms.compactMap(\.settingName) }
+  public var settingNames: [String] { self.options.compactMap { $0.form.settingName } }
 
   /// How the help shows the option of this name.
   public func settingHelp(_ name: String) -> String? { form(ofSetting: name)?.help?() }
@@ -86,13 +86,11 @@ extension Grammar {
   /// What an option must be.
   public func settingKind(_ name: String) -> String { form(ofSetting: name)?.settingKind ?? "" }
 
-  private func form(ofSetting name: String) -> OptionForm? {
-    place(ofSetting: name).map { forms[$0] }
-  }
+  private func form(ofSetting name: String) -> OptionForm? { option(ofSetting: name)?.form }
 
-  private func place(ofSetting name: String) -> Int? {
+  private func option(ofSetting name: String) -> CommandOption<Options>? {
     let typed = "--\(name)"
-    return forms.firstIndex { $0.isSetting && $0.names.last == typed }
+    return self.options.first { $0.form.isSetting && $0.form.names.last == typed }
   }
 }
 

@@ -65,12 +65,10 @@ extension ClientCommandOptions {
 package struct ClientCommand<Options: ClientCommandOptions>: Sendable {
   package typealias Body = @Sendable (Options, ControlClient) async throws(Failure) -> ExitStatus
 
-  private let makeGrammar: @Sendable () -> Grammar<Options>
+  package let grammar: @Sendable () -> Grammar<Options>
   package let body: Body
   /// The command as the program lists it.
   let command: Command
-
-  package var grammar: Grammar<Options> { makeGrammar() }
 
   /// - Parameters:
   ///   - options: its own options.
@@ -93,7 +91,7 @@ package struct ClientCommand<Options: ClientCommandOptions>: Sendable {
         options() + Self.common(phone: phone, ends: ends) + CommandOption.output,
         operands: operands, kinds: kinds(), read: read)
     }
-    makeGrammar = grammar
+    self.grammar = grammar
     self.body = body
     command = Command(
       name, summary, usage: usage, grammar: grammar(), defaults: Options(), notes: notes(),

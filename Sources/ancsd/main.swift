@@ -15,6 +15,5 @@ Program.main(
     .rules(explaining: Clients.explainRules, names: Clients.phoneNames),
     .gatt,
     .trace, .decode, PhoneTool.command,
-    Doctor.command,
-    .report,
+    .doctor, .report,
   ], helper: Clients.historyHelper)

@@ -161,7 +161,7 @@ struct WatchTests {
     arguments: [("", 0), ("--app chat", 16_384)])
   func memory(arguments: String, count: Int) throws {
     var options = WatchOptions()
-    try Clients.watch.grammar.parse(
+    try Clients.watch.grammar().parse(
       arguments.split(separator: " ").map(String.init), into: &options)
     var filter = EventFilter(options.events, options.filter)
     var chat = Self.chat

@@ -96,7 +96,7 @@ package final class FakeDaemon {
     _ command: ClientCommand<Options>, _ arguments: String = ""
   ) async throws(Failure) -> ExitStatus {
     var options = Options()
-    try command.grammar.parse(arguments.split(separator: " ").map(String.init), into: &options)
+    try command.grammar().parse(arguments.split(separator: " ").map(String.init), into: &options)
     client.patience = options.client.patience
     return try await command.body(options, client)
   }

@@ -336,11 +336,11 @@ struct DoctorTests {
 
   @Test("Which capabilities are missing")
   func capabilities() {
-    #expect(Capabilities.missing(in: "Name:\tx\nCapEff:\t000001ffffffffff\n") == [])
+    #expect(DoctorFacts.missingCapabilities(in: "Name:\tx\nCapEff:\t000001ffffffffff\n") == [])
     #expect(
-      Capabilities.missing(in: "CapEff:\t0000000000000000") == ["CAP_NET_ADMIN", "CAP_NET_RAW"])
-    #expect(Capabilities.missing(in: "CapEff:\t0000000000001000") == ["CAP_NET_RAW"])
-    #expect(Capabilities.missing(in: "CapEff:") == [])
+      DoctorFacts.missingCapabilities(in: "CapEff:\t0000000000000000") == ["CAP_NET_ADMIN", "CAP_NET_RAW"])
+    #expect(DoctorFacts.missingCapabilities(in: "CapEff:\t0000000000001000") == ["CAP_NET_RAW"])
+    #expect(DoctorFacts.missingCapabilities(in: "CapEff:") == [])
   }
 
   @Test("Radio switches and a state directory are read from the disk")

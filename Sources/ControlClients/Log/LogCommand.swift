@@ -67,25 +67,22 @@ extension Clients {
     }
   }
 
-  static let logGrammar = Grammar<LogOptions>(logOptions + CommandOption.output) {
-    options, operands throws(Failure) in
-    try operands.check(atMost: 0)
-    if options.follows, options.file != nil || options.until != nil || options.newestFirst {
-      throw Failure(usage: "--follow can't be combined with --file, --until or --newest-first")
-    }
-  }
-
-  private static let logOptions: [CommandOption<LogOptions>] =
+  static let logGrammar = Grammar<LogOptions>(
     [
       .since("events", set: { $0.since = $1 }),
       .since("events", "--until", set: { $0.until = $1 }),
       .flag("--follow", help: "continue with the events that arrive", set: { $0.follows = true }),
     ] + CommandOption.eventFilters + CommandOption.latest(of: "events") + [
       .template,
-      .file(
-        "--file", help: "the file (default: the daemon's)", set: { $0.file = $1 }),
+      .file("--file", help: "the file (default: the daemon's)", set: { $0.file = $1 }),
       .socket(set: { $0.client.socket = $1 }),
-    ]
+    ] + CommandOption.output
+  ) { options, operands throws(Failure) in
+    try operands.check(atMost: 0)
+    if options.follows, options.file != nil || options.until != nil || options.newestFirst {
+      throw Failure(usage: "--follow can't be combined with --file, --until or --newest-first")
+    }
+  }
 
   /// Prints from the named file, from the daemon, or without one from the file in the usual place.
   static func show(

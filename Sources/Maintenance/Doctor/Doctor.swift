@@ -10,12 +10,16 @@ struct DoctorOptions: PrintingOptions {
   var stateDirectory: String?
 }
 
-/// `ancsd doctor`: finds what keeps this board from working.
-package enum Doctor {
-  /// The command as the program lists it.
-  package static let command = Command(
+extension Command {
+  /// `ancsd doctor`: finds what keeps this board from working.
+  package static let doctor = Command(
     "doctor", "finds what keeps this board from working, and the command that fixes it",
-    grammar: grammar, defaults: DoctorOptions(),
+    grammar: Grammar<DoctorOptions>(
+      [
+        .socket(set: { $0.socket = $1 }),
+        .stateDirectory(
+          default: "\(DefaultPaths.systemState) for root", set: { $0.stateDirectory = $1 }),
+      ] + CommandOption.output), defaults: DoctorOptions(),
     notes: [
       "It changes nothing, and works as far as it can without root. JSON is one object per line.",
       "The status is 0 if nothing keeps the board from working (there may be warnings), 69 if "
@@ -38,13 +42,6 @@ package enum Doctor {
       return findings.status
     }
   }
-
-  private static let grammar = Grammar<DoctorOptions>(
-    [
-      .socket(set: { $0.socket = $1 }),
-      .stateDirectory(
-        default: "\(DefaultPaths.systemState) for root", set: { $0.stateDirectory = $1 }),
-    ] + CommandOption.output)
 }
 
 /// The result of one of the doctor's checks: the state, and the command that fixes it.

@@ -84,7 +84,7 @@ extension DoctorFacts {
   @LoopActor static func gather(stateDirectory: String?, socket: String?) async -> DoctorFacts {
     var facts = DoctorFacts()
     facts.kernelRelease = Host.kernelRelease
-    facts.missingCapabilities = Capabilities.missing(in: text("/proc/self/status") ?? "")
+    facts.missingCapabilities = missingCapabilities(in: text("/proc/self/status") ?? "")
     facts.radios = radios()
     facts.bluetoothd = BluetoothDaemon.process
     facts.host = .here
@@ -273,17 +273,15 @@ extension DoctorFacts {
   }
 }
 
-/// The capabilities of a process (capabilities(7)).
-enum Capabilities {
-  private static let wanted = [(12, "CAP_NET_ADMIN"), (13, "CAP_NET_RAW")]
-
-  /// Those that the daemon needs and the process lacks, from its /proc/PID/status.
-  static func missing(in status: String) -> [String] {
+extension DoctorFacts {
+  /// The capabilities that the daemon needs and a process lacks, from its /proc/PID/status (capabilities(7)).
+  static func missingCapabilities(in status: String) -> [String] {
     let line = status.split(separator: "\n").first { $0.hasPrefix("CapEff:") }
     guard let digits = line?.split(whereSeparator: { $0 == " " || $0 == "\t" }).last,
       let bits = UInt64(digits, radix: 16)
     else { return [] }
-    return wanted.filter { bits >> UInt64($0.0) & 1 == 0 }.map(\.1)
+    return [(12, "CAP_NET_ADMIN"), (13, "CAP_NET_RAW")].filter { bits >> UInt64($0.0) & 1 == 0 }
+      .map(\.1)
   }
 }
 

@@ -126,9 +126,9 @@ struct SetUp {
     }
     // Up to here, and up to the last answer, nothing is changed.
     let host = try await examine()
-    let wishes = try await ask(host)
-    try await carryOut(wishes, host)
-    try await admit(wishes.users, host)
+    let (old, new, users) = try await ask(host)
+    try await carryOut(old, new, host)
+    try await admit(users, host)
     try await meet()
     return try await waitForNotification()
   }
@@ -165,15 +165,12 @@ struct SetUp {
 
   // MARK: The questions
 
-  /// The user's decisions.
-  private struct Wishes {
-    /// The settings file's old text, if it exists, and the new one.
-    var settings: (old: String?, new: String)
-    var users: [String]
-  }
-
   /// Asks the user. Nothing is changed yet.
-  private mutating func ask(_ host: ServiceHost) async throws(Failure) -> Wishes {
+  ///
+  /// - Returns: the settings file's old text, if it exists, the new one, and the users to admit.
+  private mutating func ask(
+    _ host: ServiceHost
+  ) async throws(Failure) -> (old: String?, new: String, users: [String]) {
     if host.bluetooth != nil { try await agreeToEndBluetoothd(host) }
     let isUsual = options.config == Self.usualSettings
     try await board.perform(
@@ -188,7 +185,7 @@ struct SetUp {
     {
       settings.run(program, onEach: "notification")
     }
-    return Wishes(settings: (old, settings.text), users: try await wantedUsers(host))
+    return (old, settings.text, try await wantedUsers(host))
   }
 
   /// Asks whether bluetoothd may be stopped: devices connected through it, such as a keyboard, disconnect.
@@ -265,8 +262,9 @@ struct SetUp {
 
   /// Writes the settings, stops bluetoothd and starts the daemon. If the daemon does not run in the end, the board has
   /// again what it had before.
-  private func carryOut(_ wishes: Wishes, _ host: ServiceHost) async throws(Failure) {
-    let (old, new) = wishes.settings
+  private func carryOut(
+    _ old: String?, _ new: String, _ host: ServiceHost
+  ) async throws(Failure) {
     let isChanged = new != old ?? ""
     if isChanged {
       try await board.save(new, options.config)
