@@ -147,38 +147,16 @@ ctoml_text ctoml_error(const ctoml_document *document, ctoml_position *where) {
   return text(error.description());
 }
 
-ctoml_kind ctoml_kind_of(const ctoml_node *pointer) {
-  switch (node(pointer).type()) {
-    case toml::node_type::table: return CTOML_TABLE;
-    case toml::node_type::array: return CTOML_ARRAY;
-    case toml::node_type::string: return CTOML_STRING;
-    case toml::node_type::integer: return CTOML_INTEGER;
-    case toml::node_type::floating_point: return CTOML_FLOAT;
-    case toml::node_type::boolean: return CTOML_BOOLEAN;
-    default: return CTOML_TIME;
-  }
-}
-
-ctoml_position ctoml_position_of(const ctoml_node *pointer) { return position(node(pointer).source()); }
-
-ctoml_text ctoml_string(const ctoml_node *pointer) {
-  const auto *value = node(pointer).as_string();
-  return value ? text(value->get()) : ctoml_text{nullptr, 0};
-}
-
-int64_t ctoml_integer(const ctoml_node *pointer) {
-  const auto *value = node(pointer).as_integer();
-  return value ? value->get() : 0;
-}
-
-double ctoml_float(const ctoml_node *pointer) {
-  const auto *value = node(pointer).as_floating_point();
-  return value ? value->get() : 0;
-}
-
-bool ctoml_boolean(const ctoml_node *pointer) {
-  const auto *value = node(pointer).as_boolean();
-  return value && value->get();
+ctoml_value ctoml_value_of(const ctoml_node *pointer) {
+  const auto &found = node(pointer);
+  ctoml_value value{};
+  value.kind = static_cast<ctoml_kind>(found.type());
+  value.position = position(found.source());
+  if (const auto *string = found.as_string()) value.string = text(string->get());
+  if (const auto *integer = found.as_integer()) value.integer = integer->get();
+  if (const auto *real = found.as_floating_point()) value.real = real->get();
+  if (const auto *boolean = found.as_boolean()) value.boolean = boolean->get();
+  return value;
 }
 
 void ctoml_children(const ctoml_node *parent, void *context, ctoml_visit visit) {

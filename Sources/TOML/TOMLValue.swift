@@ -80,13 +80,14 @@ public struct TOMLValue: Sendable {
   }
 
   private init(_ node: OpaquePointer) {
-    position = Position(ctoml_position_of(node))
+    let value = ctoml_value_of(node)
+    position = Position(value.position)
     content =
-      switch ctoml_kind_of(node) {
-      case CTOML_STRING: .string(String(ctoml_string(node)))
-      case CTOML_INTEGER: .integer(ctoml_integer(node))
-      case CTOML_FLOAT: .float(ctoml_float(node))
-      case CTOML_BOOLEAN: .boolean(ctoml_boolean(node))
+      switch value.kind {
+      case CTOML_STRING: .string(String(value.string))
+      case CTOML_INTEGER: .integer(value.integer)
+      case CTOML_FLOAT: .float(value.real)
+      case CTOML_BOOLEAN: .boolean(value.boolean)
       case CTOML_ARRAY: .array(Self.children(of: node).map(\.value))
       case CTOML_TABLE:
         .table(

@@ -13,14 +13,17 @@ typedef struct ctoml_document ctoml_document;
 /* Valid as long as its document. */
 typedef struct ctoml_node ctoml_node;
 
+/* In the order of toml::node_type. */
 typedef enum {
-  CTOML_TABLE,
+  CTOML_TABLE = 1,
   CTOML_ARRAY,
   CTOML_STRING,
   CTOML_INTEGER,
   CTOML_FLOAT,
   CTOML_BOOLEAN,
-  CTOML_TIME, /* a date, a time, or both */
+  CTOML_DATE,
+  CTOML_TIME,
+  CTOML_DATE_TIME,
 } ctoml_kind;
 
 /* Both count from 1; columns count characters. */
@@ -44,13 +47,16 @@ const ctoml_node *ctoml_root(const ctoml_document *document);
 /* Why it is not TOML, and where. */
 ctoml_text ctoml_error(const ctoml_document *document, ctoml_position *position);
 
-ctoml_kind ctoml_kind_of(const ctoml_node *node);
-ctoml_position ctoml_position_of(const ctoml_node *node);
-/* The value of a string, integer, float or boolean. */
-ctoml_text ctoml_string(const ctoml_node *node);
-int64_t ctoml_integer(const ctoml_node *node);
-double ctoml_float(const ctoml_node *node);
-bool ctoml_boolean(const ctoml_node *node);
+/* A node, with the value of its kind if that is a string, an integer, a float or a boolean. */
+typedef struct {
+  ctoml_kind kind;
+  ctoml_position position;
+  ctoml_text string;
+  int64_t integer;
+  double real;
+  bool boolean;
+} ctoml_value;
+ctoml_value ctoml_value_of(const ctoml_node *node);
 
 /* Calls `visit` with each element of an array, in order, and with each entry of a table, in any order. An
    element has no key. */
