@@ -138,20 +138,13 @@ import Wire
   }
 }
 
-extension DefaultPaths {
-  /// The sockets that the daemon may listen on.
-  ///
-  /// - Parameter named: the socket given on the command line.
-  public static func sockets(_ named: String?) -> [String] { named.map { [$0] } ?? sockets }
-}
-
 extension LineSocket {
   /// Connects to the daemon at the first path that accepts.
   public static func connect(toFirstOf paths: [String]) throws(Failure) -> LineSocket {
     var failure: Failure?
     for path in paths {
       do throws(SystemError) {
-        return try connect(daemon: path)
+        return try connect(unix: path, lineLimit: 1 << 24)
       } catch {
         let reason = Failure(connecting: path, error.errno)
         // The last one is the system's, which the remedy starts; but “permission denied” explains more than “not running”.
@@ -159,11 +152,6 @@ extension LineSocket {
       }
     }
     throw failure ?? Failure(.unavailable, "reaching the daemon", "no socket path to try")
-  }
-
-  /// A connection to the daemon's control socket.
-  public static func connect(daemon path: String) throws(SystemError) -> LineSocket {
-    try connect(unix: path, lineLimit: 1 << 24)
   }
 }
 

@@ -163,31 +163,3 @@ public enum Invocation: Sendable {
       remedy: near.map { "did you mean “ancsd \($0)”?" } ?? "see ancsd --help")
   }
 }
-
-extension DefaultPaths {
-  /// The possible paths of this user's control socket, in order; only `ANCSD_SOCKET` if that is set.
-  public static var sockets: [String] {
-    if let named = Host.variable("ANCSD_SOCKET"), !named.isEmpty { return [socket(named)] }
-    return sockets(
-      userID: Host.userID, runtimeDirectory: Host.variable("XDG_RUNTIME_DIR"),
-      stateDirectory: stateDirectory)
-  }
-
-  /// The address of a socket that a user has named: an absolute path, since hooks run elsewhere, or `@name`.
-  public static func socket(_ named: String) -> String {
-    named.hasPrefix("@") ? named : Files.absolute(named)
-  }
-
-  /// The first argument of the daemon's own helper that writes the history.
-  public static let historyHelper = "history-helper"
-
-  /// The path of the history, next to bonds and caches.
-  public static func history(in stateDirectory: String) -> String { "\(stateDirectory)/log.db" }
-
-  /// The directory for bonds and caches of this user's daemon.
-  public static var stateDirectory: String {
-    stateDirectory(
-      userID: Host.userID, ownsSystem: Files.owner(of: systemState) == Host.userID,
-      stateHome: Host.variable("XDG_STATE_HOME"), home: Host.variable("HOME"))
-  }
-}

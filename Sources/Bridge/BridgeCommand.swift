@@ -128,9 +128,5 @@ private enum StateFolder {
     }
   }
 
-  private static var usual: String {
-    DefaultPaths.stateDirectory(
-      of: "ancsd-mqtt", userID: Host.userID, ownsSystem: false,
-      stateHome: Host.variable("XDG_STATE_HOME"), home: Host.variable("HOME"))
-  }
+  private static var usual: String { DefaultPaths.stateDirectory(of: "ancsd-mqtt") }
 }

@@ -74,22 +74,11 @@ package final class ControlClient {
 
   /// A client of the daemon at the first of these paths that accepts. It is not connected yet.
   @LoopActor package convenience init(_ console: Console, toFirstOf paths: [String]) {
-    self.init(console) { inbox throws(Failure) in
-      Connection(try LineSocket.connect(toFirstOf: paths), inbox)
-    }
-  }
-
-  /// A client over a socket of the loop, which is connected.
-  @LoopActor package convenience init(_ console: Console, over socket: LineSocket) {
-    self.init(console) { Connection(socket, $0) }
-    connection = Connection(socket, inbox)
-  }
-
-  @LoopActor private convenience init(
-    _ console: Console, open: @escaping (Mailbox<Input>) throws(Failure) -> Connection
-  ) {
     self.init(
-      console, open: open,
+      console,
+      open: { inbox throws(Failure) in
+        Connection(try LineSocket.connect(toFirstOf: paths), inbox)
+      },
       schedule: { duration, action in _ = Loop.shared.schedule(after: duration, action) })
   }
 

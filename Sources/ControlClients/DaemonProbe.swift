@@ -32,12 +32,13 @@ package enum DaemonProbe {
   @LoopActor package static func status(_ paths: [String]) async -> DaemonState {
     var facts = DaemonState.none
     for path in paths {
-      do throws(SystemError) {
-        let socket = try LineSocket.connect(daemon: path)
-        defer { socket.close() }
-        let report = await ask(ControlMethods.status, ControlClient(Console(), over: socket))
+      let client = ControlClient(Console(), toFirstOf: [path])
+      defer { client.close() }
+      do throws(Failure) {
+        try client.connect()
+        let report = await ask(ControlMethods.status, client)
         return report.map { .status($0) } ?? .mute(path: path)
-      } catch { if error.errno == .permissionDenied { facts = .closed(path: path) } }
+      } catch { if error.status == .noPermission { facts = .closed(path: path) } }
     }
     return facts
   }
@@ -80,9 +81,9 @@ package enum DaemonProbe {
   @LoopActor private static func reached<Value>(
     at paths: [String], _ body: @LoopActor (ControlClient) async -> Value?
   ) async -> Value? {
-    guard let socket = try? LineSocket.connect(toFirstOf: paths) else { return nil }
-    defer { socket.close() }
-    return await body(ControlClient(Console(), over: socket))
+    let client = ControlClient(Console(), toFirstOf: paths)
+    defer { client.close() }
+    return (try? client.connect()) == nil ? nil : await body(client)
   }
 }
 
@@ -135,9 +136,10 @@ extension Clients {
   ) -> ExitStatus {
     let console = Console()
     return console.onLoop { () async throws(Failure) in
-      let socket = try LineSocket.connect(toFirstOf: DefaultPaths.sockets(socket))
-      defer { socket.close() }
-      try await body(ControlClient(console, over: socket))
+      let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(socket))
+      defer { client.close() }
+      try client.connect()
+      try await body(client)
       return .done
     }
   }

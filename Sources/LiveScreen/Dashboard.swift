@@ -133,13 +133,6 @@ struct Dashboard {
     static let notifications = Outdated(rawValue: 2)
   }
 
-  /// The media state, and its phone.
-  struct Playing {
-    var phone: Address?
-    /// Its position refers to this program's clock.
-    var state: MediaState
-  }
-
   /// The extent of the last rendered body.
   struct Extent: Hashable {
     var rows = 1
@@ -159,7 +152,8 @@ struct Dashboard {
   private(set) var daemon = Daemon.sought
   /// In the order of their arrival.
   private(set) var notifications: [ActiveNotification] = []
-  private(set) var playing: Playing?
+  /// The media state, whose position refers to this program's clock, and its phone.
+  private(set) var playing: (phone: Address?, state: MediaState)?
   /// Whether the list is complete, as far as the daemon has reported; not while a restarted daemon is fetching.
   private(set) var isWhole = true
   /// The time since which nothing is left to fetch, while `isWhole` is false.
@@ -253,7 +247,7 @@ struct Dashboard {
       if let seconds = state.player.position?.seconds {
         state.player.position = MediaState.Position(seconds: seconds, instant: now)
       }
-      playing = Playing(phone: event.phone, state: state)
+      playing = (event.phone, state)
       return []
     case .disconnected:
       say(event.sentence, .attention, at: now)

@@ -19,7 +19,7 @@ import Wire
 /// In a small window the other parts shrink, so the body keeps at least half.
 struct DashboardView {
   private let dashboard: Dashboard
-  private let style: TextStyle
+  private var style: TextStyle
   private let now: Instant
   private let time: WallTime
 
@@ -31,7 +31,8 @@ struct DashboardView {
   ///   - time: the time by the board's clock.
   init(_ dashboard: Dashboard, _ style: TextStyle, now: Instant, time: WallTime) {
     self.dashboard = dashboard
-    self.style = style.fitting(columns: dashboard.size.columns)
+    self.style = style
+    self.style.width = dashboard.size.columns
     self.now = now
     self.time = time
   }
@@ -129,21 +130,15 @@ struct DashboardView {
 
   /// The connected phones, or the adapters if there are none.
   private var head: [StyledRow] {
-    let status: StatusReport
+    var line = StyledText("ancsd", .strong)
     switch dashboard.daemon {
-    case .present(let latest): status = latest
-    case .away:
-      var line = StyledText("ancsd", .strong)
-      line.add("no daemon", .bad)
-      return [oneRow(line)]
-    case .sought:
-      var line = StyledText("ancsd", .strong)
-      line.add("connecting…", .faint)
-      return [oneRow(line)]
+    case .present(let status) where !status.links.isEmpty: return status.links.map(row)
+    case .present(let status) where !status.adapters.isEmpty: return status.adapters.map(row)
+    case .present: break
+    case .away: line.add("no daemon", .bad)
+    case .sought: line.add("connecting…", .faint)
     }
-    if !status.links.isEmpty { return status.links.map(row) }
-    return status.adapters.isEmpty
-      ? [oneRow(StyledText("ancsd", .strong))] : status.adapters.map(row)
+    return [oneRow(line)]
   }
 
   private func row(_ link: LinkReport) -> StyledRow {
@@ -179,7 +174,7 @@ struct DashboardView {
     case .away(let why): return StyledText(why, .attention).rows(style)
     case .present(let status):
       return status.waits.filter { !isRest($0) }.flatMap { wait in
-        StyledText(wait.why, Wait.fineNames.contains(wait.wait) ? .faint : .attention).rows(style)
+        StyledText(wait.why, wait.isFine ? .faint : .attention).rows(style)
       }
     }
   }

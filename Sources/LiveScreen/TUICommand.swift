@@ -214,14 +214,14 @@ extension Command {
         // All earlier requests are done.
         return end.post(.success(.done))
       }
+      let client = ControlClient(console, toFirstOf: sockets)
+      defer { client.close() }
+      client.remark = { [weak self] text in
+        self?.dashboard.note = Dashboard.Note(text: text, paint: .attention)
+        self?.needsDrawing()
+      }
       do throws(Failure) {
-        let socket = try LineSocket.connect(toFirstOf: sockets)
-        defer { socket.close() }
-        let client = ControlClient(console, over: socket)
-        client.remark = { [weak self] text in
-          self?.dashboard.note = Dashboard.Note(text: text, paint: .attention)
-          self?.needsDrawing()
-        }
+        try client.connect()
         let response = try await client.perform(request)
         dashboard.answered(request, with: response, at: Loop.shared.now)
       } catch {

@@ -20,13 +20,6 @@ public struct TextStyle: Hashable, Sendable {
     self.namesAdapter = namesAdapter
   }
 
-  /// The same style in a window of this width.
-  package func fitting(columns: Int) -> TextStyle {
-    var style = self
-    style.width = columns
-    return style
-  }
-
   /// Whether the terminal is so narrow that times are shortened and texts hardly indented.
   var isNarrow: Bool { width.map { $0 < 60 } ?? false }
 

@@ -275,7 +275,7 @@ extension DoctorFacts {
       let waits = report.waits.map { wait in
         let subject = [wait.adapter, wait.phone?.description].compactMap { $0 }
         return Finding(
-          "daemon", Wait.fineNames.contains(wait.wait) ? .ok : .warning,
+          "daemon", wait.isFine ? .ok : .warning,
           (subject + [wait.why]).joined(separator: ": "))
       }
       let refusals = report.adapters.compactMap { adapter in
