@@ -439,7 +439,7 @@ import Wire
       if settings.live.printsWhy { return }
       let (adapter, phone, line) = (current.adapter, current.phone, line(current))
       switch current.wait {
-      case .adapter(.lost), .adapter(.failing): log.about(adapter, phone).warning(line)
+      case let wait where wait.isFault: log.about(adapter, phone).warning(line)
       case let wait where wait.isRest: waitsLog.about(adapter, phone).info(line)
       default: waitsLog.about(adapter, phone).notice(line)
       }

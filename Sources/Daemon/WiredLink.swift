@@ -93,7 +93,7 @@ import Wire
     .seconds(2), .seconds(5),
   ]
 
-  private(set) var wait = Wait.phone(.dialling) { didSet { onWaitChange() } }
+  private(set) var wait = Wait.dialling { didSet { onWaitChange() } }
   private let onWaitChange: () -> Void
 
   init(
@@ -112,13 +112,13 @@ import Wire
     while let sessions, !sessions.isStopping {
       do {
         let socket = try PacketSocket.connect(unix: path)
-        wait = .phone(.dialling)
+        wait = .dialling
         // A phone that disconnects before the session subscribes must not cause a busy loop of
         // connects.
         let history = timeline.begin(adapter: nil, phone: nil)
         failures = await sessions.serve(WiredLink(socket, history)) ? 0 : failures + 1
       } catch {
-        wait = .phone(.nobodyListens(path: path, error.errno.text))
+        wait = .nobodyListens(path: path, error.errno.text)
         failures += 1
       }
       await platform.sleep(for: Self.pauses[min(failures, Self.pauses.count - 1)])
@@ -128,7 +128,7 @@ import Wire
 
 /// The built-in phone (`--virtual-phone`): plays its scripted day on a link within the process.
 @LoopActor final class BuiltInSource: LinkSource {
-  let wait = Wait.phone(.dialling)
+  let wait = Wait.dialling
   private weak let sessions: (any LinkServer)?
   private let timeline: Timeline
   private let platform: any Platform

@@ -41,15 +41,11 @@ enum PublicText {
   /// The waits whose sentences have nothing in them but the board's name.
   private static let plainWaits: [String: Wait] = {
     let waits: [Wait] = [
-      .adapter(.absent(nil)), .adapter(.settingUp), .adapter(.blocked(byHardware: false)),
-      .adapter(.blocked(byHardware: true)), .adapter(.bluetoothd), .adapter(.silentLinks),
-      .phone(.first), .phone(.any), .phone(.bonded), .phone(.nobody), .phone(.unusableBonds),
-      .phone(.dialling), .security(.channel), .security(.mtu), .security(.encryption),
-      .security(.confirmationThere), .security(.entryThere), .security(.confirmationHere),
-      .security(.consentHere), .security(.entryHere), .security(.closedOut),
-      .security(.anotherPairs), .service(.discovery), .service(.subscription),
-      .service(.unpublished), .service(.incomplete), .service(.permission), .service(.forbidden),
-      .service(.news(isProven: true)),
+      .absent(nil), .settingUp, .blocked, .blockedBySwitch, .bluetoothd, .silentLinks,
+      .firstPhone, .anyPhone, .bondedPhone, .nobody, .unusableBonds, .dialling, .channel, .mtu,
+      .encryption, .confirmationThere, .entryThere, .confirmationHere, .consentHere, .entryHere,
+      .closedOut, .anotherPairs, .discovery, .subscription, .unpublished, .incomplete, .permission,
+      .forbidden, .news,
     ]
     return Dictionary(uniqueKeysWithValues: waits.map { ($0.name, $0) })
   }()

@@ -180,7 +180,7 @@ struct DashboardView {
   }
 
   private func isRest(_ wait: WaitLine) -> Bool {
-    wait.wait == Wait.service(.news(isProven: true)).name
+    wait.wait == Wait.news.name
   }
 
   /// The player.

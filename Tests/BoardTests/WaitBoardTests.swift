@@ -27,24 +27,24 @@ struct WaitBoardTests {
         _ = clock.schedule(after: .seconds(seconds)) { isOver = true }
         while !isOver { _ = clock.turn() }
       }
-      become(.adapter(.settingUp))
-      become(.phone(.first), lasting: 10)
-      become(.phone(.first), lasting: 10)
+      become(.settingUp)
+      become(.firstPhone, lasting: 10)
+      become(.firstPhone, lasting: 10)
       #expect(changes == ["setting-up", "first-phone"])
       #expect(lasting == ["first-phone"])
       // A blip is not worth a line, nor is the way back.
       become(nil, lasting: 1)
-      become(.phone(.first), lasting: 10)
+      become(.firstPhone, lasting: 10)
       #expect(lasting == ["first-phone"])
       // What is urgent is not waited for.
-      become(.adapter(.bluetoothd))
+      become(.bluetoothd)
       #expect(lasting == ["first-phone", "bluetoothd"])
-      become(.adapter(.bluetoothd), lasting: 10)
+      become(.bluetoothd, lasting: 10)
       become(nil, lasting: 10)
-      become(.adapter(.bluetoothd), lasting: 10)
+      become(.bluetoothd, lasting: 10)
       #expect(lasting == ["first-phone", "bluetoothd", "bluetoothd"])
       // What is to last for hours needs no timer.
-      become(.phone(.bonded))
+      become(.bondedPhone)
       #expect(lasting.last == "bonded-phone")
       // Nothing is left that would wake the daemon up.
       #expect(clock.scheduled == 0)
@@ -58,9 +58,9 @@ struct WaitBoardTests {
       let board = WaitBoard(scheduler: clock)
       var changes: [String] = []
       board.onNewWait = { changes.append($0.wait.name) }
-      board.set(.link(1), .init(.security(.mtu)))
-      board.set(.daemon, .init(.phone(.dialling)))
-      board.set(.link(1), .init(.service(.discovery)))
+      board.set(.link(1), .init(.mtu))
+      board.set(.daemon, .init(.dialling))
+      board.set(.link(1), .init(.discovery))
       board.set(.daemon, nil)
       #expect(changes.isEmpty)
       _ = clock.turn()
@@ -75,9 +75,9 @@ struct WaitBoardTests {
       let board = WaitBoard(scheduler: clock)
       var changes = 0
       board.onNewWait = { _ in changes += 1 }
-      board.set(.link(1), .init(.service(.discovery), adapter: "hci0"))
+      board.set(.link(1), .init(.discovery, adapter: "hci0"))
       _ = clock.turn()
-      board.set(.link(1), .init(.service(.discovery), adapter: "hci0", phone: Address(1)))
+      board.set(.link(1), .init(.discovery, adapter: "hci0", phone: Address(1)))
       _ = clock.turn()
       #expect(changes == 1)
       board.set(.link(1), nil)

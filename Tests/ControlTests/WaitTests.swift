@@ -12,32 +12,31 @@ struct WaitTests {
 
   /// One of each; the texts in them as in docs/troubleshooting.md.
   static let samples: [Wait] =
-    adapters.map { .adapter($0) } + phones.map { .phone($0) } + security.map { .security($0) }
-    + services.map { .service($0) }
+    adapters + phones + security + services
 
-  private static let adapters: [AdapterWait] = [
-    .absent("hci1"), .absent(nil), .settingUp, .blocked(byHardware: false),
-    .blocked(byHardware: true), .bluetoothd, .lost(.switchedOff, ControllerIndex(0)),
+  private static let adapters: [Wait] = [
+    .absent("hci1"), .absent(nil), .settingUp, .blocked,
+    .blockedBySwitch, .bluetoothd, .lost(.switchedOff, ControllerIndex(0)),
     .lost(.changed(.bondable), ControllerIndex(0)),
     .lost(.advertisingRemoved, ControllerIndex(0)), .failing("WHY"), .notAdvertising("WHY"),
     .silentLinks,
   ]
 
-  private static let phones: [PhoneWait] = [
-    .first, .any, .bonded, .nobody, .oneSided(.lostByPhone, phone: phone),
+  private static let phones: [Wait] = [
+    .firstPhone, .anyPhone, .bondedPhone, .nobody, .oneSided(.lostByPhone, phone: phone),
     .oneSided(.lostHere, phone: phone), .oneSided(.keysDiffer, phone: phone),
     .unusableBonds, .givenUp(phone: phone), .nobodyListens(path: "PATH", "WHY"), .dialling,
   ]
 
-  private static let security: [SecurityWait] = [
+  private static let security: [Wait] = [
     .channel, .mtu, .encryption, .securityRequest(phone: phone), .confirmationThere, .entryThere,
     .confirmationHere, .entryHere, .pairingFailed(.refusedByPhone),
     .closedOut, .anotherPairs, .consentHere,
   ]
 
-  private static let services: [ServiceWait] = [
+  private static let services: [Wait] = [
     .discovery, .subscription, .unpublished, .incomplete, .refused("WHY"), .permission, .forbidden,
-    .stale("WHAT"), .news(isProven: true), .news(isProven: false),
+    .stale("WHAT"), .news, .unprovenNews,
   ]
 
   @Test("Every name in the code has a sample here")

@@ -476,10 +476,10 @@ import Wire
       let why = try JSONValue(parsing: told.payload)["why"]?.string ?? ""
       #expect(why.contains(" ") && !secrets.contains(where: why.contains), "\(why)")
     }
-    board.status.adapters[0].waiting = WaitReport(.phone(.bonded), name: "kitchen")
+    board.status.adapters[0].waiting = WaitReport(.bondedPhone, name: "kitchen")
     #expect(
       try board.update().object("board")?["why"]?.string
-        == Wait.phone(.bonded).sentence(name: "kitchen"))
+        == Wait.bondedPhone.sentence(name: "kitchen"))
     let ended = try board.tell(
       """
       {"event":"disconnected","seq":9,"time":"2026-11-24T07:00:00.000Z","adapter":"hci0",\

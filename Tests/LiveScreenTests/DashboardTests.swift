@@ -50,7 +50,7 @@ import Wire
   /// A dashboard with three notifications, of which the last is the newest.
   static func dashboard(rows: Int = 16, columns: Int = 60) -> Dashboard {
     var dashboard = Dashboard(size: Screen.Size(rows: rows, columns: columns))
-    dashboard.update(status(wait: .service(.news(isProven: true))), at: start)
+    dashboard.update(status(wait: .news), at: start)
     dashboard.add(notification(1, "Anna", message: "Dinner tonight?"))
     dashboard.add(notification(2, "Ben", flags: [.positiveAction, .negativeAction]))
     dashboard.add(notification(3, "Mum", message: "Are you coming on Sunday?"))
@@ -104,10 +104,10 @@ import Wire
   @Test("The reason for missing notifications is shown; “all is well” only if there is none")
   func reason() {
     var dashboard = Dashboard(size: Screen.Size(rows: 16, columns: 60))
-    dashboard.update(Self.status(wait: .service(.forbidden)), at: Self.start)
+    dashboard.update(Self.status(wait: .forbidden), at: Self.start)
     #expect(dashboard.text().contains("the phone does not allow access to its"))
     #expect(dashboard.text().contains("System Notifications"))
-    dashboard.update(Self.status(wait: .service(.news(isProven: true))), at: Self.start)
+    dashboard.update(Self.status(wait: .news), at: Self.start)
     let rest = "waiting for"
     #expect(dashboard.text().contains(rest))
     dashboard.add(Self.notification(1, "Anna"))

@@ -240,7 +240,7 @@ struct DoctorTests {
       var status = StatusReport()
       var adapter = AdapterReport()
       adapter.adapter = "hci0"
-      adapter.waiting = WaitReport(.phone(.first), name: "kitchen")
+      adapter.waiting = WaitReport(.firstPhone, name: "kitchen")
       status.adapters = [adapter]
       $0.daemon = .status(status)
     },

@@ -105,7 +105,7 @@ import Wire
   }
 
   private func failed(_ why: String) {
-    state = .recovering(sockets.obstacle(to: index) ?? .adapter(.failing(why)))
+    state = .recovering(sockets.obstacle(to: index) ?? .failing(why))
     host.publish(.error(what: "adapter", code: nil, message: why))
     Loop.start { await self.recover() }
   }
@@ -222,8 +222,8 @@ import Wire
   /// again as soon as possible.
   private func lost(_ trouble: AdapterTrouble) { lost(.lost(trouble, index)) }
 
-  private func lost(_ why: AdapterWait) {
-    let wait = sockets.obstacle(to: index) ?? .adapter(why)
+  private func lost(_ why: Wait) {
+    let wait = sockets.obstacle(to: index) ?? why
     let isNew =
       switch state {
       case .settingUp, .serving: true
@@ -257,7 +257,7 @@ import Wire
           continue
         }
         if let failure = listen() {
-          state = .recovering(.adapter(.failing(failure)))
+          state = .recovering(.failing(failure))
           continue
         }
         try await setUp()
@@ -266,7 +266,7 @@ import Wire
       } catch {
         guard case .recovering = state else { return }
         if error.status == .invalidIndex { return removed() }
-        state = .recovering(sockets.obstacle(to: index) ?? .adapter(.failing("\(error)")))
+        state = .recovering(sockets.obstacle(to: index) ?? .failing("\(error)"))
         log.info("\(name): \(error)")
       }
     }
@@ -312,28 +312,28 @@ import Wire
   /// What the adapter waits for; nil while a phone's session reports its own wait.
   var wait: Wait? {
     switch state {
-    case .settingUp: return .adapter(.settingUp)
+    case .settingUp: return .settingUp
     case .recovering(let wait): return wait
     case .over: return nil
     case .serving: break
     }
     guard links.isEmpty else {
-      return links.contains { !$0.isAttached } ? .security(.channel) : nil
+      return links.contains { !$0.isAttached } ? .channel : nil
     }
     if let (peer, bond) = keys.ring.firstSuspicion {
-      return .phone(.oneSided(bond, phone: peer.address))
+      return .oneSided(bond, phone: peer.address)
     }
-    if let phone = keys.ring.firstGivenUp { return .phone(.givenUp(phone: phone.address)) }
+    if let phone = keys.ring.firstGivenUp { return .givenUp(phone: phone.address) }
     switch advertiser.state {
-    case .off: return .adapter(.settingUp)
-    case .refused(let why): return .adapter(.notAdvertising(why))
+    case .off: return .settingUp
+    case .refused(let why): return .notAdvertising(why)
     case .on: break
     }
     return switch (isPairable, keys.ring.bonds.isEmpty) {
-    case (true, true): .phone(.first)
-    case (true, false): .phone(.any)
-    case (false, true): .phone(keys.ring.isBonded ? .unusableBonds : .nobody)
-    case (false, false): .phone(.bonded)
+    case (true, true): .firstPhone
+    case (true, false): .anyPhone
+    case (false, true): keys.ring.isBonded ? .unusableBonds : .nobody
+    case (false, false): .bondedPhone
     }
   }
 

@@ -313,14 +313,14 @@ import Wire
     let missing = isStarted ? missing : []
     for choice in settings.adapters
     where !adapters.values.contains(where: { $0.name == "\(choice)" }) {
-      let wait = Wait.adapter(.absent("\(choice)"))
+      let wait = Wait.absent("\(choice)")
       context.waits.set(
         .adapter("\(choice)"),
         missing.contains(choice) ? .init(wait, adapter: "\(choice)") : nil)
     }
     for (index, failure) in failures {
       context.waits.set(
-        .adapter("\(index)"), .init(.adapter(.failing(failure)), adapter: "\(index)"))
+        .adapter("\(index)"), .init(.failing(failure), adapter: "\(index)"))
     }
   }
 
@@ -343,16 +343,18 @@ import Wire
 
   /// The adapters, as `status` shows them.
   package var reports: [AdapterReport] {
-    missing.map { report(of: "\($0)", .absent("\($0)")) }
+    missing.map { report(of: "\($0)", .absent("\($0)"), isPresent: false) }
       + failures.sorted { $0.key < $1.key }.map { report(of: "\($0)", .failing($1)) }
       + sortedAdapters.map(\.report)
   }
 
-  private func report(of adapter: String, _ wait: AdapterWait) -> AdapterReport {
+  private func report(
+    of adapter: String, _ wait: Wait, isPresent: Bool = true
+  ) -> AdapterReport {
     var report = AdapterReport()
     report.adapter = adapter
-    if case .absent = wait { report.isPresent = false }
-    report.waiting = WaitReport(.adapter(wait), name: context.name)
+    report.isPresent = isPresent
+    report.waiting = WaitReport(wait, name: context.name)
     return report
   }
 
@@ -362,9 +364,9 @@ import Wire
   /// The wait while there is no adapter; nil if there is none.
   package var wait: Wait? {
     guard isWithoutAdapters else { return nil }
-    if isStarted { return settings.adapters.isEmpty ? .adapter(.absent(nil)) : nil }
+    if isStarted { return settings.adapters.isEmpty ? .absent(nil) : nil }
     let isLate = platform.scheduler.now - opened >= Self.startTime
-    return isLate ? .adapter(.settingUp) : nil
+    return isLate ? .settingUp : nil
   }
 
   // MARK: Phones

@@ -91,7 +91,7 @@ import Wire
   }
 
   var wait: Wait? {
-    let wait: SecurityWait
+    let wait: Wait
     switch machine.state {
     case .secured, .ending, .over: return nil
     case .announced: wait = .channel
@@ -102,8 +102,7 @@ import Wire
     case .refused(let failure, _): wait = .pairingFailed(failure)
     case .pairing(let pairing): wait = pairing.turn.words.wait
     }
-    return host.keys.ring.suspicions[peer].map { .phone(.oneSided($0, phone: peer.address)) }
-      ?? .security(wait)
+    return host.keys.ring.suspicions[peer].map { .oneSided($0, phone: peer.address) } ?? wait
   }
 
   // MARK: Called by the session
@@ -255,7 +254,7 @@ import Wire
 
 extension Pairing.Turn {
   /// The wait, and the question to the board's user.
-  fileprivate var words: (wait: SecurityWait, question: PairingMethod?, number: Passkey?) {
+  fileprivate var words: (wait: Wait, question: PairingMethod?, number: Passkey?) {
     switch self {
     case .phone, .kernel, .keys, .identity: (.confirmationThere, nil, nil)
     case .typing(let number): (.entryThere, .display, number)

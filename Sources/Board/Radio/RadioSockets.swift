@@ -61,11 +61,11 @@ import Wire
 
   /// What prevents setting up an adapter: the kernel's bug, rfkill or bluetoothd; nil if nothing.
   func obstacle(to index: ControllerIndex) -> Wait? {
-    guard platform.mayAcceptPhones else { return .adapter(.silentLinks) }
+    guard platform.mayAcceptPhones else { return .silentLinks }
     return switch rfkill?.state(of: index.value) {
-    case .soft: .adapter(.blocked(byHardware: false))
-    case .hard: .adapter(.blocked(byHardware: true))
-    case nil, .unblocked: platform.isBluetoothDaemonRunning ? .adapter(.bluetoothd) : nil
+    case .soft: .blocked
+    case .hard: .blockedBySwitch
+    case nil, .unblocked: platform.isBluetoothDaemonRunning ? .bluetoothd : nil
     }
   }
 

@@ -135,13 +135,13 @@ import Wire
   }
 
   /// What the subscription waits for.
-  var wait: ServiceWait {
+  var wait: Wait {
     if authorization == .refused { return .forbidden }
     if let staleReason { return .stale(staleReason) }
     return switch authorization {
     case .unknown(until: .response): .permission
-    case .unknown(until: .notification): .news(isProven: false)
-    case .granted, .refused: .news(isProven: true)
+    case .unknown(until: .notification): .unprovenNews
+    case .granted, .refused: .news
     }
   }
 }

@@ -84,7 +84,7 @@ import Wire
   }
 
   /// What the session waits for once it serves; ANCS decides.
-  var wait: ServiceWait {
+  var wait: Wait {
     if let notifications = active(NotificationService.self) { return notifications.wait }
     switch state(of: .notificationCenter) {
     case .incomplete?: return .incomplete

@@ -440,12 +440,12 @@ import Wire
     if case .ended = stage { return nil }
     // Security may be raised at any stage.
     if let wait = link.wait { return wait }
-    if bearer.responsesReceived == 0 { return .security(.mtu) }
+    if bearer.responsesReceived == 0 { return .mtu }
     switch stage {
-    case .securing: return .security(.encryption)
-    case .discovering: return .service(.discovery)
-    case .subscribing: return .service(.subscription)
-    case .serving: return .service(services.wait)
+    case .securing: return .encryption
+    case .discovering: return .discovery
+    case .subscribing: return .subscription
+    case .serving: return services.wait
     case .ended: return nil
     }
   }
