@@ -70,18 +70,6 @@ extension OptionForm {
 
 extension ValueKind {
   fileprivate var described: JSONObject {
-    switch self {
-    case .text: ["kind": "text"]
-    case .number: ["kind": "number"]
-    case .time: ["kind": "time"]
-    case .word(let words): ["kind": "word", "words": .strings(words)]
-    case .words(let words): ["kind": "words", "words": .strings(words)]
-    case .file: ["kind": "file"]
-    case .settings: ["kind": "settings"]
-    case .directory: ["kind": "directory"]
-    case .notification: ["kind": "notification"]
-    case .app: ["kind": "app"]
-    case .phone: ["kind": "phone"]
-    }
+    ["kind": .string(name), "words": words.isEmpty ? nil : .strings(words)]
   }
 }

@@ -15,21 +15,29 @@ enum OptionValue: Sendable {
 }
 
 /// The kind of a value, for settings files, the manual and the completions.
-public enum ValueKind: Hashable, Sendable {
-  case text
-  case number
+public struct ValueKind: Hashable, Sendable {
+  let name: String
+  /// The words that it may be; none: any text.
+  var words: [String] = []
+
+  public static let text = ValueKind(name: "text")
+  public static let number = ValueKind(name: "number")
   /// A number of seconds, or one with a unit.
-  case time
-  /// One of these words.
-  case word([String])
-  /// Several of these words, separated by commas.
-  case words([String])
-  case file
+  public static let time = ValueKind(name: "time")
+  public static let file = ValueKind(name: "file")
   /// A file of settings.
-  case settings
-  case directory
-  /// The number of an active notification, an app or a phone that the daemon knows.
-  case notification, app, phone
+  public static let settings = ValueKind(name: "settings")
+  public static let directory = ValueKind(name: "directory")
+  /// What is active, or known to the daemon.
+  public static let notification = ValueKind(name: "notification")
+  public static let app = ValueKind(name: "app")
+  public static let phone = ValueKind(name: "phone")
+
+  /// One of these words.
+  public static func word(_ words: [String]) -> ValueKind { ValueKind(name: "word", words: words) }
+
+  /// Several of these words, separated by commas.
+  static func words(_ words: [String]) -> ValueKind { ValueKind(name: "words", words: words) }
 }
 
 /// The form and the meaning of an option, independent of what it sets.
@@ -143,14 +151,16 @@ extension CommandOption {
   ///
   /// - Parameters:
   ///   - expects: the description of a valid value, for the error: `a number of seconds`.
+  ///   - absent: what it sets without a value; nil: it needs one.
   ///   - read: parses a value; nil if it is invalid.
   public static func value<Read: Sendable>(
     _ names: String..., value: String, kind: ValueKind = .text,
     expects: @autoclosure @escaping LazyText, help: @autoclosure @escaping LazyText,
-    read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
+    absent: Read? = nil, read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) -> CommandOption {
     CommandOption(
-      names, .required { value }, kind, expects: expects, help: help, read: read, set: set)
+      names, absent == nil ? .required { value } : .optional { value }, kind, expects: expects,
+      help: help, absent: absent, read: read, set: set)
   }
 
   /// An option whose value is a time within these bounds.
@@ -161,17 +171,6 @@ extension CommandOption {
     CommandOption(
       [name], .required { "TIME" }, .time, expects: { Duration.forms(within: bounds) }, help: help,
       read: { Duration(typed: $0, within: bounds) }, set: set)
-  }
-
-  /// An option that may have a value; without one it sets `absent`.
-  public static func optional<Read: Sendable>(
-    _ name: String, value: String, kind: ValueKind, expects: @autoclosure @escaping LazyText,
-    help: @autoclosure @escaping LazyText, absent: Read,
-    read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
-  ) -> CommandOption {
-    CommandOption(
-      [name], .optional { value }, kind, expects: expects, help: help, absent: absent, read: read,
-      set: set)
   }
 
   /// An option whose value is any non-empty text.

@@ -180,7 +180,7 @@ extension Grammar<RunOptions> {
   ]
 
   private static let pairing: [CommandOption<RadioSettings>] = [
-    .optional(
+    .value(
       "--pairable", value: "TIME", kind: .time, expects: Duration.forms,
       help:
         "any phone may pair, always or for this time (default: the first phone, within 30 minutes)",
