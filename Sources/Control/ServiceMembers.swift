@@ -149,22 +149,15 @@ extension Authorization: JSONNamed {
   }
 
   public init?(rawValue: String) {
-    switch rawValue {
-    case "unknown": self = .unknown(until: .response)
-    case "granted": self = .granted
-    case "refused": self = .refused
-    default: return nil
-    }
+    let named: [String: Authorization] = [
+      "unknown": .unknown(until: .response), "granted": .granted, "refused": .refused,
+    ]
+    guard let state = named[rawValue] else { return nil }
+    self = state
   }
 
   /// Whether the phone allows access; nil while it is unknown.
-  public var allowsAccess: Bool? {
-    switch self {
-    case .unknown: nil
-    case .granted: true
-    case .refused: false
-    }
-  }
+  public var allowsAccess: Bool? { if case .unknown = self { nil } else { self == .granted } }
 
   /// What it waits for; nil unless it is unknown.
   public var proof: Proof? {

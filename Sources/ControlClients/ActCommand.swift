@@ -22,7 +22,7 @@ struct ActOptions: FilterOptions {
 }
 
 /// An action as typed: by name, or by the phone's label for it.
-enum TypedAction: Hashable, Sendable {
+enum TypedAction: Hashable, Sendable, CustomStringConvertible {
   case named(NotificationAction)
   case label(String)
 
@@ -40,16 +40,12 @@ enum TypedAction: Hashable, Sendable {
       }
     }
   }
-}
 
-extension TypedAction {
   /// Whether the user may expect to send a text.
   fileprivate var isReply: Bool {
     if case .label(let label) = self { label.lowercased() == "reply" } else { false }
   }
-}
 
-extension TypedAction: CustomStringConvertible {
   var description: String {
     switch self {
     case .named(let action): "\(action)"
@@ -169,6 +165,26 @@ package enum ActionLabel {
   package static func past(_ label: String) -> String? { pasts[label.lowercased()] }
 }
 
+extension ActOptions {
+  fileprivate mutating func read(_ operands: [String]) throws(Failure) {
+    var words = operands
+    if !all {
+      guard filter.isEmpty, !isDry else {
+        throw Failure(
+          usage: "\(isDry ? "--dry-run" : "a filter") needs --all",
+          remedy: "did you mean “act --all”?")
+      }
+      (uids, words) = try operands.uids(for: "act")
+    }
+    guard !words.isEmpty else {
+      throw Failure(
+        usage: "act needs an action",
+        remedy: "use positive, negative, or the phone's label for it")
+    }
+    action = TypedAction(words.joined(separator: " "))
+  }
+}
+
 extension ControlClient {
   /// Asks on a terminal before acting on many; without a terminal it proceeds.
   fileprivate func agrees(to action: TypedAction, on count: Int) async throws(Failure) -> Bool {
@@ -191,29 +207,7 @@ extension ControlClient {
       return ["y", "yes"].contains(line?.lowercased() ?? "")
     }
   }
-}
 
-extension ActOptions {
-  fileprivate mutating func read(_ operands: [String]) throws(Failure) {
-    var words = operands
-    if !all {
-      guard filter.isEmpty, !isDry else {
-        throw Failure(
-          usage: "\(isDry ? "--dry-run" : "a filter") needs --all",
-          remedy: "did you mean “act --all”?")
-      }
-      (uids, words) = try operands.uids(for: "act")
-    }
-    guard !words.isEmpty else {
-      throw Failure(
-        usage: "act needs an action",
-        remedy: "use positive, negative, or the phone's label for it")
-    }
-    action = TypedAction(words.joined(separator: " "))
-  }
-}
-
-extension ControlClient {
   /// Performs a typed action. If the notification is known not to have it, this refuses it.
   fileprivate func act(
     _ typed: TypedAction, on uid: NotificationUID, of phone: PhoneSelector?

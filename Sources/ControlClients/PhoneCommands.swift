@@ -181,11 +181,9 @@ extension ControlClient {
         "the phone accepted it, but does not offer it now, so it may have had no effect",
         remedy: others.isEmpty ? "nothing is playing" : "it offers \(others)"))
   }
-}
 
-// The only place that resolves a client's phone and checks that it is connected.
+  // MARK: The only place that resolves a client's phone and checks that it is connected
 
-extension ControlClient {
   /// Throws if an empty result would only mean that there is no phone: none is connected, or not the selected one, or
   /// the daemon has not subscribed to its notifications yet.
   func requireNotifications(of selector: PhoneSelector?, _ what: String) async throws(Failure) {

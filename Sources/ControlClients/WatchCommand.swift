@@ -24,17 +24,6 @@ struct WatchOptions: EventOptions {
     case number(UInt64)
     case time(WallTime)
   }
-
-  /// The initial subscription.
-  var subscription: Subscription {
-    let since: UInt64? =
-      switch since {
-      case .number(let number)?: number
-      case .time?: 0
-      case nil: nil
-      }
-    return Subscription(events: EventFilter(events, filter).names, replay: replay, since: since)
-  }
 }
 
 extension Clients {
@@ -81,8 +70,7 @@ extension Clients {
   ) { options, client throws(Failure) in
     var options = options
     options.count = 1
-    var watcher = Watcher(options, client)
-    if options.events.isEmpty { watcher.waitForNews() }
+    var watcher = Watcher(options, client, isForNews: options.events.isEmpty)
     return try await watcher.run()
   }
 
@@ -110,20 +98,20 @@ struct Watcher {
   private var subscription: Subscription
   private(set) var filter: EventFilter
   private var printed = 0
-  init(_ options: WatchOptions, _ client: ControlClient) {
+
+  /// - Parameter isForNews: whether it leaves out all but new notifications.
+  init(_ options: WatchOptions, _ client: ControlClient, isForNews: Bool = false) {
     self.options = options
     self.client = client
     page = EventPage(client.console.style, today: .now)
-    subscription = options.subscription
-    filter = EventFilter(options.events, options.filter)
-    if case .time(let start)? = options.since { filter.since = start }
-  }
-
-  /// Leaves out all but new notifications.
-  mutating func waitForNews() {
-    filter.names = [.notification]
-    filter.isForNews = true
-    subscription.events = filter.names
+    filter = EventFilter(isForNews ? [.notification] : options.events, options.filter)
+    filter.isForNews = isForNews
+    subscription = Subscription(events: filter.names, replay: options.replay)
+    switch options.since {
+    case .number(let number)?: subscription.since = number
+    case .time(let start)?: (subscription.since, filter.since) = (0, start)
+    case nil: break
+    }
   }
 
   /// Prints events until the count or the time limit is reached.

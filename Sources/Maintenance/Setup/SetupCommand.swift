@@ -382,11 +382,11 @@ struct SetUp {
   private mutating func meet() async throws(Failure) {
     var status = try await client.call(ControlMethods.status, "setup")
     // The adapter takes a moment.
-    for _ in 0..<20 where !status.adapters.contains(where: \.isPowered) && !status.isLinked {
+    for _ in 0..<20 where !status.adapters.contains(where: \.isPowered) && status.links.isEmpty {
       try await client.sleep(.milliseconds(500))
       status = try await client.call(ControlMethods.status, "setup")
     }
-    guard status.phones.isEmpty, !status.isLinked else {
+    guard status.phones.isEmpty, status.links.isEmpty else {
       let names = status.phones.map { $0.name ?? "\($0.phone)" }.joined(separator: ", ")
       return try say("Paired already: \(names.isEmpty ? "a phone" : names).")
     }
@@ -450,9 +450,4 @@ struct SetUp {
       return typed.map { $0.allSatisfy(\.isWhitespace) ? usual : $0.filter { $0 != "\r" } }
     }
   }
-}
-
-extension StatusReport {
-  /// Whether a phone is connected, over whatever carries the link.
-  fileprivate var isLinked: Bool { !links.isEmpty }
 }
