@@ -84,7 +84,7 @@ extension Dashboard {
     guard action == .negative else {
       acted.formUnion(able.map(\.id))
       note = Note(text: "\(label): \(what)…", paint: .faint)
-      return effects += able.map { .request(.act(action, $0.id)) }
+      return effects += able.map { .act(action, $0.id) }
     }
     // The next ones can be acted on meanwhile.
     if case .list = page, let selected = target?.id, able.contains(where: { $0.id == selected }) {
@@ -106,7 +106,7 @@ extension Dashboard {
     acted.insert(call.id)
     let label = call.report.label(of: action, columns: Self.labelWidth)
     note = Note(text: "\(label): \(call.report.called)…", paint: .faint)
-    effects.append(.request(.act(action, call.id)))
+    effects.append(.act(action, call.id))
   }
 
   /// Whether its negative action is pending.
@@ -147,7 +147,7 @@ extension Dashboard {
       let there = pending.targets.filter { id in notifications.contains { $0.id == id } }
       acted.formUnion(there)
       if !there.isEmpty { note = Note(text: "\(pending.words)…", paint: .faint) }
-      effects += there.map { .request(.act(.negative, $0)) }
+      effects += there.map { .act(.negative, $0) }
     }
   }
 
@@ -155,7 +155,7 @@ extension Dashboard {
 
   /// A request succeeded; for `show`, with its result.
   mutating func answered(
-    _ request: Request, with notification: ActiveNotification? = nil, at now: Instant
+    _ request: Effect, with notification: ActiveNotification? = nil, at now: Instant
   ) {
     switch request {
     case .act(let action, let id):
@@ -179,11 +179,12 @@ extension Dashboard {
       else { return }
       opened.notification = notification
       page = .opened(opened)
+    case .quit: break
     }
   }
 
   /// A request failed.
-  mutating func failed(_ request: Request, _ failure: Failure, at now: Instant) {
+  mutating func failed(_ request: Effect, _ failure: Failure, at now: Instant) {
     if case .act(_, let id) = request { acted.remove(id) }
     say(failure.sentence, .bad, at: now, for: .seconds(15))
   }
@@ -191,7 +192,7 @@ extension Dashboard {
   /// Sends a command to the player.
   mutating func control(_ command: RemoteCommand) {
     note = Note(text: "\(KeyBinding.title(of: command))…", paint: .faint)
-    effects.append(.request(.media(command, phone: playing?.phone)))
+    effects.append(.media(command, phone: playing?.phone))
   }
 
   /// Shows a message at the bottom for a while.

@@ -43,7 +43,7 @@ extension Dashboard {
   private mutating func open(_ notification: ActiveNotification) {
     selection = .chosen(notification.id)
     page = .opened(Opened(notification: notification))
-    effects.append(.request(.show(notification.id)))
+    effects.append(.show(notification.id))
   }
 
   fileprivate mutating func beginSearch() {

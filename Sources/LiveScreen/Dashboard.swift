@@ -107,17 +107,12 @@ struct Dashboard {
     case missing = "the selected notification is gone: select another"
   }
 
-  /// A request to the phone.
-  enum Request: Hashable {
+  /// The effect of a key, or of time passing: a request to the phone, or the end.
+  enum Effect: Hashable {
     case act(NotificationAction, ID)
     /// The notification in full.
     case show(ID)
     case media(RemoteCommand, phone: Address?)
-  }
-
-  /// The effect of a key, or of time passing.
-  enum Effect: Hashable {
-    case request(Request)
     case quit
   }
 

@@ -209,11 +209,9 @@ extension Command {
 
   /// Sends requests to the phone one after another, each over a separate connection.
   private func perform() async {
-    while let effect = await effects.next() {
-      guard case .request(let request) = effect else {
-        // All earlier requests are done.
-        return end.post(.success(.done))
-      }
+    while let request = await effects.next() {
+      // All earlier requests are done.
+      if request == .quit { return end.post(.success(.done)) }
       let client = ControlClient(console, toFirstOf: sockets)
       defer { client.close() }
       client.remark = { [weak self] text in
@@ -235,7 +233,7 @@ extension Command {
 extension ControlClient {
   /// Sends a request to the phone; returns the notification if it requested one.
   fileprivate func perform(
-    _ request: Dashboard.Request
+    _ request: Dashboard.Effect
   ) async throws(Failure) -> ActiveNotification? {
     func selector(_ phone: Address?) -> PhoneSelector? {
       phone.map { PhoneSelector($0.description) }
@@ -251,6 +249,7 @@ extension ControlClient {
       return try await call(
         ControlMethods.getNotification, NotificationParameters(id.uid, phone: selector(id.phone)),
         "show #\(id.uid)")
+    case .quit: break
     }
     return nil
   }

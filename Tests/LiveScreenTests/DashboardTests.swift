@@ -207,7 +207,7 @@ import Wire
   // MARK: Keys
 
   private static func act(_ action: NotificationAction, _ uid: UInt32) -> Dashboard.Effect {
-    .request(.act(action, Dashboard.ID(phone: phone, uid: NotificationUID(rawValue: uid))))
+    .act(action, Dashboard.ID(phone: phone, uid: NotificationUID(rawValue: uid)))
   }
 
   @Test("+ acts on the selected one at once, if it has the action, and shows the result")
@@ -219,7 +219,7 @@ import Wire
     dashboard.press(.down, at: later)
     #expect(dashboard.press(.character("+"), at: later) == [Self.act(.positive, 2)])
     #expect(dashboard.note?.text == "Reply: #2 “Ben”…")
-    let request = Dashboard.Request.act(.positive, Dashboard.ID(phone: Self.phone, uid: 2))
+    let request = Dashboard.Effect.act(.positive, Dashboard.ID(phone: Self.phone, uid: 2))
     dashboard.answered(request, at: later)
     #expect(dashboard.note?.text == "Reply: #2 “Ben”, done")
     dashboard.failed(
@@ -407,7 +407,7 @@ import Wire
   {
     var dashboard = Self.dashboard(rows: 12)
     let id = Dashboard.ID(phone: Self.phone, uid: 3)
-    #expect(dashboard.press(.enter, at: Self.start) == [.request(.show(id))])
+    #expect(dashboard.press(.enter, at: Self.start) == [.show(id)])
     let message = (1...30).map { "line \($0)" }.joined(separator: "\n")
     let whole = Self.notification(3, "Mum", message: message)
     dashboard.answered(
@@ -432,10 +432,7 @@ import Wire
     var dashboard = Self.dashboard()
     dashboard.press(.enter, at: Self.start)
     let show = { (uid: UInt32) in
-      [
-        Dashboard.Effect.request(
-          .show(Dashboard.ID(phone: Self.phone, uid: NotificationUID(rawValue: uid))))
-      ]
+      [Dashboard.Effect.show(Dashboard.ID(phone: Self.phone, uid: NotificationUID(rawValue: uid)))]
     }
     #expect(dashboard.press(.character("J"), at: Self.start) == show(2))
     #expect(dashboard.press(.character("J"), at: Self.start) == show(1))
@@ -517,9 +514,9 @@ import Wire
     #expect(dashboard.text().contains("dislike the track"))
     for binding in KeyBinding.player {
       guard let command = binding.media else { continue }
-      let request = Dashboard.Request.media(command, phone: Self.phone)
+      let request = Dashboard.Effect.media(command, phone: Self.phone)
       for key in binding.keys {
-        #expect(dashboard.press(key, at: Self.start) == [.request(request)])
+        #expect(dashboard.press(key, at: Self.start) == [request])
         dashboard.answered(request, at: Self.start)
         #expect(dashboard.note?.text.hasPrefix(binding.title) == true)
       }
@@ -578,9 +575,9 @@ import Wire
     #expect(dashboard.text().hasPrefix("☎ Grace Hopper · A Answer · D Decline · g shows it\n"))
     let id = Dashboard.ID(phone: Self.phone, uid: NotificationUID(rawValue: 4))
     #expect(
-      dashboard.press(.character("A"), at: Self.start) == [.request(.act(.positive, id))])
+      dashboard.press(.character("A"), at: Self.start) == [.act(.positive, id)])
     #expect(
-      dashboard.press(.character("D"), at: Self.start) == [.request(.act(.negative, id))])
+      dashboard.press(.character("D"), at: Self.start) == [.act(.negative, id)])
     dashboard.answered(.act(.negative, id), at: Self.start)
     #expect(dashboard.note?.text == "declined #4 “Grace Hopper”")
     dashboard.press(.character("g"), at: Self.start)

@@ -80,18 +80,15 @@ extension Redactor {
   /// An event of the daemon as one line of JSON. Only members whose values are words of the interface are kept; every
   /// other text is replaced, even in events that this program does not know.
   mutating func event(_ event: JSONValue) -> String {
-    let name = event["event"]?.string ?? ""
-    guard case .object(let redacted) = value(event, "", in: name) else { return "" }
-    // Name and time come first, as in the daemon's own output.
-    var ordered = JSONObject()
-    for name in Self.first { ordered.add(name, redacted[name]) }
-    for (name, value) in redacted.members where !Self.first.contains(name) {
-      ordered.add(name, value)
-    }
-    return JSONValue.object(ordered).text
+    value(event, "", in: event["event"]?.string ?? "").text
   }
 
-  private static let first = ["event", "seq", "time", "adapter", "phone"]
+  /// Name and time come first, as in the daemon's own output; the others are sorted by name, so a report does not depend
+  /// on the daemon's order.
+  private static func order(_ member: String) -> (Int, String) {
+    let first = ["event", "seq", "time", "adapter", "phone"]
+    return (first.firstIndex(of: member) ?? first.count, member)
+  }
 
   private mutating func value(_ value: JSONValue, _ member: String, in event: String) -> JSONValue {
     switch value {
@@ -100,8 +97,9 @@ extension Redactor {
     case .array(let elements): return .array(elements.map { self.value($0, member, in: event) })
     case .object(let object):
       var result = JSONObject()
-      // Sorted by name, so a report does not depend on the daemon's order.
-      for (name, below) in object.members.sorted(by: { $0.name < $1.name }) {
+      for (name, below) in object.members.sorted(by: {
+        Self.order($0.name) < Self.order($1.name)
+      }) {
         result.add(name, self.value(below, name, in: event))
       }
       return .object(result)
