@@ -51,14 +51,8 @@ extension OptionForm {
   fileprivate var described: JSONValue {
     var described = kind.described
     described["names"] = .strings(names)
-    let (value, isOptional): (String?, Bool) =
-      switch self.value {
-      case .none: (nil, false)
-      case .required(let name): (name(), false)
-      case .optional(let name): (name(), true)
-      }
-    described["value"] = value.map { .string($0) }
-    described["optional"] = .bool(isOptional)
+    described["value"] = valueName.map { .string($0()) }
+    described["optional"] = .bool(valueName != nil && !needsValue)
     described["repeats"] = .bool(repeats)
     described["help"] = .string(help?() ?? "")
     described["setting"] = effect == nil ? nil : settingName.map { .string($0) }

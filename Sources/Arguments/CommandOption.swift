@@ -5,15 +5,6 @@ import Wire
 /// A text that is built only when it is read, so help and error texts do not delay the start.
 public typealias LazyText = @Sendable () -> String
 
-/// Whether the option has a value, and the value's name in the help.
-enum OptionValue: Sendable {
-  case none
-  /// `--name VALUE`, `--name=VALUE`, `-nVALUE`.
-  case required(LazyText)
-  /// Only `--name=VALUE`, because `--name` alone is valid too.
-  case optional(LazyText)
-}
-
 /// The kind of a value, for settings files, the manual and the completions.
 public struct ValueKind: Hashable, Sendable {
   let name: String
@@ -44,7 +35,10 @@ public struct ValueKind: Hashable, Sendable {
 struct OptionForm: Sendable {
   /// Its names: `-v`, `--verbose`.
   let names: [String]
-  var value = OptionValue.none
+  /// The name of its value in the help: `--name VALUE`, `--name=VALUE`, `-nVALUE`; nil: it has none.
+  var valueName: LazyText?
+  /// Whether it is not valid without one. Otherwise only `--name=VALUE` has a value.
+  var needsValue = false
   /// The kind of its value.
   var kind = ValueKind.text
   /// Whether it may be repeated, each time adding a value.
@@ -84,13 +78,15 @@ public struct CommandOption<Options>: Sendable {
   ///
   /// - Parameter near: suggests a valid value for an invalid one.
   private init<Read: Sendable>(
-    _ names: [String], _ value: OptionValue, _ kind: ValueKind, expects: @escaping LazyText,
+    _ names: [String], _ valueName: @escaping LazyText, _ kind: ValueKind,
+    expects: @escaping LazyText,
     help: @escaping LazyText, absent: Read? = nil,
     near: @escaping @Sendable (String) -> String? = { _ in nil },
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) {
-    self.init(OptionForm(names: names, value: value, kind: kind, help: help)) {
-      options, name, text throws(Failure) in
+    let form = OptionForm(
+      names: names, valueName: valueName, needsValue: absent == nil, kind: kind, help: help)
+    self.init(form) { options, name, text throws(Failure) in
       guard let read = text.map(read) ?? absent else {
         let text = text ?? ""
         throw Failure(
@@ -141,7 +137,7 @@ extension CommandOption {
 
   /// An option of another program: recognised, and refused with the name used here.
   public static func renamed(_ names: String..., now: String) -> CommandOption {
-    CommandOption(OptionForm(names: names, value: .optional { "" })) {
+    CommandOption(OptionForm(names: names, valueName: { "" })) {
       _, name, _ throws(Failure) in
       throw Failure(usage: "unknown option “\(name)”", remedy: "it is \(now) here")
     }
@@ -159,7 +155,7 @@ extension CommandOption {
     absent: Read? = nil, read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) -> CommandOption {
     CommandOption(
-      names, absent == nil ? .required { value } : .optional { value }, kind, expects: expects,
+      names, { value }, kind, expects: expects,
       help: help, absent: absent, read: read, set: set)
   }
 
@@ -169,7 +165,7 @@ extension CommandOption {
     set: @escaping Setter<Duration>
   ) -> CommandOption {
     CommandOption(
-      [name], .required { "TIME" }, .time, expects: { Duration.forms(within: bounds) }, help: help,
+      [name], { "TIME" }, .time, expects: { Duration.forms(within: bounds) }, help: help,
       read: { Duration(typed: $0, within: bounds) }, set: set)
   }
 
@@ -180,7 +176,7 @@ extension CommandOption {
     set: @escaping Setter<String>
   ) -> CommandOption {
     CommandOption(
-      names, .required { value }, kind, expects: expects, help: help,
+      names, { value }, kind, expects: expects, help: help,
       read: { $0.isEmpty ? nil : $0 }, set: set)
   }
 
@@ -191,7 +187,7 @@ extension CommandOption {
     set: @escaping Setter<String>
   ) -> CommandOption {
     CommandOption(
-      names, .required { value }, kind, expects: { value == "FILE" ? "a file" : "a path" },
+      names, { value }, kind, expects: { value == "FILE" ? "a file" : "a path" },
       help: help, read: { $0.isEmpty ? nil : $0 }, set: set)
   }
 
@@ -203,7 +199,7 @@ extension CommandOption {
     help: @autoclosure @escaping LazyText, set: @escaping Setter<Int>
   ) -> CommandOption {
     CommandOption(
-      [name], .required { value }, .number,
+      [name], { value }, .number,
       expects: {
         "a number\(things.map { " of \($0)" } ?? "") from \(bounds.lowerBound) to \(bounds.upperBound)"
       }, help: help, read: { Int($0).flatMap { bounds.contains($0) ? $0 : nil } }, set: set)
@@ -221,7 +217,7 @@ extension CommandOption {
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) -> CommandOption {
     CommandOption(
-      [name], .required(value), .word(names), expects: { expects() ?? alternatives(names) },
+      [name], value, .word(names), expects: { expects() ?? alternatives(names) },
       help: help,
       near: { nearest(to: $0.lowercased(), among: names) },
       read: { read($0.lowercased()) }, set: set)
@@ -238,7 +234,7 @@ extension CommandOption {
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<[Read]>
   ) -> CommandOption {
     let form = OptionForm(
-      names: [name], value: .required { value }, kind: .words(names), help: help)
+      names: [name], valueName: { value }, needsValue: true, kind: .words(names), help: help)
     return CommandOption(form) {
       options, option, text throws(Failure) in
       var values: [Read] = []
@@ -282,15 +278,4 @@ extension CommandOption {
 func alternatives(_ names: [String]) -> String {
   guard let last = names.last, names.count > 1 else { return names.first ?? "" }
   return "\(names.dropLast().joined(separator: ", ")) or \(last)"
-}
-
-/// Options under one title of the help.
-public struct OptionGroup<Options>: Sendable {
-  let title: String
-  let options: [CommandOption<Options>]
-
-  public init(_ title: String, _ options: [CommandOption<Options>]) {
-    self.title = title
-    self.options = options
-  }
 }

@@ -4,8 +4,10 @@ import Wire
 
 /// The options and operands of a command.
 public struct Grammar<Options>: Sendable {
-  /// The options, grouped as in the help.
-  let groups: [OptionGroup<Options>]
+  /// Options under one title of the help.
+  public typealias Group = (title: String, options: [CommandOption<Options>])
+
+  let groups: [Group]
   /// The options of all groups.
   let options: [CommandOption<Options>]
   /// The operands in the help, such as `UID positive|negative`; empty if there are none.
@@ -24,7 +26,7 @@ public struct Grammar<Options>: Sendable {
 
   /// The grammar of a command with options in several groups.
   public init(
-    groups: [OptionGroup<Options>], operands: String = "", kinds: [ValueKind] = [],
+    groups: [Group], operands: String = "", kinds: [ValueKind] = [],
     read: @escaping Reader = Grammar.noOperands
   ) {
     self.groups = groups
@@ -40,7 +42,7 @@ public struct Grammar<Options>: Sendable {
     read: @escaping Reader = Grammar.noOperands
   ) {
     self.init(
-      groups: [OptionGroup("Options", options)], operands: operands, kinds: kinds, read: read)
+      groups: [("Options", options)], operands: operands, kinds: kinds, read: read)
   }
 
   /// The options as tables of the help, one per group.
@@ -52,12 +54,8 @@ public struct Grammar<Options>: Sendable {
           let form = option.form
           guard let text = form.help?() else { return nil }
           let names = form.names.joined(separator: ", ")
-          let help = text + (form.repeats ? "; may repeat" : "")
-          return switch form.value {
-          case .none: (names, help)
-          case .required(let kind): ("\(names) \(kind())", help)
-          case .optional(let kind): ("\(names)[=\(kind())]", help)
-          }
+          let value = form.valueName.map { form.needsValue ? " \($0())" : "[=\($0())]" }
+          return (names + (value ?? ""), text + (form.repeats ? "; may repeat" : ""))
         }
       )
     }
@@ -104,10 +102,7 @@ public struct Grammar<Options>: Sendable {
   func takesNext(_ argument: String) -> Bool {
     guard argument.hasPrefix("-"), !argument.contains("=") else { return false }
     let name = argument.hasPrefix("--") ? argument : "-\(argument.suffix(1))"
-    guard let form = find(name)?.form, form.pattern == nil, case .required = form.value else {
-      return false
-    }
-    return true
+    return find(name)?.form.needsValue == true
   }
 
   /// `--name`, `--name=VALUE`, `--name VALUE`.
@@ -120,11 +115,11 @@ public struct Grammar<Options>: Sendable {
     let option = try self.option(name)
     let form = option.form
     if let pattern = form.pattern { return try set(option, name, pattern(name)) }
-    switch (form.value, value) {
-    case (.none, _?): throw Failure(usage: "\(name) takes no value")
-    case (.required(let kind), nil):
-      try set(option, name, try next(for: name, kind(), &rest))
-    case (.optional, nil):
+    switch (form.valueName, value) {
+    case (nil, _?): throw Failure(usage: "\(name) takes no value")
+    case (let valueName?, nil) where form.needsValue:
+      try set(option, name, try next(for: name, valueName(), &rest))
+    case (_?, nil):
       // Without operands, the next argument can only be meant as its value.
       if operands.isEmpty, let next = rest.first, !next.hasPrefix("-") {
         throw Failure(
@@ -143,11 +138,11 @@ public struct Grammar<Options>: Sendable {
     while let letter = letters.popFirst() {
       let name = "-\(letter)"
       let option = try self.option(name)
-      guard case .required(let kind) = option.form.value else {
+      guard let valueName = option.form.valueName, option.form.needsValue else {
         try set(option, name, nil)
         continue
       }
-      let value = letters.isEmpty ? try next(for: name, kind(), &rest) : String(letters)
+      let value = letters.isEmpty ? try next(for: name, valueName(), &rest) : String(letters)
       return try set(option, name, value)
     }
   }

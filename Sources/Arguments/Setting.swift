@@ -42,16 +42,13 @@ extension Grammar {
   ) throws(Failure) {
     guard let option = option(ofSetting: name) else { return }
     let form = option.form
-    switch (form.value, value) {
-    case (.none, .truth(let isOn)), (.optional, .truth(let isOn)):
-      if isOn { try option.set(nil, in: &options) }
-    case (.required, .number(let number)) where form.takesNumber,
-      (.optional, .number(let number)):
+    switch value {
+    case .truth(let isOn) where !form.needsValue: if isOn { try option.set(nil, in: &options) }
+    case .number(let number) where form.needsValue ? form.takesNumber : form.valueName != nil:
       try option.set("\(number)", in: &options)
-    case (.required, .text(let text)) where form.kind != .number,
-      (.optional, .text(let text)) where form.kind == .time:
+    case .text(let text) where form.needsValue ? form.kind != .number : form.kind == .time:
       try option.set(text, in: &options)
-    case (.required, .list(let texts)) where !form.takesNumber:
+    case .list(let texts) where form.needsValue && !form.takesNumber:
       // A repeatable option is set once per element; other lists are joined by commas.
       if form.repeats {
         for text in texts { try option.set(text, in: &options) }
@@ -114,20 +111,13 @@ extension OptionForm {
 
   /// What it must be in a file.
   var settingKind: String {
-    let name =
-      switch value {
-      case .none: ""
-      case .optional(let name), .required(let name): " (\(name()))"
-      }
+    guard let name = valueName.map({ " (\($0()))" }) else { return "true or false" }
     let time = "a number of seconds, or a time in quotes such as \"10m\"\(name)"
-    return switch (value, kind) {
-    case (.none, _): "true or false"
-    case (.optional, .time): "true, false, \(time)"
-    case (.optional, _): "true, false or a number\(name)"
-    case (.required, .time): time
-    case (.required, .number): "a number\(name)"
-    case (.required, _) where repeats: "a string in quotes\(name), or an array of them"
-    case (.required, _): "a string in quotes\(name)"
+    return switch kind {
+    case .time: needsValue ? time : "true, false, \(time)"
+    case _ where !needsValue: "true, false or a number\(name)"
+    case .number: "a number\(name)"
+    default: "a string in quotes\(name)\(repeats ? ", or an array of them" : "")"
     }
   }
 }

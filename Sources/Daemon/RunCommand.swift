@@ -94,12 +94,12 @@ extension Grammar<RunOptions> {
   /// The options of the daemon. Each is declared for the part that it sets, which determines when a change takes
   /// effect.
   static let run = Grammar(groups: [
-    OptionGroup("Connection", radio(adapters) + atStart(connection)),
-    OptionGroup("Pairing", atStart(name) + radio(pairing)),
-    OptionGroup("Output", atStart(CommandOption.output) + live(output)),
-    OptionGroup("Hooks", live(hooks)), OptionGroup("Files", atStart(files)),
-    OptionGroup("Logging", live(logging)),
-    OptionGroup("Assumptions about iOS", newLink(assumptions)),
+    ("Connection", radio(adapters) + atStart(connection)),
+    ("Pairing", atStart(name) + radio(pairing)),
+    ("Output", atStart(CommandOption.output) + live(output)),
+    ("Hooks", live(hooks)), ("Files", atStart(files)),
+    ("Logging", live(logging)),
+    ("Assumptions about iOS", newLink(assumptions)),
   ]) { options, operands throws(Failure) in
     try operands.check(atMost: 0)
     if options.start.source != .radio, let adapter = options.radio.adapters.first {
