@@ -26,15 +26,7 @@ package final class ControlClient {
   }
 
   /// A connection to the daemon: sends a line, adding its end, and closes.
-  package struct Connection {
-    var send: ([UInt8]) -> Void
-    var close: () -> Void
-
-    package init(send: @escaping ([UInt8]) -> Void, close: @escaping () -> Void = {}) {
-      self.send = send
-      self.close = close
-    }
-  }
+  package typealias Connection = (send: ([UInt8]) -> Void, close: () -> Void)
 
   package let console: Console
   package let inbox = Mailbox<Input>()
@@ -77,7 +69,11 @@ package final class ControlClient {
     self.init(
       console,
       open: { inbox throws(Failure) in
-        Connection(try LineSocket.connect(toFirstOf: paths), inbox)
+        let socket = try LineSocket.connect(toFirstOf: paths)
+        socket.onLine = { inbox.post(.line($0)) }
+        socket.onOverlong = { inbox.post(.closed("it sent an overlong line")) }
+        socket.onClose = { inbox.post(.closed($0.text)) }
+        return (send: { socket.send($0) }, close: { socket.close() })
       },
       schedule: { duration, action in _ = Loop.shared.schedule(after: duration, action) })
   }
@@ -300,22 +296,13 @@ package final class ControlClient {
   }
 }
 
-extension ControlClient.Connection {
-  /// A connection over a socket of the loop.
-  @LoopActor init(_ socket: LineSocket, _ inbox: Mailbox<ControlClient.Input>) {
-    socket.onLine = { inbox.post(.line($0)) }
-    socket.onOverlong = { inbox.post(.closed("it sent an overlong line")) }
-    socket.onClose = { end in
-      let reason =
-        switch end {
-        case .ended: "the daemon has exited"
-        case .failed(.brokenPipe), .failed(.connectionReset): "the daemon has exited"
-        case .failed(let errno): errno.text
-        case .queueFull: "the daemon does not read"
-        }
-      inbox.post(.closed(reason))
+extension LineSocket.End {
+  fileprivate var text: String {
+    switch self {
+    case .ended, .failed(.brokenPipe), .failed(.connectionReset): "the daemon has exited"
+    case .failed(let errno): errno.text
+    case .queueFull: "the daemon does not read"
     }
-    self.init(send: { socket.send($0) }, close: { socket.close() })
   }
 }
 

@@ -52,7 +52,7 @@ package final class FakeDaemon {
       console,
       open: { _ throws(Failure) in
         if late.daemon?.isAbsent == true { throw Failure(.unavailable, "", "no daemon is running") }
-        return ControlClient.Connection(send: { line in late.daemon?.receive(line, response) })
+        return (send: { line in late.daemon?.receive(line, response) }, close: {})
       },
       schedule: { duration, action in
         // The client's own time-out for the daemon is not tested here.
