@@ -156,11 +156,6 @@ private struct HostFiles {
 
   private func names(in path: String) -> [String] { (try? Files.names(in: root + path)) ?? [] }
 
-  private func lines(of path: String) -> [Substring] {
-    let bytes = (try? Files.read(root + path)) ?? []
-    return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
-  }
-
   func service(_ name: String, _ manager: ServiceHost.Manager) -> ServiceHost.Service? {
     switch manager {
     case .systemd: unit(name)
@@ -207,7 +202,8 @@ private struct HostFiles {
 
   /// The last value of a variable in a unit or a shell script, without quotes.
   private func value(of variable: String, in path: String) -> String? {
-    lines(of: path).compactMap { line in
+    let text = String(decoding: (try? Files.read(root + path)) ?? [], as: UTF8.self)
+    return text.split(whereSeparator: \.isNewline).compactMap { line in
       let parts = line.split(separator: "=", maxSplits: 1).map { part in
         String(part.filter { !"\"' \t".contains($0) })
       }

@@ -67,9 +67,7 @@ public struct BridgeReport: JSONObjectCodable, Hashable, Sendable {
 extension BridgeReport {
   /// The bridge on one line, and the refused topics on the next.
   public func lines(_ style: TextStyle, now: WallTime) -> [String] {
-    var line = StyledText()
-    line.addWhole("mqtt   ", .faint)
-    line.add(broker, .strong)
+    var line = StyledText(subject: "mqtt", broker)
     line.add("as “\(user ?? client)”")
     line.add(state.rawValue, state == .connected ? .good : .attention)
     line.add("for \(StatusReport.age(from: since, to: now)),")
@@ -124,9 +122,7 @@ public struct ForwardReport: JSONObjectCodable, Listed, Hashable {
 
   /// The destination on one line.
   public func lines(_ style: TextStyle) -> [String] {
-    var line = StyledText()
-    line.addWhole("forward", .faint)
-    line.add(shown, .strong)
+    var line = StyledText(subject: "forward", shown)
     line.add("\(sent) sent, \(waiting) waiting", .faint)
     if lost > 0 { line.add("\(lost) lost", .attention) }
     if let why { line.add("– \(why)", .attention) }

@@ -336,18 +336,8 @@ extension NumberedEvent {
     case .media(let state, let changed):
       return state.rows(changed: changed, head: head, style, indent: margin)
         .map { $0.text(style) }.joined(separator: "\n")
-    case .time(let phoneTime, let offset):
-      head.add("the phone's clock: \(phoneTime.dateText) \(phoneTime.timeText)")
-      // For a phone in another time zone: the time that its clock would show here.
-      if let here = WallTime(time, plus: offset).map(style.localTime),
-        abs(here.secondsSince1970 - phoneTime.secondsSince1970) > 450
-      {
-        head.add("there, \(here.timeText) here")
-      }
-      head.add("(\(Event.offsetText(offset)))", .faint)
-      return head.lines(style, indent: margin).joined(separator: "\n")
     default:
-      event.describe(in: &head)
+      event.describe(in: &head) { WallTime(time, plus: $0).map(style.localTime) }
       return head.lines(style, indent: margin).joined(separator: "\n")
     }
   }
@@ -376,7 +366,11 @@ extension Event {
   }
 
   /// The sentence for an event that is neither a notification nor media.
-  fileprivate func describe(in text: inout StyledText) {
+  ///
+  /// - Parameter here: what the board's clock shows this many seconds after the event.
+  fileprivate func describe(
+    in text: inout StyledText, here: (_ offset: Double) -> CivilTime? = { _ in nil }
+  ) {
     switch content {
     case .ready(let address, let name, let version, _):
       text.add("ancsd \(version) ready as", .good)
@@ -417,6 +411,10 @@ extension Event {
       text.add("\(level) %", level <= 20 ? .attention : .strong)
     case .time(let time, let offset):
       text.add("the phone's clock: \(time.dateText) \(time.timeText)")
+      // For a phone in another time zone: the time that its clock would show here.
+      if let here = here(offset), abs(here.secondsSince1970 - time.secondsSince1970) > 450 {
+        text.add("there, \(here.timeText) here")
+      }
       text.add("(\(Self.offsetText(offset)))", .faint)
     case .stale(let what, let remedy):
       text.add(what, .attention)
@@ -470,7 +468,7 @@ extension Event {
     services.isEmpty ? "nothing" : services.map(\.rawValue).joined(separator: ", ")
   }
 
-  fileprivate static func offsetText(_ offset: Double) -> String {
+  private static func offsetText(_ offset: Double) -> String {
     guard offset.isFinite, abs(offset) < 1e15, abs(offset) >= 2 else {
       return "the board's is the same"
     }

@@ -36,11 +36,17 @@ public struct JSONWriter {
 
   /// Appends an object of the members that `write` writes.
   public mutating func object(_ write: (inout JSONWriter) -> Void) {
-    append(upTo: 1) { $0.append(UInt8(ascii: "{")) }
+    enclose(UInt8(ascii: "{"), UInt8(ascii: "}"), write)
+  }
+
+  private mutating func enclose(
+    _ opening: UInt8, _ closing: UInt8, _ write: (inout JSONWriter) -> Void
+  ) {
+    append(upTo: 1) { $0.append(opening) }
     isFirst = true
     write(&self)
     isFirst = false
-    bytes.append(UInt8(ascii: "}"))
+    bytes.append(closing)
   }
 
   /// Appends a member's name; its value must follow. The name must not need escapes.
@@ -84,11 +90,7 @@ public struct JSONWriter {
 
   /// Appends an array of the elements that `write` writes, each after a call of `element`.
   public mutating func array(_ write: (inout JSONWriter) -> Void) {
-    append(upTo: 1) { $0.append(UInt8(ascii: "[")) }
-    isFirst = true
-    write(&self)
-    isFirst = false
-    bytes.append(UInt8(ascii: "]"))
+    enclose(UInt8(ascii: "["), UInt8(ascii: "]"), write)
   }
 
   /// Starts an element of an array.

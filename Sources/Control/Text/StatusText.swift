@@ -46,18 +46,19 @@ extension TextStyle {
   fileprivate var subjectIndent: Int { isNarrow ? 2 : 8 }
 }
 
-/// A line that begins with its subject.
-private func subject(_ word: String, _ name: String) -> StyledText {
-  var line = StyledText()
-  line.addWhole(word + String(repeating: " ", count: max(0, 7 - word.count)), .faint)
-  line.add(name, .strong)
-  return line
+extension StyledText {
+  /// A line that begins with its subject.
+  init(subject word: String, _ name: String) {
+    self.init()
+    addWhole(word + String(repeating: " ", count: max(0, 7 - word.count)), .faint)
+    add(name, .strong)
+  }
 }
 
 extension AdapterReport {
   /// The adapter on a line.
   public func lines(_ style: TextStyle) -> [String] {
-    var line = subject("adapter", adapter)
+    var line = StyledText(subject: "adapter", adapter)
     if let address { line.add(address.description) }
     if let name { line.add("“\(name)”") }
     if !isPresent {
@@ -92,7 +93,7 @@ extension AdapterReport {
 extension LinkReport {
   /// The connection: the phone, the link, and the services.
   public func lines(_ style: TextStyle, now: WallTime) -> [String] {
-    var first = subject("phone", phone?.description ?? name.map { "“\($0)”" } ?? "")
+    var first = StyledText(subject: "phone", phone?.description ?? name.map { "“\($0)”" } ?? "")
     if phone == nil {
       first.add("(address unknown)", .faint)
     } else if let name {
@@ -160,7 +161,7 @@ extension AppReport {
 extension PhoneReport {
   /// The phone on a line.
   public func lines(_ style: TextStyle) -> [String] {
-    var line = subject("phone", phone.description)
+    var line = StyledText(subject: "phone", phone.description)
     if let name { line.add("“\(name)”") }
     if let adapter { line.add("on \(adapter)") }
     line.add(isConnected ? "connected" : "not connected", isConnected ? .good : .faint)
