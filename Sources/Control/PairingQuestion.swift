@@ -82,9 +82,14 @@ public struct PairingDialogue: Hashable, Sendable {
     }
   }
 
-  /// A line was typed.
-  public mutating func typed(_ line: String) -> Reply {
+  /// A line was typed; nil: nobody can answer, so the answer is no.
+  public mutating func typed(_ line: String?) -> Reply {
     guard let question else { return .nothing }
+    guard let line else {
+      self.question = nil
+      let passkey = question.method == .entry ? nil : question.passkey
+      return .respond(PairingResponse(accept: false, passkey: passkey, phone: selector))
+    }
     let typed = line.lowercased().filter { !$0.isWhitespace }
     let response: PairingResponse
     switch (question.method, Passkey(typed)) {
@@ -98,14 +103,6 @@ public struct PairingDialogue: Hashable, Sendable {
     }
     self.question = nil
     return .respond(response)
-  }
-
-  /// Declines, because nobody can answer; nil if there is no question.
-  public mutating func decline() -> PairingResponse? {
-    guard let question else { return nil }
-    self.question = nil
-    return PairingResponse(
-      accept: false, passkey: question.method == .entry ? nil : question.passkey, phone: selector)
   }
 
   private var selector: PhoneSelector? { phone.map { PhoneSelector($0.description) } }

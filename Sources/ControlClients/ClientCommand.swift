@@ -87,9 +87,17 @@ package struct ClientCommand<Options: ClientCommandOptions>: Sendable {
     read: @escaping Grammar<Options>.Reader = Grammar<Options>.noOperands, body: @escaping Body
   ) {
     let grammar = { @Sendable in
-      Grammar(
-        options() + Self.common(phone: phone, ends: ends) + CommandOption.output,
-        operands: operands, kinds: kinds(), read: read)
+      var options = options()
+      if let phone { options.append(.phone(help: phone, set: { $0.client.phone = $1 })) }
+      if ends {
+        options.append(
+          .timeout(
+            help: "how long to wait for a response (default: 30s)",
+            set: { $0.client.patience = $1 }))
+      }
+      options.append(.socket(set: { $0.client.socket = $1 }))
+      return Grammar(
+        options + CommandOption.output, operands: operands, kinds: kinds(), read: read)
     }
     self.grammar = grammar
     self.body = body
@@ -115,18 +123,5 @@ package struct ClientCommand<Options: ClientCommandOptions>: Sendable {
         return try await body(options, client)
       }
     }
-  }
-
-  /// The options of every client.
-  private static func common(phone: String?, ends: Bool) -> [CommandOption<Options>] {
-    var options: [CommandOption<Options>] = []
-    if let phone { options.append(.phone(help: phone, set: { $0.client.phone = $1 })) }
-    if ends {
-      options.append(
-        .timeout(
-          help: "how long to wait for a response (default: 30s)",
-          set: { $0.client.patience = $1 }))
-    }
-    return options + [.socket(set: { $0.client.socket = $1 })]
   }
 }

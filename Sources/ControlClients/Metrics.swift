@@ -41,9 +41,6 @@ struct Metrics {
     add(name, help, [([], Double(value))])
   }
 
-  /// Nothing follows.
-  mutating func end() { text += "# EOF\n" }
-
   private static func escaped(_ value: String) -> String {
     var bytes: [UInt8] = []
     for byte in value.utf8 {
@@ -77,8 +74,7 @@ extension StatusReport {
     addLinks(to: &metrics)
     if let totals { add(totals, to: &metrics) }
     addBridges(to: &metrics)
-    metrics.end()
-    return metrics.text
+    return metrics.text + "# EOF\n"
   }
 
   private func addAdapters(to metrics: inout Metrics) {

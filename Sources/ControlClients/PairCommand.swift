@@ -126,20 +126,13 @@ package struct Pairing {
   /// Sends the typed answer, or asks again if it is invalid. If nobody can answer, the answer is
   /// no.
   private mutating func respond(_ text: String?) async throws(Failure) {
-    guard let text else {
-      hasInputEnded = true
-      guard let response = dialogue.decline() else { return }
-      return try await respond(with: response)
-    }
+    if text == nil { hasInputEnded = true }
     switch dialogue.typed(text) {
     case .nothing: break
     case .ask(let text): try guide(text)
-    case .respond(let response): try await respond(with: response)
+    case .respond(let response):
+      try await client.call(ControlMethods.respondToPairing, response, "pair")
     }
-  }
-
-  private func respond(with response: PairingResponse) async throws(Failure) {
-    try await client.call(ControlMethods.respondToPairing, response, "pair")
   }
 
   /// After pairing, waits for a while until the phone's services are used.

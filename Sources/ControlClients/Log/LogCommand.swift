@@ -90,7 +90,17 @@ extension Clients {
     usual: String = DefaultPaths.history(in: DefaultPaths.stateDirectory)
   ) async throws(Failure) -> ExitStatus {
     var printout = HistoryPrintout(options, console)
-    if options.file == nil, try isReachable(client, orHas: options.follows ? nil : usual) {
+    var path = options.file
+    if path == nil {
+      do throws(Failure) {
+        try client.connect()
+      } catch {
+        // Without a daemon and without a file, the error is that no daemon runs: it may keep its history elsewhere.
+        guard error.status == .unavailable, !options.follows, mayExist(usual) else { throw error }
+        path = usual
+      }
+    }
+    guard let path else {
       let query = HistoryQuery(since: options.since)
       try await client.listAsWritten(
         ControlMethods.readHistory, query, "reading the history"
@@ -100,7 +110,6 @@ extension Clients {
       var watcher = Watcher(options.future(after: printout.latest), client)
       return try await watcher.run()
     }
-    let path = options.file ?? usual
     let file = try reading(path) { () throws(HistoryError) in try HistoryFile(reading: path) }
     var place: Int64 = 0
     while true {
@@ -110,22 +119,6 @@ extension Clients {
       guard let last = rows.last else { return try printout.finish(path) }
       for row in rows { try printout.take(row.entry.line) }
       place = last.place
-    }
-  }
-
-  /// Whether a daemon runs. Without one and without a file, the error is that no daemon runs: it may keep its history
-  /// elsewhere.
-  ///
-  /// - Parameter path: the file to read without a daemon; nil if that won't do.
-  private static func isReachable(
-    _ client: ControlClient, orHas path: String?
-  ) throws(Failure) -> Bool {
-    do throws(Failure) {
-      try client.connect()
-      return true
-    } catch {
-      guard error.status == .unavailable, let path, mayExist(path) else { throw error }
-      return false
     }
   }
 
