@@ -207,16 +207,6 @@ public enum Help {
 
   /// The text in lines of at most `width` columns, each indented by `indent`.
   private static func wrap(_ text: String, _ indent: Int, _ width: Int) -> [String] {
-    let margin = String(repeating: " ", count: indent)
-    var lines: [String] = []
-    var line = ""
-    for word in text.split(separator: " ") {
-      if !line.isEmpty, indent + line.count + 1 + word.count > width {
-        lines.append(margin + line)
-        line = ""
-      }
-      line += (line.isEmpty ? "" : " ") + word
-    }
-    return line.isEmpty ? lines : lines + [margin + line]
+    StyledText(text).lines(TextStyle(width: width), indent: indent, hanging: false)
   }
 }

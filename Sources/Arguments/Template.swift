@@ -64,18 +64,16 @@ public struct Template: Hashable, Sendable {
 
   /// Escapes what could control a terminal, or the direction of its text, as in JSON; and so the backslash.
   private static func escaped(_ text: String) -> String {
-    var result = ""
-    for scalar in text.unicodeScalars {
+    text.unicodeScalars.map { scalar in
       switch scalar.value {
-      case 0x5C: result += "\\\\"
-      case 0x0A: result += "\\n"
-      case 0x0D: result += "\\r"
-      case 0x09: result += "\\t"
+      case 0x5C: "\\\\"
+      case 0x0A: "\\n"
+      case 0x0D: "\\r"
+      case 0x09: "\\t"
       case 0..<0x20, 0x7F...0x9F, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069:
-        result += "\\u" + String(scalar.value, digits: 4, radix: 16)
-      default: result.unicodeScalars.append(scalar)
+        "\\u" + String(scalar.value, digits: 4, radix: 16)
+      default: String(scalar)
       }
-    }
-    return result
+    }.joined()
   }
 }

@@ -409,13 +409,7 @@ extension Event {
     case .battery(let level):
       text.add("the phone's battery:")
       text.add("\(level) %", level <= 20 ? .attention : .strong)
-    case .time(let time, let offset):
-      text.add("the phone's clock: \(time.dateText) \(time.timeText)")
-      // For a phone in another time zone: the time that its clock would show here.
-      if let here = here(offset), abs(here.secondsSince1970 - time.secondsSince1970) > 450 {
-        text.add("there, \(here.timeText) here")
-      }
-      text.add("(\(Self.offsetText(offset)))", .faint)
+    case .time(let time, let offset): Self.describe(time, offset, here(offset), in: &text)
     case .stale(let what, let remedy):
       text.add(what, .attention)
       text.add("→ \(remedy)")
@@ -433,6 +427,21 @@ extension Event {
       if let code { text.add("(\(code))", .faint) }
     case .notification, .media: break
     }
+  }
+
+  /// - Parameter here: for a phone in another time zone, the time that its clock would show here.
+  private static func describe(
+    _ time: CivilTime, _ offset: Double, _ here: CivilTime?, in text: inout StyledText
+  ) {
+    text.add("the phone's clock: \(time.dateText) \(time.timeText)")
+    if let here, abs(here.secondsSince1970 - time.secondsSince1970) > 450 {
+      text.add("there, \(here.timeText) here")
+    }
+    guard offset.isFinite, abs(offset) < 1e15, abs(offset) >= 2 else {
+      return text.add("(the board's is the same)", .faint)
+    }
+    let side = offset > 0 ? "ahead of" : "behind"
+    text.add("(\(Int64(abs(offset).rounded())) s \(side) the board's)", .faint)
   }
 
   private static func describe(_ question: PairingQuestion, in text: inout StyledText) {
@@ -466,13 +475,5 @@ extension Event {
 
   private static func list(_ services: [PhoneService]) -> String {
     services.isEmpty ? "nothing" : services.map(\.rawValue).joined(separator: ", ")
-  }
-
-  private static func offsetText(_ offset: Double) -> String {
-    guard offset.isFinite, abs(offset) < 1e15, abs(offset) >= 2 else {
-      return "the board's is the same"
-    }
-    let seconds = Int64(abs(offset).rounded())
-    return "\(seconds) s \(offset > 0 ? "ahead of" : "behind") the board's"
   }
 }

@@ -42,15 +42,8 @@ struct Metrics {
   }
 
   private static func escaped(_ value: String) -> String {
-    var bytes: [UInt8] = []
-    for byte in value.utf8 {
-      switch byte {
-      case UInt8(ascii: "\\"), UInt8(ascii: "\""): bytes += [UInt8(ascii: "\\"), byte]
-      case UInt8(ascii: "\n"): bytes += "\\n".utf8
-      default: bytes.append(byte)
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
+    let escapes: [Unicode.Scalar: String] = ["\\": "\\\\", "\"": "\\\"", "\n": "\\n"]
+    return value.unicodeScalars.map { escapes[$0] ?? String($0) }.joined()
   }
 
   /// Whole numbers without a fraction or an exponent.
