@@ -43,17 +43,17 @@ extension Grammar {
     guard let option = option(ofSetting: name) else { return }
     let form = option.form
     switch value {
-    case .truth(let isOn) where !form.needsValue: if isOn { try option.set(nil, in: &options) }
+    case .truth(let isOn) where !form.needsValue: if isOn { try option.apply(&options, name, nil) }
     case .number(let number) where form.needsValue ? form.takesNumber : form.valueName != nil:
-      try option.set("\(number)", in: &options)
+      try option.apply(&options, name, "\(number)")
     case .text(let text) where form.needsValue ? form.kind != .number : form.kind == .time:
-      try option.set(text, in: &options)
+      try option.apply(&options, name, text)
     case .list(let texts) where form.needsValue && !form.takesNumber:
       // A repeatable option is set once per element; other lists are joined by commas.
       if form.repeats {
-        for text in texts { try option.set(text, in: &options) }
+        for text in texts { try option.apply(&options, name, text) }
       } else {
-        try option.set(texts.joined(separator: ","), in: &options)
+        try option.apply(&options, name, texts.joined(separator: ","))
       }
     default: throw Failure(usage: "\(name) must be \(form.settingKind), not \(value)")
     }
@@ -88,12 +88,6 @@ extension Grammar {
   private func option(ofSetting name: String) -> CommandOption<Options>? {
     let typed = "--\(name)"
     return self.options.first { $0.form.isSetting && $0.form.names.last == typed }
-  }
-}
-
-extension CommandOption {
-  fileprivate func set(_ value: String?, in options: inout Options) throws(Failure) {
-    try apply(&options, form.settingName ?? "", value)
   }
 }
 

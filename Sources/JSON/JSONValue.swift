@@ -30,13 +30,10 @@ public struct JSONObject: Sendable {
   public subscript(name: String) -> JSONValue? {
     get { members.first { $0.name == name }?.value }
     set {
-      let place = members.firstIndex { $0.name == name }
-      switch (place, newValue) {
-      case (let place?, let value?): members[place].value = value
-      case (let place?, nil): members.remove(at: place)
-      case (nil, let value?): members.append((name, value))
-      case (nil, nil): break
+      guard let place = members.firstIndex(where: { $0.name == name }) else {
+        return add(name, newValue)
       }
+      if let newValue { members[place].value = newValue } else { members.remove(at: place) }
     }
   }
 
