@@ -105,7 +105,7 @@ public struct PairingDialogue: Hashable, Sendable {
     return .respond(response)
   }
 
-  private var selector: PhoneSelector? { phone.map { PhoneSelector($0.description) } }
+  private var selector: PhoneSelector? { phone.map(PhoneSelector.init) }
 
   /// The pairing is over, or was answered elsewhere.
   public mutating func end() { question = nil }

@@ -43,17 +43,9 @@ public struct RPCError: Error, JSONObjectCodable, Hashable, Sendable {
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try json.required("code", &code)
     try json.required("message", &message)
-    var data = att.map { ErrorData(att: $0) }
+    var data: JSONValue? = att.map { ["att": .number($0)] }
     try json.optional("data", &data)
-    att = data?.att
-  }
-
-  private struct ErrorData: JSONObjectCodable {
-    var att: UInt8?
-
-    mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
-      try json.optional("att", &att)
-    }
+    att = data?["att"].flatMap { UInt8(json: $0) }
   }
 
   /// The codes that clients turn into exit statuses: two of JSON-RPC's, and the project's own.

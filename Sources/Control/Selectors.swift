@@ -99,6 +99,7 @@ public struct PhoneSelector: JSONText, Hashable, Sendable {
   public let description: String
 
   public init(_ description: String) { self.description = description }
+  public init(_ address: Address) { description = address.description }
 
   /// Whether it selects by name, not by address.
   public var isName: Bool { Address(description) == nil }

@@ -118,11 +118,11 @@ extension Clients {
       }
     }
     var count = 0
-    let status = try await client.each(targets, done: { _ in count += 1 }) {
-      target throws(Failure) in
+    let status = try await client.each(targets) { target throws(Failure) in
       guard let action = options.action.action(of: target.report) else { return }
-      let selector = target.phone.map { PhoneSelector($0.description) } ?? phone
+      let selector = target.phone.map(PhoneSelector.init) ?? phone
       try await client.act(action, on: target.report.event.uid, of: selector)
+      count += 1
     }
     let report = ActReport(action: "\(options.action)", done: count, failed: targets.count - count)
     try client.console.show(report) { _ in report.text }

@@ -162,17 +162,14 @@ extension ControlClient {
   /// Does something with each notification. With several, it reports failures and still tries the rest, as long as the
   /// daemon is running.
   ///
-  /// - Parameter done: called with each that succeeded.
   /// - Returns: the status of the first failure.
   func each<Target>(
-    _ targets: [Target], done: (Target) -> Void = { _ in },
-    _ body: (Target) async throws(Failure) -> Void
+    _ targets: [Target], _ body: (Target) async throws(Failure) -> Void
   ) async throws(Failure) -> ExitStatus {
     var status = ExitStatus.done
     for target in targets {
       do throws(Failure) {
         try await body(target)
-        done(target)
       } catch {
         guard targets.count > 1, isConnected, !error.isInterruption else { throw error }
         report(error)

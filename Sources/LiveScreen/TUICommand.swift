@@ -235,20 +235,17 @@ extension ControlClient {
   fileprivate func perform(
     _ request: Dashboard.Effect
   ) async throws(Failure) -> ActiveNotification? {
-    func selector(_ phone: Address?) -> PhoneSelector? {
-      phone.map { PhoneSelector($0.description) }
-    }
     switch request {
     case .act(let action, let id):
-      let parameters = ActionParameters(id.uid, action, phone: selector(id.phone))
+      let parameters = ActionParameters(id.uid, action, phone: id.phone.map(PhoneSelector.init))
       try await call(ControlMethods.act, parameters, "act #\(id.uid) \(action)")
     case .media(let command, let phone):
-      let parameters = MediaParameters(command, phone: selector(phone))
+      let parameters = MediaParameters(command, phone: phone.map(PhoneSelector.init))
       try await call(ControlMethods.sendMediaCommand, parameters, "media \(command.name ?? "")")
     case .show(let id):
       return try await call(
-        ControlMethods.getNotification, NotificationParameters(id.uid, phone: selector(id.phone)),
-        "show #\(id.uid)")
+        ControlMethods.getNotification,
+        NotificationParameters(id.uid, phone: id.phone.map(PhoneSelector.init)), "show #\(id.uid)")
     case .quit: break
     }
     return nil
