@@ -3,7 +3,7 @@ import CSQLite
 public import System
 public import Wire
 
-/// An event in the history.
+/// An event for the history.
 public struct HistoryEntry: Hashable, Sendable {
   public var time: WallTime
   /// The identifier of the daemon's run, and the event's number in it.
@@ -216,33 +216,34 @@ public final class HistoryFile {
 
   // MARK: Reading
 
-  /// The latest event; nil for none.
-  public func latest() throws(HistoryError) -> HistoryEntry? {
-    try read("ORDER BY id DESC LIMIT 1").first?.entry
+  /// The run and the number of the latest event; nil for none.
+  public func latest() throws(HistoryError) -> (life: String, seq: UInt64)? {
+    let select = try prepare("SELECT life, seq FROM event ORDER BY id DESC LIMIT 1")
+    defer { sqlite3_finalize(select) }
+    switch sqlite3_step(select) {
+    case SQLITE_ROW:
+      let life = String(decoding: bytes(select, 0), as: UTF8.self)
+      return (life, UInt64(bitPattern: sqlite3_column_int64(select, 1)))
+    case SQLITE_DONE: return nil
+    default: throw failure()
+    }
   }
 
-  /// Returns the next events after a place, 0 at the beginning, that are not older than this, in their original order;
-  /// empty at the end.
+  /// Returns the lines of the next events after a place, 0 at the beginning, that are not older than this, in their
+  /// original order; empty at the end.
   public func next(
     since time: WallTime?, after place: Int64
-  ) throws(HistoryError) -> [(place: Int64, entry: HistoryEntry)] {
-    try read("WHERE id > \(place) AND time >= \(time?.milliseconds ?? 0) ORDER BY id LIMIT 500")
-  }
-
-  private func read(
-    _ which: String
-  ) throws(HistoryError) -> [(place: Int64, entry: HistoryEntry)] {
-    let select = try prepare("SELECT id, time, life, seq, app_id, app, line FROM event \(which)")
+  ) throws(HistoryError) -> [(place: Int64, line: [UInt8])] {
+    let select = try prepare(
+      """
+      SELECT id, line FROM event
+      WHERE id > \(place) AND time >= \(time?.milliseconds ?? 0) ORDER BY id LIMIT 500
+      """)
     defer { sqlite3_finalize(select) }
-    var rows: [(place: Int64, entry: HistoryEntry)] = []
+    var rows: [(place: Int64, line: [UInt8])] = []
     while true {
       switch sqlite3_step(select) {
-      case SQLITE_ROW:
-        let entry = HistoryEntry(
-          time: WallTime(milliseconds: sqlite3_column_int64(select, 1)), life: text(select, 2),
-          seq: UInt64(bitPattern: sqlite3_column_int64(select, 3)), appID: text(select, 4),
-          app: text(select, 5), line: bytes(select, 6))
-        rows.append((sqlite3_column_int64(select, 0), entry))
+      case SQLITE_ROW: rows.append((sqlite3_column_int64(select, 0), bytes(select, 1)))
       case SQLITE_DONE: return rows
       default: throw failure()
       }
@@ -278,10 +279,6 @@ public final class HistoryFile {
     }
   }
 
-  private func text(_ statement: OpaquePointer, _ column: Int32) -> String {
-    String(decoding: bytes(statement, column), as: UTF8.self)
-  }
-
   private func bytes(_ statement: OpaquePointer, _ column: Int32) -> [UInt8] {
     guard let start = sqlite3_column_text(statement, column) else { return [] }
     return Array(
@@ -298,8 +295,4 @@ public final class HistoryFile {
 extension WallTime {
   /// Milliseconds since 1970.
   fileprivate var milliseconds: Int64 { seconds * 1_000 + Int64(nanoseconds) / 1_000_000 }
-
-  fileprivate init(milliseconds: Int64) {
-    self.init(seconds: milliseconds / 1_000, nanoseconds: .init(milliseconds % 1_000 * 1_000_000))
-  }
 }

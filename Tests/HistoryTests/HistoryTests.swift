@@ -9,10 +9,12 @@ import Wire
 
 @Suite("The history's file") struct HistoryTests {
   private func entry(_ number: Int, life: String = "one", length: Int = 10) -> HistoryEntry {
-    HistoryEntry(
+    let text = "\(number) of \(life) "
+    return HistoryEntry(
       time: WallTime(seconds: 1_000 + Int64(number), nanoseconds: 42_000_000), life: life,
       seq: UInt64(number), appID: number % 2 == 0 ? "com.x" : "",
-      app: number % 2 == 0 ? "Küche" : "", line: Array(repeating: UInt8(ascii: "x"), count: length))
+      app: number % 2 == 0 ? "Küche" : "",
+      line: text.utf8 + Array(repeating: UInt8(ascii: "x"), count: length))
   }
 
   /// A path in a directory that is removed after the test.
@@ -21,13 +23,13 @@ import Wire
     try body("\(scratch.path)/log.db")
   }
 
-  private func all(_ file: HistoryFile, since time: WallTime? = nil) throws -> [HistoryEntry] {
+  private func all(_ file: HistoryFile, since time: WallTime? = nil) throws -> [[UInt8]] {
     var place: Int64 = 0
-    var all: [HistoryEntry] = []
+    var all: [[UInt8]] = []
     while true {
       let rows = try file.next(since: time, after: place)
       guard let last = rows.last else { return all }
-      all += rows.map(\.entry)
+      all += rows.map(\.line)
       place = last.place
     }
   }
@@ -41,16 +43,16 @@ import Wire
       let entries = (0..<1_200).map { entry($0) }
       try file.add(entries)
       let reader = try HistoryFile(reading: path)
-      #expect(try all(reader) == entries)
-      #expect(try all(reader, since: WallTime(seconds: 2_100)) == Array(entries[1_100...]))
-      #expect(try reader.latest() == entries.last)
+      #expect(try all(reader) == entries.map(\.line))
+      #expect(try all(reader, since: WallTime(seconds: 2_100)) == entries[1_100...].map(\.line))
+      #expect(try reader.latest()?.seq == 1_199)
       for name in try Files.names(in: String(path.dropLast("/log.db".count))) {
         var status = stat()
         stat("\(path.dropLast("log.db".count))\(name)", &status)
         #expect(status.st_mode & 0o777 == 0o600, "\(name)")
       }
       try file.remove(before: WallTime(seconds: 2_000))
-      #expect(try all(reader) == Array(entries[1_000...]))
+      #expect(try all(reader) == entries[1_000...].map(\.line))
     }
   }
 
@@ -63,10 +65,12 @@ import Wire
         for batch in 0..<10 {
           try file.add((0..<20).map { entry(batch * 20 + $0, life: "\(life)", length: 1_000) })
         }
-        #expect(try file.latest() == entry(199, life: "\(life)", length: 1_000))
+        let latest = try file.latest()
+        #expect(latest?.life == "\(life)" && latest?.seq == 199)
         let kept = try all(file)
         #expect(kept.count > 100 && kept.count < 256)
-        #expect(kept.suffix(50).map(\.seq) == Array(150..<200))
+        let newest = (150..<200).map { entry($0, life: "\(life)", length: 1_000).line }
+        #expect(Array(kept.suffix(50)) == newest)
       }
       var status = stat()
       stat(path, &status)
@@ -92,7 +96,7 @@ import Wire
       var status = stat()
       stat(path, &status)
       #expect(status.st_size <= limit)
-      #expect(try all(file).count > 100 && file.latest() == entry(799, length: 1_000))
+      #expect(try all(file).count > 100 && file.latest()?.seq == 799)
       try file.add((0..<400).map { entry($0, length: 1_000) })
       stat(path, &status)
       #expect(status.st_size <= limit)
@@ -108,11 +112,11 @@ import Wire
       let free: UInt32 = 1_200_000
       try add(free, to: path)
       #expect(try Files.open(path).size() > 1 << 32)
-      #expect(try all(HistoryFile(reading: path)) == (0..<20).map { entry($0) })
+      #expect(try all(HistoryFile(reading: path)) == (0..<20).map { entry($0).line })
       let file = try HistoryFile(writing: path, limit: 1 << 30)
       #expect(try Files.open(path).size() <= 1 << 30)
       try file.add([entry(20)])
-      #expect(try all(file) == (0...20).map { entry($0) })
+      #expect(try all(file) == (0...20).map { entry($0).line })
     }
   }
 
@@ -149,7 +153,7 @@ import Wire
       symlink(try #require(Files.parent(of: path)), link)
       let file = try HistoryFile(writing: "\(link)/log.db", limit: 1 << 20)
       try file.add([entry(1)])
-      #expect(try HistoryFile(reading: "\(link)/log.db").latest() == entry(1))
+      #expect(try HistoryFile(reading: "\(link)/log.db").latest()?.seq == 1)
     }
   }
 

@@ -117,7 +117,7 @@ extension Clients {
         try file.next(since: options.since, after: place)
       }
       guard let last = rows.last else { return try printout.finish(path) }
-      for row in rows { try printout.take(row.entry.line) }
+      for row in rows { try printout.take(row.line) }
       place = last.place
     }
   }

@@ -58,8 +58,8 @@ extension Page<RecordedEvent> {
     while true {
       let rows = try file.next(since: query.since, after: place)
       guard let last = rows.last else { return }
-      for (place, entry) in rows {
-        let isIn = add(RecordedEvent(line: entry.line), at: "\(place)", within: Self.longest)
+      for (place, line) in rows {
+        let isIn = add(RecordedEvent(line: line), at: "\(place)", within: Self.longest)
         guard isIn else { return }
       }
       place = last.place
@@ -119,7 +119,7 @@ extension Page<RecordedEvent> {
   }
 
   private func record() async throws(Failure) {
-    let latest: HistoryEntry?
+    let latest: (life: String, seq: UInt64)?
     do throws(HistoryError) {
       latest = try withFile { file throws(HistoryError) in try file.latest() }
     } catch {

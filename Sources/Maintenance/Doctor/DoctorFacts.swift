@@ -173,7 +173,7 @@ extension DoctorFacts {
     while let rows = try? history.next(since: time, after: place), let last = rows.last {
       place = last.place
       losses += rows.count { row in
-        guard let json = try? JSONValue(parsing: row.entry.line),
+        guard let json = try? JSONValue(parsing: row.line),
           case .disconnected(let reason)? = (try? NumberedEvent(reading: json))?.event.content
         else { return false }
         return reason.contains(text: "Connection Timeout")
