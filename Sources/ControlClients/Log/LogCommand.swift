@@ -20,25 +20,6 @@ struct LogOptions: EventOptions, LatestOptions {
   var newestFirst = false
   /// Whether to continue with the events that arrive.
   var follows = false
-
-  /// What to print of the history.
-  fileprivate var past: EventFilter {
-    var past = EventFilter(events, filter)
-    (past.since, past.until) = (since, until)
-    return past
-  }
-
-  /// What to watch behind it.
-  ///
-  /// - Parameter latest: when its last event was.
-  fileprivate func future(after latest: WallTime?) -> WatchOptions {
-    var future = WatchOptions()
-    (future.client, future.filter, future.events) = (client, filter, events)
-    future.since = .time(
-      latest.map { WallTime(seconds: $0.seconds, nanoseconds: $0.nanoseconds + 1) } ?? since ?? .now
-    )
-    return future
-  }
 }
 
 extension Clients {
@@ -107,7 +88,13 @@ extension Clients {
       ) { event throws(Failure) in try printout.take(Array(event)) }
       let status = try printout.finish("the history", isEnd: !options.follows)
       guard options.follows else { return status }
-      var watcher = Watcher(options.future(after: printout.latest), client)
+      var watch = WatchOptions()
+      (watch.client, watch.filter, watch.events) = (options.client, options.filter, options.events)
+      let next = printout.latest.map {
+        WallTime(seconds: $0.seconds, nanoseconds: $0.nanoseconds + 1)
+      }
+      watch.since = .time(next ?? options.since ?? .now)
+      var watcher = Watcher(watch, client)
       return try await watcher.run()
     }
     let file = try reading(path) { () throws(HistoryError) in try HistoryFile(reading: path) }
@@ -146,7 +133,8 @@ private struct HistoryPrintout {
     self.console = console
     found = FIFO(limit: options.count)
     page = EventPage(console.style, today: .now)
-    filter = options.past
+    filter = EventFilter(options.events, options.filter)
+    (filter.since, filter.until) = (options.since, options.until)
   }
 
   mutating func take(_ line: [UInt8]) throws(Failure) {
