@@ -95,7 +95,7 @@ import Wire
     events = DaemonLink(paths: paths)
     broker = BrokerLink(
       plan, BridgeReporter(plan, control), position: memory.readPosition(), say: say)
-    memory.position = { [weak broker] in broker?.position }
+    memory.position = { [weak broker] in broker?.outbox.position }
     broker.onGone = { [control] in
       control.close()
       onGone()
@@ -205,13 +205,13 @@ import Wire
 
   /// Events are read only while none are queued.
   private func moved() {
-    let pause = broker.isFull ? nil : events.pausedSince.map { Loop.shared.now - $0 }
-    if let pause, pause >= .seconds(plan.maxAge) {
+    let pause = broker.outbox.isFull ? nil : events.pausedSince.map { Loop.shared.now - $0 }
+    if let pause, pause >= .seconds(plan.policy.expiry) {
       // What waits there is too old by now. The daemon leaves it out, and says how much that is.
       events.close()
       events.open()
     }
-    events.isPaused = broker.isFull
+    events.isPaused = broker.outbox.isFull
     leaveSoon()
   }
 
@@ -227,7 +227,7 @@ import Wire
     guard publication.isRemoval else { return }
     let isFirst = mirror.retained.contains(publication.topic)
     mirror.removed(publication.topic)
-    if !broker.isFull { saveRetained() }
+    if !broker.outbox.isFull { saveRetained() }
     guard isFirst, isRunning else { return }
     forgetting.due = Loop.shared.now + Self.removalTime
     guard mirror.isStateOfOther(publication.topic) else { return }
@@ -311,16 +311,16 @@ import Wire
   }
 
   private func subscribe() {
-    let position = broker.seen
+    let position = broker.outbox.seen
     let names = Set(EventName.allCases).subtracting([.incoming])
     let subscription = Subscription(
       events: names, since: position?.seq ?? 0, life: position?.life ?? mirror.life,
-      maxAge: Int(plan.maxAge))
+      maxAge: Int(clamping: plan.policy.expiry))
     events.call(ControlMethods.subscribe, subscription) { [weak self] response in
       guard let why = response["error"]?["message"]?.string else { return }
       self?.say("the daemon sends no events: \(why): is it an older version? upgrade ancsd")
     }
-    events.isPaused = broker.isFull
+    events.isPaused = broker.outbox.isFull
   }
 
   private func received(_ event: JSONObject) {
@@ -328,7 +328,7 @@ import Wire
     else { return }
     if event["event"] == "lost" {
       // A bridge that has seen no event has lost none.
-      guard broker.seen != nil else { return }
+      guard broker.outbox.seen != nil else { return }
       broker.reporter.report.skipped += event["count"]?.int.flatMap { UInt64(exactly: $0) } ?? 0
     }
     let digest = plan.digestKey.map { key in { KeyedDigest.of($0, key: key) } }
@@ -371,7 +371,7 @@ import Wire
       }
       return
     }
-    guard broker.hasSpaceForResponse else { return }
+    guard broker.outbox.hasSpaceForResponse else { return }
     let outcome = desk.receive(message, mirror, now: Loop.shared.now, time: .now)
     publish(outcome.publications)
     for (number, call) in outcome.calls {

@@ -13,8 +13,6 @@ struct BridgePlan {
   let topics: BoardTopics
   let policy: MirrorPolicy
   let phones: [Address: TopicName]
-  /// In seconds: older events are not requested after an outage.
-  let maxAge: Int64
   let identity: BrokerIdentity
   /// The key for digests; nil: no digests.
   let digestKey: [UInt8]?
@@ -31,12 +29,7 @@ struct BridgePlan {
     if let conflict = settings.conflict { throw Failure(.badSettings, "[mqtt]", conflict) }
     let board = settings.board ?? TopicName(from: Host.name, or: .board)
     topics = BoardTopics(prefix: settings.prefix, board: board)
-    policy = MirrorPolicy(
-      content: settings.content, expiry: UInt32(settings.maxAge),
-      includesPreExisting: settings.includesPreExisting, discovery: settings.discovery,
-      allowed: settings.allowed, responsePrefixes: settings.responsePrefixes,
-      triggers: settings.triggers, link: settings.link)
-    maxAge = settings.maxAge
+    policy = settings.policy
     phones = settings.phones
     identity = try BrokerIdentity(
       broker, settings, clientID: "ancsd-\(board)", will: topics.will)

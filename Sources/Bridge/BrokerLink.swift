@@ -30,7 +30,7 @@ import Wire
   private var identity: BrokerIdentity
   private var machine: BrokerMachine
   private var connection: BrokerConnection?
-  private var outbox: Outbox
+  private(set) var outbox: Outbox
   /// The unanswered subscriptions are over: what was sent before them is late.
   private var isSubscribed = false
   private lazy var timer = Deadline(Loop.shared) { [weak self] in
@@ -74,18 +74,6 @@ import Wire
 
   /// Whether everything was acknowledged, or can't be.
   var isDone: Bool { outbox.unacknowledged == 0 || !isUp }
-
-  /// Whether no more events should be read.
-  var isFull: Bool { outbox.isFull }
-
-  /// Whether a request can be answered soon.
-  var hasSpaceForResponse: Bool { outbox.hasSpaceForResponse }
-
-  /// The last handled event.
-  var seen: Position? { outbox.seen }
-
-  /// The last event that the broker has acknowledged, with all before it.
-  var position: Position? { outbox.position }
 
   /// Publishes, if there is a connection; a new one begins with all states anyway.
   func publish(_ publications: [Publication]) {

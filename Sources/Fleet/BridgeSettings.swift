@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-public import ANCS
+import ANCS
 import Control
 public import TOML
 public import Wire
@@ -21,19 +21,7 @@ public struct BridgeSettings: Hashable, Sendable {
   /// Nil: derived from the host name.
   public private(set) var board: TopicName?
   public private(set) var prefix = "ancsd"
-  /// Nil: no discovery for Home Assistant.
-  public private(set) var discovery: String? = "homeassistant"
-  public private(set) var content = ContentPolicy()
-  public private(set) var allowed = Permission.usual
-  /// The first levels of further topics that responses may be sent to.
-  public private(set) var responsePrefixes: [String] = []
-  /// The categories whose notifications trigger Home Assistant's automations for a device.
-  public private(set) var triggers: Set<Category> = []
-  /// The page that Home Assistant links the board to.
-  public private(set) var link: String?
-  /// In seconds.
-  public private(set) var maxAge: Int64 = 600
-  public private(set) var includesPreExisting = false
+  public private(set) var policy = MirrorPolicy()
   /// Whether text may cross a network without TLS.
   private var allowsPlainText = false
   /// The file with the key of the digests; nil: no digests.
@@ -45,7 +33,6 @@ public struct BridgeSettings: Hashable, Sendable {
   /// Reads the table of one file; its settings override earlier ones, its rules are appended.
   public mutating func read(_ table: inout TableReader) {
     readBroker(&table)
-    readFiles(&table)
     readTopics(&table)
     readPolicy(&table)
   }
@@ -59,20 +46,20 @@ public struct BridgeSettings: Hashable, Sendable {
       return "cert-file and key-file need each other: one is missing"
     }
     if passwordFile != nil, user == nil { return "password-file needs a user" }
-    for taken in [prefix, discovery].compactMap({ $0 }) {
-      if let own = responsePrefixes.first(where: { "\($0)/".hasPrefix(taken + "/") }) {
+    for taken in [prefix, policy.discovery].compactMap({ $0 }) {
+      if let own = policy.responsePrefixes.first(where: { "\($0)/".hasPrefix(taken + "/") }) {
         return
           "response-prefixes: “\(own)” is below “\(taken)”, where clients read what boards say"
       }
-      if let own = responsePrefixes.first(where: { "\(taken)/".hasPrefix($0 + "/") }) {
+      if let own = policy.responsePrefixes.first(where: { "\(taken)/".hasPrefix($0 + "/") }) {
         return
           "response-prefixes: “\(taken)”, where clients read what boards say, is below “\(own)”"
       }
     }
-    let sendsText = content.most > .app
-    guard sendsText, !broker.isPrivate, !allowsPlainText else { return nil }
+    let most = policy.content.most
+    guard most > .app, !broker.isPrivate, !allowsPlainText else { return nil }
     return
-      "content = \"\(content.most.name)\" would send text over the network unencrypted: "
+      "content = \"\(most.name)\" would send text over the network unencrypted: "
       + "use mqtts://, or set plain-text = true"
   }
 
@@ -88,15 +75,10 @@ public struct BridgeSettings: Hashable, Sendable {
   // MARK: Keys
 
   private mutating func readBroker(_ table: inout TableReader) {
-    if let url = table.value(
-      "url", expected: BrokerAddress.forms, { $0.text.flatMap(BrokerAddress.init) })
-    {
-      broker = url
-    }
+    broker =
+      table.value("url", expected: BrokerAddress.forms) { $0.text.flatMap(BrokerAddress.init) }
+      ?? broker
     user = table.text("user") ?? user
-  }
-
-  private mutating func readFiles(_ table: inout TableReader) {
     passwordFile = table.absolutePath("password-file") ?? passwordFile
     authorities = table.absolutePath("ca-file") ?? authorities
     certificateFile = table.absolutePath("cert-file") ?? certificateFile
@@ -108,20 +90,14 @@ public struct BridgeSettings: Hashable, Sendable {
     let name = "a name of up to \(TopicName.longest) small letters, digits and “-”"
     board = table.value("board", expected: name) { $0.text.flatMap { TopicName($0) } } ?? board
     let levels = "the first levels of a topic, without # and +"
-    if let text = table.value(
-      "prefix", expected: levels, { $0.text.flatMap { BoardTopics.isPrefix($0) ? $0 : nil } })
-    {
-      prefix = text
+    func prefix(_ content: TOMLValue.Content) -> String? {
+      content.text.flatMap { BoardTopics.isPrefix($0) ? $0 : nil }
     }
-    if let choice = table.value(
-      "discovery", expected: "\(levels), or false",
-      { content -> String?? in
-        if content.truth == false { return .some(nil) }
-        return content.text.flatMap { BoardTopics.isPrefix($0) ? .some($0) : nil }
-      })
-    {
-      discovery = choice
-    }
+    self.prefix = table.value("prefix", expected: levels, prefix) ?? self.prefix
+    policy.discovery =
+      table.value("discovery", expected: "\(levels), or false") { content -> String?? in
+        content.truth == false ? .some(nil) : prefix(content).map(Optional.some)
+      } ?? policy.discovery
     readPhones(&table)
   }
 
@@ -153,68 +129,55 @@ public struct BridgeSettings: Hashable, Sendable {
     for name in names where Permission(rawValue: name) == nil {
       table.fail(of: "allow", "“\(name)” can't be allowed: choose from \(permissions)")
     }
-    allowed = Set(names.compactMap { Permission(rawValue: $0) })
+    policy.allowed = Set(names.compactMap { Permission(rawValue: $0) })
   }
 
   private mutating func readHome(_ table: inout TableReader) {
-    if let names = table.list(
-      "triggers", expected: "an array of categories (\(Category.names.joined(separator: ", ")))",
-      { Category($0) })
-    {
-      triggers = Set(names)
-    }
-    link =
+    let categories = Category.names.joined(separator: ", ")
+    policy.triggers =
+      table.list("triggers", expected: "an array of categories (\(categories))") { Category($0) }
+      .map { Set($0) } ?? policy.triggers
+    policy.link =
       table.value("link", expected: "the address of a page: http://… or https://…") { content in
         content.text.flatMap { text in
           let isPage = ["http://", "https://"].contains { text.hasPrefix($0) && text != $0 }
           return isPage && text.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? text : nil
         }
-      } ?? link
-  }
-
-  private mutating func readResponsePrefixes(_ table: inout TableReader) {
-    responsePrefixes =
-      table.list(
-        "response-prefixes", expected: "an array of the first levels of topics, without # and +"
-      ) { BoardTopics.isPrefix($0) ? $0 : nil } ?? responsePrefixes
+      } ?? policy.link
   }
 
   private mutating func readPolicy(_ table: inout TableReader) {
-    content.level = table.contentLevel("content") ?? content.level
+    policy.content.level = table.contentLevel("content") ?? policy.content.level
     readPermissions(&table)
-    readResponsePrefixes(&table)
+    policy.responsePrefixes =
+      table.list(
+        "response-prefixes", expected: "an array of the first levels of topics, without # and +"
+      ) { BoardTopics.isPrefix($0) ? $0 : nil } ?? policy.responsePrefixes
     readHome(&table)
-    maxAge = table.maxAge("max-age") ?? maxAge
-    includesPreExisting = table.truth("preexisting") ?? includesPreExisting
+    policy.expiry = table.maxAge("max-age") ?? policy.expiry
+    policy.includesPreExisting = table.truth("preexisting") ?? policy.includesPreExisting
     allowsPlainText = table.truth("plain-text") ?? allowsPlainText
     guard let rules = table.value("rule", expected: "written as [[mqtt.rule]]", { $0.array })
     else { return }
     for value in rules {
       var rule = TableReader(value)
-      if let read = ContentPolicy.Rule(reading: &rule, rule.contentLevel("content")) {
-        content.rules.append(read)
-      }
+      if let read = ContentPolicy.Rule(reading: &rule) { policy.content.rules.append(read) }
       for fault in rule.finish() { table.fail(fault.position, fault.message) }
     }
   }
 }
 
 extension ContentPolicy.Rule {
-  fileprivate init?(reading table: inout TableReader, _ level: ContentLevel?) {
-    let apps = table.list(
-      "app", expected: "a pattern of an app's identifier, or an array of them"
-    ) { Glob($0) }
-    let categories = table.list(
-      "category",
-      expected: "a category (\(Category.names.joined(separator: ", "))), or an array of them"
-    ) { Category($0) }
-    let phones = table.list("phone", expected: "a phone's name in topics, or an array of them") {
-      TopicName($0)
-    }
+  fileprivate init?(reading table: inout TableReader) {
+    let level = table.contentLevel("content")
+    (apps, categories) = (table.apps(), table.categories())
+    phones = Set(
+      table.list("phone", expected: "a phone's name in topics, or an array of them") {
+        TopicName($0)
+      } ?? [])
     if !table.has("content") { table.fail(of: "content", "this rule has no content") }
     guard let level else { return nil }
-    self.init(
-      apps: apps ?? [], categories: Set(categories ?? []), phones: Set(phones ?? []), level)
+    self.level = level
   }
 }
 
@@ -230,19 +193,14 @@ public enum BrokerAddress: Hashable, Sendable, CustomStringConvertible {
   public init?(_ text: String) {
     if text.hasPrefix("unix:/") {
       self = .unix(path: String(text.dropFirst("unix:".count)))
-    } else if text.hasPrefix("mqtt://") {
-      guard let (host, port) = Self.place(text.dropFirst("mqtt://".count), 1_883) else {
-        return nil
-      }
-      self = .tcp(host: host, port: port)
-    } else if text.hasPrefix("mqtts://") {
-      guard let (host, port) = Self.place(text.dropFirst("mqtts://".count), 8_883) else {
-        return nil
-      }
-      self = .tls(host: host, port: port)
-    } else {
-      return nil
+      return
     }
+    let isSecure = text.hasPrefix("mqtts://")
+    let scheme = isSecure ? "mqtts://" : "mqtt://"
+    guard text.hasPrefix(scheme),
+      let (host, port) = Self.place(text.dropFirst(scheme.count), isSecure ? 8_883 : 1_883)
+    else { return nil }
+    self = isSecure ? .tls(host: host, port: port) : .tcp(host: host, port: port)
   }
 
   /// A host with or without a port; an address of IPv6 is in brackets.

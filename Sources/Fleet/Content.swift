@@ -40,33 +40,18 @@ public enum ContentLevel: Int, CaseIterable, Comparable, Sendable {
 
 /// Which content to publish for which notification: the first matching rule counts.
 public struct ContentPolicy: Hashable, Sendable {
-  public var level: ContentLevel
+  public var level = ContentLevel.app
   public var rules: [Rule] = []
-
-  public init(_ level: ContentLevel = .app, rules: [Rule] = []) {
-    self.level = level
-    self.rules = rules
-  }
 
   /// A rule; its conditions must all hold.
   public struct Rule: Hashable, Sendable {
     /// Patterns of the app's identifier; none: any.
-    public var apps: [Glob]
+    public var apps: [Glob] = []
     /// None: any.
-    public var categories: Set<Category>
+    public var categories: Set<Category> = []
     /// The phones that it applies to; empty: any.
-    public var phones: Set<TopicName>
+    public var phones: Set<TopicName> = []
     public var level: ContentLevel
-
-    public init(
-      apps: [Glob] = [], categories: Set<Category> = [], phones: Set<TopicName> = [],
-      _ level: ContentLevel
-    ) {
-      self.apps = apps
-      self.categories = categories
-      self.phones = phones
-      self.level = level
-    }
 
     func holds(app: String?, category: Category?, phone: TopicName?) -> Bool {
       if !phones.isEmpty, phone.map({ !phones.contains($0) }) ?? true { return false }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+public import ANCS
+public import Control
 public import TOML
 
 // Keys that [mqtt] and [[forward]] share.
@@ -11,10 +13,10 @@ extension TableReader {
   }
 
   /// For how many seconds something is worth sending.
-  public mutating func maxAge(_ key: String) -> Int64? {
+  public mutating func maxAge(_ key: String) -> UInt32? {
     value(key, expected: "a number of seconds from 1 to 86400") { content in
       guard case .integer(let seconds) = content, (1...86_400).contains(seconds) else { return nil }
-      return seconds
+      return UInt32(seconds)
     }
   }
 
@@ -23,5 +25,19 @@ extension TableReader {
     value(key, expected: "an absolute path") { content in
       content.text.flatMap { $0.hasPrefix("/") ? $0 : nil }
     }
+  }
+
+  /// Patterns of an app's identifier (`app`); none if they are not set.
+  public mutating func apps() -> [Glob] {
+    list("app", expected: "a pattern of an app's identifier, or an array of them") { Glob($0) }
+      ?? []
+  }
+
+  /// `category`; none if it is not set.
+  public mutating func categories() -> Set<Category> {
+    let names = Category.names.joined(separator: ", ")
+    return Set(
+      list("category", expected: "a category (\(names)), or an array of them") { Category($0) }
+        ?? [])
   }
 }

@@ -45,10 +45,12 @@ import Wire
     #expect(faults == [])
     #expect(settings.conflict == nil)
     #expect(settings.broker == .tls(host: "ha.lan", port: 8_883))
-    #expect(settings.discovery == nil && settings.prefix == "home/ancsd")
-    #expect(settings.allowed == [.media, .pairing] && settings.maxAge == 60)
+    #expect(settings.policy.discovery == nil && settings.prefix == "home/ancsd")
+    #expect(settings.policy.allowed == [.media, .pairing] && settings.policy.expiry == 60)
     #expect(settings.phones.map(\.value.description) == ["anna"])
-    #expect(settings.content.level == .none && settings.content.rules.map(\.level) == [.full])
+    #expect(
+      settings.policy.content.level == .none
+        && settings.policy.content.rules.map(\.level) == [.full])
     #expect(settings.digestKeyFile == "/etc/ancsd/dedupe.key")
   }
 
@@ -59,8 +61,8 @@ import Wire
       after: "url = \"mqtts://a\"\ncontent = \"full\"\n[[rule]]\ncontent = \"none\"")
     #expect(faults == [])
     #expect(settings.broker == .tls(host: "a", port: 8_883))
-    #expect(settings.content.level == .title)
-    #expect(settings.content.rules.map(\.level) == [.none, .full])
+    #expect(settings.policy.content.level == .title)
+    #expect(settings.policy.content.rules.map(\.level) == [.none, .full])
   }
 
   @Test("A name that a later file gives to another phone is no more that of the first")

@@ -84,7 +84,7 @@ import Wire
       let there = Set(try (components(board) + components(phone)).map(\.key))
       return (there, Set(all.map(\.name)).subtracting(there))
     }
-    let least = try keys(MirrorPolicy(content: ContentPolicy(.none), allowed: []))
+    let least = try keys(MirrorPolicy(content: ContentPolicy(level: .none), allowed: []))
     #expect(
       least.removed.isSuperset(of: ["answer", "pair", "forget", "track", "repeat", "update"]))
     #expect(least.removed.isSuperset(of: ["media-next", "notification-email"]))
@@ -92,10 +92,10 @@ import Wire
     let usual = try keys(MirrorPolicy())
     #expect(usual.there.isSuperset(of: ["answer", "media-next", "repeat"]))
     #expect(usual.removed.isSuperset(of: ["forget", "track"]))
-    let titles = ContentPolicy(.title)
+    let titles = ContentPolicy(level: .title)
     #expect(try keys(MirrorPolicy(content: titles)).there.contains("track"))
-    let rule = ContentPolicy.Rule(phones: [anna], .app)
-    let covered = try keys(MirrorPolicy(content: ContentPolicy(.title, rules: [rule])))
+    let rule = ContentPolicy.Rule(phones: [anna], level: .app)
+    let covered = try keys(MirrorPolicy(content: ContentPolicy(level: .title, rules: [rule])))
     #expect(covered.removed.contains("track"))
     #expect(least.there.union(least.removed) == usual.there.union(usual.removed))
   }

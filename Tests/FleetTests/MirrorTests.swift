@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 import Control
-import Fleet
+@testable import Fleet
 import JSON
 import Testing
 import Wire
@@ -56,7 +56,8 @@ import Wire
       (.full, ["title", "subtitle", "message", "message_size"], []),
     ])
   func content(_ level: ContentLevel, _ shown: [String], _ withheld: [String]) throws {
-    var board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(level), discovery: nil))
+    var board = try MirroredBoard(
+      MirrorPolicy(content: ContentPolicy(level: level), discovery: nil))
     board.begin()
     let news = try board.tell(notification())
     let event = try #require(try news.object("phone/anna/event/notification"))
@@ -71,8 +72,8 @@ import Wire
 
   @Test("With content none a notification is only counted; a rule lets one app through")
   func rules() throws {
-    var policy = ContentPolicy(.none)
-    policy.rules = [ContentPolicy.Rule(apps: [Glob("com.apple.*")], .full)]
+    var policy = ContentPolicy(level: .none)
+    policy.rules = [ContentPolicy.Rule(apps: [Glob("com.apple.*")], level: .full)]
     var board = try MirroredBoard(MirrorPolicy(content: policy, discovery: nil))
     board.begin()
     #expect(
@@ -86,7 +87,8 @@ import Wire
   @Test("A member that nobody knows does not leave the board below full content, nor at it")
   func unknownMember() throws {
     for level in ContentLevel.allCases where level > .none {
-      var board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(level), discovery: nil))
+      var board = try MirroredBoard(
+        MirrorPolicy(content: ContentPolicy(level: level), discovery: nil))
       board.begin()
       let news = try board.tell(notification(extra: ",\"secret\":\"x\""))
       #expect(try news.object("phone/anna/event/notification")?["secret"] == nil)
@@ -111,7 +113,8 @@ import Wire
   @Test("A call rings, and ends; the caller is only in the event, and only with titles")
   func calls() throws {
     for level in [ContentLevel.app, .title] {
-      var board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(level), discovery: nil))
+      var board = try MirroredBoard(
+        MirrorPolicy(content: ContentPolicy(level: level), discovery: nil))
       board.begin()
       let rings = try board.tell(notification(category: "incoming-call"))
       #expect(
@@ -208,7 +211,8 @@ import Wire
   @Test("The track is published only with titles, and without content only that something plays")
   func media() throws {
     for level in ContentLevel.allCases {
-      var board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(level), discovery: nil))
+      var board = try MirroredBoard(
+        MirrorPolicy(content: ContentPolicy(level: level), discovery: nil))
       board.begin()
       let media = try #require(try board.tell(Self.playing).object("phone/anna/media"))
       #expect(media["player"]?["state"] == "playing")
@@ -225,12 +229,12 @@ import Wire
   func mediaRules() throws {
     let anna = try #require(TopicName("anna"))
     for (rule, shows) in [
-      (ContentPolicy.Rule(phones: [anna], .none), false), (.init(.none), false),
-      (.init(categories: [.social], phones: [anna], .none), true),
-      (.init(apps: [Glob("*")], .none), true),
+      (ContentPolicy.Rule(phones: [anna], level: .none), false), (.init(level: .none), false),
+      (.init(categories: [.social], phones: [anna], level: .none), true),
+      (.init(apps: [Glob("*")], level: .none), true),
     ] {
       var board = try MirroredBoard(
-        MirrorPolicy(content: ContentPolicy(.title, rules: [rule]), discovery: nil))
+        MirrorPolicy(content: ContentPolicy(level: .title, rules: [rule]), discovery: nil))
       board.begin()
       let media = try #require(try board.tell(Self.playing).object("phone/anna/media"))
       #expect((media["track"] != nil) == shows)
@@ -456,7 +460,8 @@ import Wire
 
   @Test("Texts from the daemon do not leave the board, wherever an address or a name is in them")
   func texts() throws {
-    var board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(.full), discovery: nil))
+    var board = try MirroredBoard(
+      MirrorPolicy(content: ContentPolicy(level: .full), discovery: nil))
     let secrets = ["C0:11:22", "C0-11-22", "Anna", "/var/lib"]
     let text = "Anna’s iPhone /var/lib/ancsd/C0-11-22-33-44-55.bond.json.new C0:11:22:33:44:55"
     for kind in EventName.allCases where kind != .notification && kind != .media {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 import Control
-import Fleet
+@testable import Fleet
 import JSON
 import Testing
 import Wire

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 import Control
-import Fleet
+@testable import Fleet
 import JSON
 import Testing
 import Wire
@@ -238,7 +238,7 @@ import Wire
     "No request tells which apps have notifications where the settings name none",
     arguments: ["clear", "notifications.list"])
   func unnamedApps(method: String) throws {
-    var board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(.none)))
+    var board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(level: .none)))
     board.begin()
     _ = try board.tell(notification())
     var desk = RequestDesk()
@@ -246,8 +246,8 @@ import Wire
     #expect(app.calls.isEmpty && text(app.publications).contains(#""code":4"#))
     #expect(ask(&desk, board, method).calls.count == 1)
     // Another rule names apps, but not this one.
-    let rule = ContentPolicy.Rule(apps: [Glob("com.apple.MobileSMS")], .none)
-    board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(.app, rules: [rule])))
+    let rule = ContentPolicy.Rule(apps: [Glob("com.apple.MobileSMS")], level: .none)
+    board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(level: .app, rules: [rule])))
     board.begin()
     _ = try board.tell(notification())
     #expect(ask(&desk, board, "clear", #"{"app":"com.apple.MobileSMS"}"#).calls.isEmpty)

@@ -110,8 +110,9 @@ extension FuzzTarget {
     let message = IncomingMessage(
       topic: topics[0], payload: Array(input.dropFirst(line.count + 1)),
       responseTopic: topics.count > 1 ? topics[1] : nil)
-    var mirror = BoardMirror(
-      BoardTopics(board: .board), MirrorPolicy(allowed: Set(Permission.allCases)), newID: { "id" })
+    var policy = BridgeSettings().policy
+    policy.allowed = Set(Permission.allCases)
+    var mirror = BoardMirror(BoardTopics(board: .board), policy, newID: { "id" })
     var status = StatusReport()
     var link = LinkReport()
     link.services = [.ancs, .ams]

@@ -406,17 +406,7 @@ extension Rule {
 
 extension Rule.Conditions {
   init(reading table: inout TableReader) {
-    apps =
-      table.list("app", expected: "a pattern of an app's identifier, or an array of them") {
-        Glob($0)
-      } ?? []
-    categories = Set(
-      table.list(
-        "category",
-        expected: "a category (\(Category.names.joined(separator: ", "))), or an array of them"
-      ) {
-        Category($0)
-      } ?? [])
+    (apps, categories) = (table.apps(), table.categories())
     flags = EventFlags(
       table.list(
         "flag",
