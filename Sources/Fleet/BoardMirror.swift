@@ -131,8 +131,8 @@ public struct BoardMirror: Sendable {
       states.formUnion(BoardTopics.PhoneTopic.states.map { topics.of(phone, $0) })
     }
     if let prefix = policy.discovery {
-      states.insert(topics.discovery(under: prefix, .board))
-      for phone in phones { states.insert(topics.discovery(under: prefix, .phone(idOf(phone)))) }
+      states.insert(topics.discovery(under: prefix, Discovery.board))
+      for phone in phones { states.insert(topics.discovery(under: prefix, idOf(phone))) }
     }
     return states
   }

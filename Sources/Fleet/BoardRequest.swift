@@ -143,13 +143,9 @@ struct BoardRequest {
 
 /// Filters the daemon's responses before they leave the board.
 struct Disclosed {
-  private let mirror: BoardMirror
-  private let phone: TopicName?
-
-  init(_ mirror: BoardMirror, phone: TopicName?) {
-    self.mirror = mirror
-    self.phone = phone
-  }
+  let mirror: BoardMirror
+  /// The phone that the request was for; nil if it named none.
+  let phone: TopicName?
 
   /// A result, recognised by its members. Any other becomes a plain success.
   func result(_ result: JSONValue) -> JSONValue {

@@ -16,10 +16,13 @@ struct Discovery {
   /// Whether it is known which version of the program is the latest.
   let knowsLatest: Bool
 
+  /// The board among its devices; the others are called by their phones' ids.
+  static let board = "board"
+
   /// The device of the board.
   func board(under prefix: String) -> Publication {
     device(
-      .board, under: prefix, of: boardEntities,
+      Self.board, under: prefix, of: boardEntities,
       [
         "ids": .strings([id]), "name": .string(topics.board.title), "mf": "ancsd",
         "mdl": board.model.map { .string($0) }, "sw": .string(version),
@@ -32,7 +35,7 @@ struct Discovery {
   /// - Parameter own: identifies the phone among those of this board.
   func phone(_ phone: TopicName, id own: String, under prefix: String) -> Publication {
     device(
-      .phone(own), under: prefix, of: PhoneEntities(topics, policy, phone).all,
+      own, under: prefix, of: PhoneEntities(topics: topics, policy: policy, phone: phone).all,
       [
         "ids": .strings(["\(id)-\(own)"]),
         "name": .string("\(phone.title) at \(topics.board.title)"), "mf": "Apple", "mdl": "iPhone",
@@ -47,14 +50,13 @@ struct Discovery {
   }
 
   private func device(
-    _ device: BoardTopics.Device, under prefix: String, of entities: [Entity],
-    _ description: JSONObject, availability: [JSONValue]
+    _ owner: String, under prefix: String, of entities: [Entity], _ description: JSONObject,
+    availability: [JSONValue]
   ) -> Publication {
-    let owner = if case .phone(let own) = device { own } else { "board" }
     var components = JSONObject()
     for entity in entities { components.add(entity.key, component(entity, of: owner)) }
     return .state(
-      topics.discovery(under: prefix, device),
+      topics.discovery(under: prefix, owner),
       [
         "dev": .object(description),
         "o": .object(["name": "ancsd", "sw": .string(version)]),
@@ -81,29 +83,29 @@ struct Discovery {
       -> Entity
     {
       Entity(
-        key, "button",
-        [
+        key: key, platform: "button",
+        members: [
           "name": .string(name), "ic": .string("mdi:\(icon)"), "ent_cat": "config",
           "cmd_t": .string(topics.request(method)), "pl_prs": .string(payload),
         ], isWanted: mayPair)
     }
     return [
       Entity(
-        "wait", "sensor",
-        [
+        key: "wait", platform: "sensor",
+        members: [
           "name": "Waiting for", "ic": "mdi:timer-sand", "ent_cat": "diagnostic", "stat_t": topic,
           "val_tpl": "{{ value_json.wait or 'nothing' }}", "json_attr_t": topic,
           "json_attr_tpl": "{{ {'why': value_json.why} | to_json }}",
         ]),
       Entity(
-        "problem", "binary_sensor",
-        [
+        key: "problem", platform: "binary_sensor",
+        members: [
           "dev_cla": "problem", "ent_cat": "diagnostic", "stat_t": topic,
           "val_tpl": "{{ value_json.problem }}", "pl_on": "True", "pl_off": "False",
         ]),
       Entity(
-        "update", "update",
-        [
+        key: "update", platform: "update",
+        members: [
           "dev_cla": "firmware", "ent_cat": "diagnostic", "stat_t": topic,
           "val_tpl":
             "{{ {'installed_version': value_json.version, 'latest_version': value_json.latest} | to_json }}",
@@ -134,20 +136,9 @@ struct Entity {
   let platform: String
   let members: JSONObject
   /// Whether it stays available while its phone is away.
-  let outlivesLink: Bool
+  var outlivesLink = false
   /// Whether the settings have it.
-  let isWanted: Bool
-
-  init(
-    _ key: String, _ platform: String, _ members: JSONObject, outlivesLink: Bool = false,
-    isWanted: Bool = true
-  ) {
-    self.key = key
-    self.platform = platform
-    self.members = members
-    self.outlivesLink = outlivesLink
-    self.isWanted = isWanted
-  }
+  var isWanted = true
 }
 
 extension TopicName {

@@ -5,15 +5,9 @@ import JSON
 
 /// The entities of a phone in Home Assistant. Their names are in its style, and without the device's name.
 struct PhoneEntities {
-  private let topics: BoardTopics
-  private let policy: MirrorPolicy
-  private let phone: TopicName
-
-  init(_ topics: BoardTopics, _ policy: MirrorPolicy, _ phone: TopicName) {
-    self.topics = topics
-    self.policy = policy
-    self.phone = phone
-  }
+  let topics: BoardTopics
+  let policy: MirrorPolicy
+  let phone: TopicName
 
   var all: [Entity] { events + triggers + notifications + link + player + buttons }
 
@@ -29,8 +23,8 @@ struct PhoneEntities {
       _ types: [String]
     ) -> Entity {
       Entity(
-        key, "event",
-        [
+        key: key, platform: "event",
+        members: [
           "name": .string(name), "ic": .string("mdi:\(icon)"), "evt_typ": .strings(types),
           "stat_t": self.topic(topic),
           "val_tpl": "{{ dict(value_json, event_type=value_json.change) | to_json }}",
@@ -50,8 +44,8 @@ struct PhoneEntities {
       _ payload: String, isWanted: Bool = true
     ) -> Entity {
       Entity(
-        "\(type)-\(subtype)", "device_automation",
-        [
+        key: "\(type)-\(subtype)", platform: "device_automation",
+        members: [
           "atype": "trigger", "type": .string(type), "stype": .string(subtype),
           "t": self.topic(topic), "val_tpl": .string("{{ \(value) }}"), "pl": .string(payload),
         ], isWanted: isWanted)
@@ -91,8 +85,8 @@ struct PhoneEntities {
       _ key: String, _ name: String, _ icon: String, _ value: String, isEnabled: Bool
     ) -> Entity {
       Entity(
-        key, "sensor",
-        [
+        key: key, platform: "sensor",
+        members: [
           "name": .string(name), "ic": .string("mdi:\(icon)"), "stat_cla": "measurement",
           "stat_t": topic(.counts), "val_tpl": .string("{{ value_json.\(value) }}"),
           // `nil` would be JSON's null.
@@ -104,8 +98,8 @@ struct PhoneEntities {
     }
     return [
       Entity(
-        "ringing", "binary_sensor",
-        [
+        key: "ringing", platform: "binary_sensor",
+        members: [
           "name": "Incoming call", "ic": "mdi:phone-ring", "stat_t": topic(.call),
           "val_tpl": "{{ value_json.state }}", "pl_on": "ringing", "pl_off": "idle",
           "json_attr_t": topic(.call),
@@ -123,27 +117,27 @@ struct PhoneEntities {
     let state = topic(.state)
     return [
       Entity(
-        "battery", "sensor",
-        [
+        key: "battery", platform: "sensor",
+        members: [
           "dev_cla": "battery", "unit_of_meas": "%", "stat_cla": "measurement",
           "ent_cat": "diagnostic", "stat_t": topic(.battery), "val_tpl": "{{ value_json.level }}",
         ]),
       Entity(
-        "connected", "binary_sensor",
-        [
+        key: "connected", platform: "binary_sensor",
+        members: [
           "dev_cla": "connectivity", "name": "Connected", "ent_cat": "diagnostic", "stat_t": state,
           "val_tpl": "{{ value_json.state }}", "pl_on": "online", "pl_off": "offline",
         ], outlivesLink: true),
       Entity(
-        "seen", "sensor",
-        [
+        key: "seen", platform: "sensor",
+        members: [
           "name": "Last seen", "ic": "mdi:clock-outline", "dev_cla": "timestamp",
           "ent_cat": "diagnostic", "stat_t": state,
           "val_tpl": "{{ value_json.seen | default(none) }}",
         ], outlivesLink: true),
       Entity(
-        "authorization", "binary_sensor",
-        [
+        key: "authorization", platform: "binary_sensor",
+        members: [
           "name": "Shares notifications", "ic": "mdi:bell-check", "ent_cat": "diagnostic",
           // Anything else is unknown to Home Assistant too.
           "stat_t": state,
@@ -152,8 +146,8 @@ struct PhoneEntities {
           "pl_on": "granted", "pl_off": "refused",
         ]),
       Entity(
-        "signal", "sensor",
-        [
+        key: "signal", platform: "sensor",
+        members: [
           "dev_cla": "signal_strength", "unit_of_meas": "dBm", "stat_cla": "measurement",
           "ent_cat": "diagnostic", "stat_t": state, "val_tpl": "{{ value_json.rssi }}",
           "en": false,
@@ -181,8 +175,8 @@ struct PhoneEntities {
       attributes: String? = nil, isWanted: Bool = true
     ) -> Entity {
       Entity(
-        key, "sensor",
-        [
+        key: key, platform: "sensor",
+        members: [
           "name": .string(name), "ic": .string("mdi:\(icon)"), "dev_cla": "enum",
           "ops": .strings(options), "stat_t": media,
           "val_tpl": .string("{{ value_json.\(value) or 'off' }}"),
@@ -193,8 +187,8 @@ struct PhoneEntities {
     // A state has at most 255 characters.
     func text(_ key: String, _ name: String, _ icon: String, _ value: String) -> Entity {
       Entity(
-        key, "sensor",
-        [
+        key: key, platform: "sensor",
+        members: [
           "name": .string(name), "ic": .string("mdi:\(icon)"), "stat_t": media,
           "val_tpl": .string("{{ (value_json.track.\(value) or '')[:255] }}"),
         ], isWanted: level >= .title)
@@ -205,8 +199,8 @@ struct PhoneEntities {
         "player", "Player", "play-circle", "player.state", ["off"] + PlaybackState.names,
         attributes: Self.attributes),
       Entity(
-        "volume", "sensor",
-        [
+        key: "volume", platform: "sensor",
+        members: [
           "name": "Volume", "ic": "mdi:volume-high", "unit_of_meas": "%",
           "stat_cla": "measurement", "stat_t": media,
           "val_tpl":
@@ -242,8 +236,8 @@ struct PhoneEntities {
       _ parameters: JSONObject, _ category: String? = nil, isEnabled: Bool = true
     ) -> Entity {
       Entity(
-        key, "button",
-        [
+        key: key, platform: "button",
+        members: [
           "name": .string(name), "ic": .string("mdi:\(icon)"),
           "ent_cat": category.map { .string($0) },
           "cmd_t": .string(topics.request(method, of: phone)),

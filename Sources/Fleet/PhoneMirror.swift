@@ -15,14 +15,6 @@ struct PhoneMirror: Hashable, Sendable {
     case here(LinkReport, media: JSONObject?)
   }
 
-  /// The numbers of active notifications, when they were last known.
-  struct Tally: Hashable, Sendable {
-    var total = 0
-    var categories: [ANCS.Category: Int] = [:]
-    /// When they were last right; nil: they are right now.
-    var asOf: WallTime?
-  }
-
   /// An active notification.
   struct Active: Hashable, Sendable {
     var category: ANCS.Category
@@ -36,8 +28,8 @@ struct PhoneMirror: Hashable, Sendable {
   /// The notifications that the daemon considers active. While the phone is away, they are what is left of its last
   /// session.
   var active: [NotificationUID: Active] = [:]
-  /// Nil if they were never known.
-  private(set) var tally: Tally?
+  /// How many there are, when that was last known; nil if it never was.
+  private(set) var counts: PhoneCounts?
 
   /// The link; nil while it is away.
   var link: LinkReport? { if case .here(let link, _) = presence { link } else { nil } }
@@ -53,14 +45,14 @@ struct PhoneMirror: Hashable, Sendable {
   mutating func leave(at time: WallTime) {
     guard link != nil else { return }
     presence = .away(since: time)
-    if tally?.asOf == nil { tally?.asOf = time }
+    if counts?.asOf == nil { counts?.asOf = time }
   }
 
   /// Whether the phone has a link, but its notifications are not complete yet.
   ///
   /// A phone announces the notifications that it has in the first seconds of a session, and then they are fetched.
   func isArriving(at now: WallTime) -> Bool {
-    guard let link, tally?.asOf != nil else { return false }
+    guard let link, counts?.asOf != nil else { return false }
     let age = now.seconds.subtractingReportingOverflow(link.since.seconds).partialValue
     return link.backlog > 0 || !link.services.contains(.ancs) || (0..<10).contains(age)
   }
@@ -68,9 +60,7 @@ struct PhoneMirror: Hashable, Sendable {
   /// Counts the active notifications, unless they are those of an earlier session, or incomplete.
   mutating func count(at now: WallTime) {
     guard link != nil, !isArriving(at: now) else { return }
-    var new = Tally(total: active.count)
-    for notification in active.values { new.categories[notification.category, default: 0] += 1 }
-    tally = new
+    counts = PhoneCounts(of: active.values.map(\.category))
   }
 
   /// For how many seconds a call rings at most: a bridge that was killed meanwhile can't take it back. Nil: none rings.
@@ -110,7 +100,7 @@ extension PhoneMirror {
     case .counts:
       // An earlier run published numbers as those of now, and was killed.
       let isUnknown = link == nil && record?.isHere == true
-      return tally != nil || isUnknown ? PhoneCounts(tally).json : nil
+      return (counts ?? (isUnknown ? PhoneCounts(of: nil) : nil))?.json
     case .notificationEvent, .callEvent: return nil
     }
   }
@@ -120,15 +110,13 @@ extension PhoneMirror {
 }
 
 extension PhoneCounts {
-  /// - Parameter tally: the numbers; nil: none is known.
-  fileprivate init(_ tally: PhoneMirror.Tally?) {
+  /// - Parameter categories: those of the active notifications; nil: they are not known.
+  fileprivate init(of categories: [ANCS.Category]?) {
     var members = JSONObject()
     for (number, name) in ANCS.Category.names.enumerated() {
-      let count = tally.map { tally in
-        tally.categories.first { Int($0.key.rawValue) == number }?.value ?? 0
-      }
+      let count = categories?.count { Int($0.rawValue) == number }
       members.add(name, count.map { .number($0) } ?? .null)
     }
-    self.init(total: tally?.total, categories: .object(members), asOf: tally?.asOf)
+    self.init(total: categories?.count, categories: .object(members))
   }
 }

@@ -67,7 +67,7 @@ public struct RequestDesk: Sendable {
   /// The outcome of a message, or of a response from the daemon.
   public struct Outcome: Sendable {
     public var publications: [Publication] = []
-    /// Calls for the daemon, each with the number for `answered`.
+    /// Calls for the daemon, each with the number of their request for `answered`.
     public var calls: [(number: Int64, call: DaemonCall)] = []
   }
 
@@ -82,10 +82,7 @@ public struct RequestDesk: Sendable {
   static let longestDelay: Int64 = 10
 
   private var pending: [Int64: Pending] = [:]
-  /// Which request a call belongs to.
-  private var calls: [Int64: Int64] = [:]
   private var lastRequest: Int64 = 0
-  private var lastCall: Int64 = 0
 
   public init() {}
 
@@ -123,21 +120,14 @@ public struct RequestDesk: Sendable {
   private mutating func begin(
     _ request: BoardRequest, _ reply: ReplyTo, _ target: BoardTopics.RequestTarget, now: Instant
   ) -> Outcome {
-    lastRequest += 1
-    var outcome = Outcome()
-    let entry = Pending(
-      reply: reply, deadline: now + Self.patience, target: target,
-      open: request.calls.count, counts: request.counts)
     guard !request.calls.isEmpty else {
       return Outcome(publications: [Self.response(["done": 0], reply)])
     }
-    pending[lastRequest] = entry
-    for call in request.calls {
-      lastCall += 1
-      calls[lastCall] = lastRequest
-      outcome.calls.append((lastCall, call))
-    }
-    return outcome
+    lastRequest += 1
+    pending[lastRequest] = Pending(
+      reply: reply, deadline: now + Self.patience, target: target,
+      open: request.calls.count, counts: request.counts)
+    return Outcome(calls: request.calls.map { (lastRequest, $0) })
   }
 
   /// The destination that the request names; nil if it names none.
@@ -187,11 +177,13 @@ public struct RequestDesk: Sendable {
 
   /// The daemon has responded to a call.
   ///
-  /// - Parameter response: the parsed response.
+  /// - Parameters:
+  ///   - number: the request's.
+  ///   - response: the parsed response.
   public mutating func answered(
     _ number: Int64, _ response: JSONValue, _ mirror: BoardMirror
   ) -> [Publication] {
-    guard let key = calls.removeValue(forKey: number), var request = pending[key] else { return [] }
+    guard var request = pending[number] else { return [] }
     request.open -= 1
     if let error = response["error"] {
       request.failed =
@@ -199,7 +191,7 @@ public struct RequestDesk: Sendable {
     } else {
       request.done += 1
     }
-    pending[key] = request.open > 0 ? request : nil
+    pending[number] = request.open > 0 ? request : nil
     guard request.open == 0 else { return [] }
     if let error = request.failed, !request.counts || request.done == 0 {
       return [Self.refusal(RequestError(error, of: request.target), request.reply)]
@@ -207,7 +199,7 @@ public struct RequestDesk: Sendable {
     guard !request.counts else {
       return [Self.response(["done": .number(request.done)], request.reply)]
     }
-    let disclosed = Disclosed(mirror, phone: request.target.phone)
+    let disclosed = Disclosed(mirror: mirror, phone: request.target.phone)
     return [Self.response(disclosed.result(response["result"] ?? .null), request.reply)]
   }
 
@@ -224,17 +216,13 @@ public struct RequestDesk: Sendable {
   }
 
   /// The broker is unreachable: nobody waits for a response anymore.
-  public mutating func dropAll() {
-    pending = [:]
-    calls = [:]
-  }
+  public mutating func dropAll() { pending = [:] }
 
   private mutating func giveUp(
     _ error: RequestError, where matches: (Pending) -> Bool
   ) -> [Publication] {
     let over = pending.filter { matches($0.value) }.sorted { $0.key < $1.key }
     for (key, _) in over { pending[key] = nil }
-    calls = calls.filter { pending[$0.value] != nil }
     return over.map { Self.refusal(error, $0.value.reply) }
   }
 

@@ -108,19 +108,11 @@ public struct BoardTopics: Hashable, Sendable {
   /// The topic that tells Home Assistant of a device. The board is a level of its own, so that a broker can confine
   /// each board to its own.
   ///
-  /// - Parameter discovery: what discovery topics begin with.
-  func discovery(under discovery: String, _ device: Device) -> String {
-    switch device {
-    case .board: "\(discovery)/device/\(board)/board/config"
-    case .phone(let id): "\(discovery)/device/\(board)/\(id)/config"
-    }
-  }
-
-  /// A device of Home Assistant's.
-  enum Device: Hashable {
-    case board
-    /// By its id, so a phone keeps its topic when its name changes.
-    case phone(String)
+  /// - Parameters:
+  ///   - discovery: what discovery topics begin with.
+  ///   - device: `board`, or the id of a phone, which keeps its topic when its name changes.
+  func discovery(under discovery: String, _ device: String) -> String {
+    "\(discovery)/device/\(board)/\(device)/config"
   }
 
   /// Whether a topic is one of this board's, or of its and its phones' devices.
