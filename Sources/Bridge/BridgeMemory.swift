@@ -86,13 +86,6 @@ struct BoardRecord: JSONObjectCodable, Hashable {
   var id = ""
   var phones: [PhoneRecord] = []
 
-  init() {}
-
-  init(id: String, phones: [PhoneRecord] = []) {
-    self.id = id
-    self.phones = phones
-  }
-
   mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try json.required("id", &id)
     try json.list("phones", &phones)
@@ -103,13 +96,6 @@ struct BoardRecord: JSONObjectCodable, Hashable {
 private struct RetainedTopics: JSONObjectCodable {
   var broker = ""
   var topics: [String] = []
-
-  init() {}
-
-  init(broker: String, topics: [String]) {
-    self.broker = broker
-    self.topics = topics
-  }
 
   mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try json.required("broker", &broker)

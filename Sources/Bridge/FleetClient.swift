@@ -11,20 +11,23 @@ import Wire
 /// A client of the broker that sees all boards: it connects, collects the retained messages, and then prints them,
 /// keeps printing changes, or sends a request to each board. It is for one connection.
 @LoopActor final class FleetClient {
+  private let options: FleetOptions
   private let plan: FleetPlan
   private let console: Console
   private var view: FleetView
   private let inbox = Mailbox<Happening>()
-  private let isWatching: Bool
   /// When the broker accepted the connection; nil: not yet.
   private var connected: Instant?
+  /// The status once nothing is read anymore: that of the signal that came.
+  private var end = ExitStatus.software
+  private lazy var late = Deadline(Loop.shared) { [inbox] in inbox.post(.late) }
+  private lazy var quiet = Deadline(Loop.shared) { [inbox] in inbox.post(.quiet) }
 
   private enum Happening: Sendable {
     case broker(BrokerConnection.Input)
     /// No message for a while: all retained messages have arrived.
     case quiet
     case late
-    case signal(Signal)
   }
 
   /// The time without a retained message after which all have arrived; and the timeout for CONNACK and for all of them.
@@ -33,10 +36,8 @@ import Wire
   /// Changes within this time are printed together.
   private static let changeTime = Duration.milliseconds(100)
 
-  init(_ plan: FleetPlan, _ console: Console, isWatching: Bool) {
-    self.isWatching = isWatching
-    self.plan = plan
-    self.console = console
+  init(_ options: FleetOptions, _ plan: FleetPlan, _ console: Console) {
+    (self.options, self.plan, self.console) = (options, plan, console)
     view = FleetView(prefix: plan.prefix)
   }
 
@@ -48,9 +49,9 @@ import Wire
     var failures = 0
     var told: Failure?
     while true {
-      let client = FleetClient(plan, console, isWatching: options.watches)
+      let client = FleetClient(options, plan, console)
       do throws(Failure) {
-        return try await client.run(options)
+        return try await client.run()
       } catch {
         guard options.watches, failures > 0 || client.connected != nil,
           error.status == .unavailable
@@ -71,19 +72,14 @@ import Wire
   ///
   /// - Returns: the status if a signal came.
   private func wait(_ pause: Duration) async -> ExitStatus? {
-    let late = Loop.shared.schedule(after: pause) { [inbox] in inbox.post(.late) }
-    defer { Loop.shared.cancel(late) }
-    while true {
-      switch await inbox.next() {
-      case .signal(let signal)?: return ExitStatus(signal: signal.rawValue)
-      case .late?: return nil
-      case .broker?, .quiet?: continue
-      case nil: return .software
-      }
+    late.due = Loop.shared.now + pause
+    while let happening = await inbox.next() {
+      if case .late = happening { return nil }
     }
+    return end
   }
 
-  private func run(_ options: FleetOptions) async throws(Failure) -> ExitStatus {
+  private func run() async throws(Failure) -> ExitStatus {
     let connection: BrokerConnection
     do throws(BrokerError) {
       connection = try BrokerConnection(plan.identity) { [inbox] in inbox.post(.broker($0)) }
@@ -92,13 +88,15 @@ import Wire
     }
     defer { connection.close() }
     // If signals can't be caught, they end the process, which is harmless here.
-    try? Loop.shared.onSignal([.interrupt, .terminate]) { [inbox] in inbox.post(.signal($0)) }
+    try? Loop.shared.onSignal([.interrupt, .terminate]) { [weak self] in
+      self?.end = ExitStatus(signal: $0.rawValue)
+      self?.inbox.close()
+    }
     if let status = try await connect(connection) { return status }
     connection.subscribe(view.filters + responses)
     if let status = try await collect() { return status }
-    if let request = options.request { return try await ask(request, options, connection) }
-    guard isWatching else { return try tell(options.board) }
-    return try await watch(options.board)
+    if let request = options.request { return try await ask(request, connection) }
+    return try options.watches ? await watch() : tell()
   }
 
   /// The topics on which boards respond.
@@ -113,77 +111,68 @@ import Wire
   // MARK: Steps; each returns a status if it ends the command.
 
   private func connect(_ connection: BrokerConnection) async throws(Failure) -> ExitStatus? {
-    let late = Loop.shared.schedule(after: Self.connectTime) { [inbox] in inbox.post(.late) }
-    defer { Loop.shared.cancel(late) }
+    late.due = Loop.shared.now + Self.connectTime
     connection.open()
-    while true {
-      switch await inbox.next() {
-      case .broker(.accepted)?:
+    while let happening = await inbox.next() {
+      switch happening {
+      case .broker(.accepted):
         connected = Loop.shared.now
         return nil
-      case .broker(.refused(let why))?, .broker(.lost(let why))?: throw failure(why)
-      case .broker(.closed)?: throw failure("the broker closed the connection")
-      case .late?: throw failure("\(plan.identity.address) does not respond")
-      case .signal(let signal)?: return ExitStatus(signal: signal.rawValue)
-      case .broker?, .quiet?: continue
-      case nil: return .software
+      case .broker(.refused(let why)), .broker(.lost(let why)): throw failure(why)
+      case .broker(.closed): throw failure("the broker closed the connection")
+      case .late: throw failure("\(plan.identity.address) does not respond")
+      case .broker, .quiet: continue
       }
     }
+    return end
   }
 
   private func collect() async throws(Failure) -> ExitStatus? {
-    let late = Loop.shared.schedule(after: Self.connectTime) { [inbox] in inbox.post(.late) }
-    defer { Loop.shared.cancel(late) }
-    // It begins once the broker has answered: what is retained comes behind that.
-    var timer: TimerID?
-    defer { if let timer { Loop.shared.cancel(timer) } }
-    while true {
-      switch await inbox.next() {
-      case .quiet?: return nil
-      case .broker(.subscribed)?: timer = timer ?? after(Self.quietTime)
-      case .broker(let input)?:
+    late.due = Loop.shared.now + Self.connectTime
+    while let happening = await inbox.next() {
+      switch happening {
+      case .quiet: return nil
+      // It begins once the broker has answered: what is retained comes behind that.
+      case .broker(.subscribed): quiet.limit(to: Loop.shared.now + Self.quietTime)
+      case .broker(let input):
         // What boards publish meanwhile does not count.
         var isRetained = false
         if case .message(let message) = input { isRetained = message.isRetained }
-        if try take(input), isRetained, let running = timer {
-          Loop.shared.cancel(running)
-          timer = after(Self.quietTime)
+        if try take(input), isRetained, quiet.due != nil {
+          quiet.due = Loop.shared.now + Self.quietTime
         }
-      case .signal(let signal)?: return ExitStatus(signal: signal.rawValue)
-      case .late?:
-        if timer == nil { throw failure("\(plan.identity.address) does not respond") }
+      case .late:
+        if quiet.due == nil { throw failure("\(plan.identity.address) does not respond") }
         return nil
-      case nil: return .software
       }
     }
+    return end
   }
 
+  /// The boards that are meant.
+  private var shown: FleetView { options.board.map { view.only($0) } ?? view }
+
   /// Prints the boards.
-  private func tell(_ board: TopicName?) throws(Failure) -> ExitStatus {
-    let boards = view.all.filter { board == nil || $0.board == board?.description }
-    guard !boards.isEmpty else { throw nobody(board) }
-    try show(board)
+  private func tell() throws(Failure) -> ExitStatus {
+    guard !shown.all.isEmpty else { throw nobody }
+    try show()
     return .done
   }
 
-  private func watch(_ board: TopicName?) async throws(Failure) -> ExitStatus {
-    try show(board)
-    var isDue = false
-    while true {
-      switch await inbox.next() {
-      case .quiet?:
-        isDue = false
-        try show(board)
-      case .broker(let input)?:
-        if try take(input), !isDue {
-          isDue = true
-          _ = after(Self.changeTime)
-        }
-      case .signal(let signal)?: return ExitStatus(signal: signal.rawValue)
-      case .late?: continue
-      case nil: return .software
+  private func watch() async throws(Failure) -> ExitStatus {
+    quiet.due = nil
+    try show()
+    while let happening = await inbox.next() {
+      switch happening {
+      case .quiet:
+        quiet.due = nil
+        try show()
+      case .broker(let input):
+        if try take(input) { quiet.limit(to: Loop.shared.now + Self.changeTime) }
+      case .late: continue
       }
     }
+    return end
   }
 
   /// Processes an input from the broker.
@@ -203,14 +192,10 @@ import Wire
     }
   }
 
-  private func after(_ time: Duration) -> TimerID {
-    Loop.shared.schedule(after: time) { [inbox] in inbox.post(.quiet) }
-  }
-
-  private func nobody(_ board: TopicName?) -> Failure {
+  private var nobody: Failure {
     Failure(
       .unavailable, "fleet",
-      board.map { "there is no board “\($0)” below \(plan.prefix)/" }
+      options.board.map { "there is no board “\($0)” below \(plan.prefix)/" }
         ?? "there is no board below \(plan.prefix)/ at \(plan.identity.address)")
   }
 
@@ -222,27 +207,24 @@ import Wire
       .unavailable, "fleet", "\(names) \(boards.count == 1 ? "is" : "are") offline\(why)")
   }
 
-  private func show(_ board: TopicName?) throws(Failure) {
-    var shown = view
-    if let board { shown = view.only(board) }
+  private func show() throws(Failure) {
+    let shown = shown
     if console.format == .json {
       for board in shown.all { try console.print(board.json + [UInt8(ascii: "\n")]) }
       return
     }
     // On a terminal each view replaces the one before.
-    let clear = isWatching && console.style.width != nil ? "\u{1B}[H\u{1B}[2J" : ""
+    let clear = options.watches && console.style.width != nil ? "\u{1B}[H\u{1B}[2J" : ""
     try console.print(line: clear + shown.table(console.style))
   }
 
   // MARK: Requests
 
   private func ask(
-    _ request: FleetRequest, _ options: FleetOptions, _ connection: BrokerConnection
+    _ request: FleetRequest, _ connection: BrokerConnection
   ) async throws(Failure) -> ExitStatus {
-    let known = view.all.filter { board in
-      options.board == nil || board.board == options.board?.description
-    }
-    guard !known.isEmpty else { throw nobody(options.board) }
+    let known = shown.all
+    guard !known.isEmpty else { throw nobody }
     let boards = known.filter(\.isOnline).compactMap { TopicName($0.board) }
     guard !boards.isEmpty else { throw away(known) }
     let transaction = String(UInt64.random(in: 0...(.max)), radix: 16)
@@ -253,8 +235,7 @@ import Wire
       _ = connection.publish(
         Publication(topics.request, request.payload(transaction: transaction, at: .now), .request))
     }
-    let late = Loop.shared.schedule(after: options.patience) { [inbox] in inbox.post(.late) }
-    defer { Loop.shared.cancel(late) }
+    late.due = Loop.shared.now + options.patience
     var status = ExitStatus.done
     while !open.isEmpty {
       switch await inbox.next() {
@@ -273,9 +254,8 @@ import Wire
       case .late?:
         let names = open.values.map(\.description).sorted().joined(separator: ", ")
         throw Failure(.tryAgain, "fleet \(request.method)", "no response from \(names)")
-      case .signal(let signal)?: return ExitStatus(signal: signal.rawValue)
       case .quiet?: continue
-      case nil: return .software
+      case nil: return end
       }
     }
     return status
