@@ -43,16 +43,12 @@ struct Quirks: Hashable, Sendable {
 
   /// All of them.
   static let entries: [Entry] = [
-    Entry(
-      name: "sharing-advertisement",
-      summary:
-        "the solicitation next to a phone that does not share yet: quiet (nobody can connect to "
-        + "it), connectable, off (quiet)", values: "quiet, connectable or off"
-    ) {
-      guard let advertisement = SharingAdvertisement(rawValue: $1) else { return false }
-      $0.sharingAdvertisement = advertisement
-      return true
-    },
+    choice(
+      "sharing-advertisement",
+      "the solicitation next to a phone that does not share yet: quiet (nobody can connect to "
+        + "it), connectable, off (quiet)",
+      ["quiet": .quiet, "connectable": .connectable, "off": .off]
+    ) { $0.sharingAdvertisement = $1 },
     duration("encrypt-pause", "seconds that a bonded phone has to encrypt by itself (5)") {
       $0.encryptionPause = $1
     }, duration("probe", "seconds between watchdog requests (900)") { $0.consumer.probe = $1 },
@@ -62,28 +58,16 @@ struct Quirks: Hashable, Sendable {
     duration("retry", "first pause after Share System Notifications was refused (5)") {
       $0.consumer.retry = $1
     }, duration("call", "maximum seconds that a call rings (120)") { $0.consumer.call = $1 },
-    Entry(
-      name: "ancs", summary: "which ANCS to use if there are two: first, last (last)",
-      values: "first or last"
-    ) {
-      switch $1 {
-      case "first": $0.notificationCenter = .first
-      case "last": $0.notificationCenter = .last
-      default: return false
-      }
-      return true
-    },
-    Entry(
-      name: "handles",
-      summary:
-        "how to trust remembered handles: assume, and verify them after the first subscription; "
+    choice(
+      "ancs", "which ANCS to use if there are two: first, last (last)",
+      ["first": .first, "last": .last]
+    ) { $0.notificationCenter = $1 },
+    choice(
+      "handles",
+      "how to trust remembered handles: assume, and verify them after the first subscription; "
         + "verify; hash; or discover again (assume)",
-      values: "assume, verify, hash or discover"
-    ) {
-      guard let trust = HandleTrust(rawValue: $1) else { return false }
-      $0.handles = trust
-      return true
-    },
+      ["assume": .assume, "verify": .verify, "hash": .hash, "discover": .discover]
+    ) { $0.handles = $1 },
     duration(
       "preexisting",
       "seconds after a subscription in which notifications count as pre-existing if the phone says so (10)"
@@ -95,12 +79,8 @@ struct Quirks: Hashable, Sendable {
     flag("player-name", "whether to register for the player's name: on, off (on)") {
       $0.media.unwanted = $1 ? [] : [.playerName]
     },
-    Entry(
-      name: "phy", summary: "the PHYs that links may use: any, 1m (any)", values: "any or 1m"
-    ) {
-      guard ["any", "1m"].contains($1) else { return false }
-      $0.onlyPHY1M = $1 == "1m"
-      return true
+    choice("phy", "the PHYs that links may use: any, 1m (any)", ["any": false, "1m": true]) {
+      $0.onlyPHY1M = $1
     },
     flag("own-changes", "whether to indicate changes of the board's services: on, off (on)") {
       $0.ownChanges = $1 ? .seconds(10) : nil
@@ -135,16 +115,26 @@ struct Quirks: Hashable, Sendable {
   private static func flag(
     _ name: String, _ summary: String, _ set: @escaping @Sendable (inout Quirks, Bool) -> Void
   ) -> Entry {
-    Entry(name: name, summary: summary, values: "on or off") { quirks, text in
-      guard text == "on" || text == "off" else { return false }
-      set(&quirks, text == "on")
+    choice(name, summary, ["on": true, "off": false], set)
+  }
+
+  /// One of these words.
+  private static func choice<Value: Sendable>(
+    _ name: String, _ summary: String, _ words: KeyValuePairs<String, Value>,
+    _ set: @escaping @Sendable (inout Quirks, Value) -> Void
+  ) -> Entry {
+    let names = words.map(\.key)
+    let values = "\(names.dropLast().joined(separator: ", ")) or \(names.last ?? "")"
+    return Entry(name: name, summary: summary, values: values) { quirks, text in
+      guard let value = words.first(where: { $0.key == text })?.value else { return false }
+      set(&quirks, value)
       return true
     }
   }
 }
 
 /// How to verify the handles of an earlier session.
-enum HandleTrust: String, Sendable {
+enum HandleTrust: Sendable {
   /// The first subscription is written at once, and then one request asks where ANCS and AMS are now: a phone gives up
   /// an accessory whose links end before it has subscribed.
   case assume

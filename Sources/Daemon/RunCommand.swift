@@ -94,12 +94,13 @@ extension Grammar<RunOptions> {
   /// The options of the daemon. Each is declared for the part that it sets, which determines when a change takes
   /// effect.
   static let run = Grammar(groups: [
-    ("Connection", radio(adapters) + atStart(connection)),
-    ("Pairing", atStart(name) + radio(pairing)),
-    ("Output", atStart(CommandOption.output) + live(output)),
-    ("Hooks", live(hooks)), ("Files", atStart(files)),
-    ("Logging", live(logging)),
-    ("Assumptions about iOS", newLink(assumptions)),
+    ("Connection", of(\.radio, .nextStart, adapters) + of(\.start, .nextStart, connection)),
+    ("Pairing", of(\.start, .nextStart, name) + of(\.radio, .nextStart, pairing)),
+    ("Output", of(\.start, .nextStart, CommandOption.output) + of(\.live, .live, output)),
+    ("Hooks", of(\.live, .live, hooks)),
+    ("Files", of(\.start, .nextStart, files)),
+    ("Logging", of(\.live, .live, logging)),
+    ("Assumptions about iOS", of(\.quirks, .newLink, assumptions)),
   ]) { options, operands throws(Failure) in
     try operands.check(atMost: 0)
     if options.start.source != .radio, let adapter = options.radio.adapters.first {
@@ -109,35 +110,13 @@ extension Grammar<RunOptions> {
     }
   }
 
-  private static func atStart(
-    _ options: [CommandOption<StartSettings>]
+  /// The options of a part of the settings, of which a change takes effect at the same time.
+  private static func of<Part>(
+    _ part: any WritableKeyPath<RunOptions, Part> & Sendable, _ effect: SettingEffect,
+    _ options: [CommandOption<Part>]
   ) -> [CommandOption<RunOptions>] {
     options.map {
-      $0.setting(.nextStart) { run, set throws(Failure) in try set(&run.start) }
-    }
-  }
-
-  private static func radio(
-    _ options: [CommandOption<RadioSettings>]
-  ) -> [CommandOption<RunOptions>] {
-    options.map {
-      $0.setting(.nextStart) { run, set throws(Failure) in try set(&run.radio) }
-    }
-  }
-
-  private static func live(
-    _ options: [CommandOption<LiveSettings>]
-  ) -> [CommandOption<RunOptions>] {
-    options.map {
-      $0.setting(.live) { run, set throws(Failure) in try set(&run.live) }
-    }
-  }
-
-  private static func newLink(
-    _ options: [CommandOption<Quirks>]
-  ) -> [CommandOption<RunOptions>] {
-    options.map {
-      $0.setting(.newLink) { run, set throws(Failure) in try set(&run.quirks) }
+      $0.setting(effect) { run, set throws(Failure) in try set(&run[keyPath: part]) }
     }
   }
 

@@ -72,8 +72,8 @@ extension [Rule] {
   /// The rule that a notification matches: the first whose conditions hold. But a rule that hides by app alone takes
   /// precedence over all rules that name no app, so the texts of what it hides are never requested.
   func verdict(on facts: RuleFacts) -> RuleVerdict {
-    let isHidden = appRule(on: facts)
-    if case .hold(let place) = isHidden { return RuleVerdict(rule: place) }
+    let byApp = verdictByApp(on: facts)
+    if byApp.rule != nil { return byApp }
     var verdict = RuleVerdict()
     for (place, rule) in enumerated() where verdict.rule == nil {
       switch rule.conditions.hold(for: facts) {
@@ -85,31 +85,23 @@ extension [Rule] {
       case .areBeyondLimit: verdict.beyondLimit.append(place)
       }
     }
-    if case .needsApp = isHidden { verdict.missing = .appIdentifier }
+    verdict.missing = byApp.missing ?? verdict.missing
     if let rule = verdict.rule, self[rule].hides { verdict.mayBeHidden = verdict.missing != nil }
     return verdict
   }
 
-  private enum AppRule {
-    /// The rule at this index hides it.
-    case hold(Int)
-    /// A rule may hide it once its app is known.
-    case needsApp
-    case none
-  }
-
   /// The rule that hides a notification by its app alone, unless an earlier rule that also names the app is an
-  /// exception.
-  private func appRule(on facts: RuleFacts) -> AppRule {
+  /// exception; or that one may once the app is known.
+  private func verdictByApp(on facts: RuleFacts) -> RuleVerdict {
     for (place, rule) in enumerated() {
       switch rule.conditions.holdWithoutText(for: facts) {
-      case .hold where rule.hidesByApp: return .hold(place)
-      case .hold where !rule.conditions.apps.isEmpty: return .none
-      case .dependOn where rule.hidesByApp: return .needsApp
+      case .hold where rule.hidesByApp: return RuleVerdict(rule: place)
+      case .hold where !rule.conditions.apps.isEmpty: return RuleVerdict()
+      case .dependOn where rule.hidesByApp: return RuleVerdict(missing: .appIdentifier)
       default: continue
       }
     }
-    return .none
+    return RuleVerdict()
   }
 
   /// Whether any rule is about certain phones.

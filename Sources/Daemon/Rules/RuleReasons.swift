@@ -11,38 +11,30 @@ extension [Rule] {
   func explanation(of facts: RuleFacts) -> [RuleExplanation.Rule] {
     let verdict = verdict(on: facts)
     return enumerated().map { place, rule in
-      let reason = rule.conditions.reason(for: facts)
-      switch reason {
-      case .some(let why) where place != verdict.rule:
-        return .init(rule.name, why.isOpen ? .open : .notMet, why.text)
-      case _ where place == verdict.rule:
+      if place == verdict.rule {
         return .init(rule.name, .counts, rule.outcome.words.joined(separator: ", "))
-      default:
-        let first = verdict.rule.map { "“\(self[$0].name)” counts" } ?? "another may count"
-        return .init(rule.name, .notReached, "its conditions hold, but \(first)")
       }
+      if let (standing, why) = rule.conditions.obstacle(for: facts) {
+        return .init(rule.name, standing, why)
+      }
+      let first = verdict.rule.map { "“\(self[$0].name)” counts" } ?? "another may count"
+      return .init(rule.name, .notReached, "its conditions hold, but \(first)")
     }
   }
 }
 
-/// Why a rule does not apply.
-private struct RuleReason {
-  var text: String
-  /// Whether that may change once more is known.
-  var isOpen = false
-}
-
 extension Rule.Conditions {
-  /// Nil if all conditions hold.
-  fileprivate func reason(for facts: RuleFacts) -> RuleReason? {
+  /// Why a rule does not apply; nil if all conditions hold.
+  fileprivate func obstacle(
+    for facts: RuleFacts
+  ) -> (standing: RuleExplanation.Standing, why: String)? {
     switch hold(for: facts) {
     case .hold: nil
-    case .doNotHold(let condition): RuleReason(text: contradiction(of: condition, facts))
-    case .dependOn(.appIdentifier): RuleReason(text: "its app was not fetched", isOpen: true)
-    case .dependOn(let attribute):
-      RuleReason(text: "its \(attribute.word) was not fetched", isOpen: true)
+    case .doNotHold(let condition): (.notMet, contradiction(of: condition, facts))
+    case .dependOn(.appIdentifier): (.open, "its app was not fetched")
+    case .dependOn(let attribute): (.open, "its \(attribute.word) was not fetched")
     case .areBeyondLimit(let attribute):
-      RuleReason(text: "\(source(for: attribute)) takes too long to search its \(attribute.word)")
+      (.notMet, "\(source(for: attribute)) takes too long to search its \(attribute.word)")
     }
   }
 

@@ -135,11 +135,11 @@ struct RuleTester: Sendable {
     while let line = await lines.next() {
       number += 1
       let event: NumberedEvent
-      do throws(JSONReadingError) {
+      do throws(ShapeError) {
         event = try Self.event(line)
       } catch {
         throw Failure(
-          .refused, "line \(number)", "it is not an event: \(error.reason)",
+          .refused, "line \(number)", "it is not an event: \(error)",
           remedy: "“ancsd watch --json” and “ancsd list --json” print valid input")
       }
       if let verdict = verdict(on: event) { try console.print(line: verdict) }
@@ -147,26 +147,18 @@ struct RuleTester: Sendable {
     return .done
   }
 
-  /// Why a line is not an event.
-  private struct JSONReadingError: Error { var reason: String }
-
   /// The event in a line from `watch`, or the one that a line from `list` stands for now.
-  private static func event(_ line: [UInt8]) throws(JSONReadingError) -> NumberedEvent {
+  private static func event(_ line: [UInt8]) throws(ShapeError) -> NumberedEvent {
     let json: JSONValue
     do throws(JSONError) {
       json = try JSONValue(parsing: line)
     } catch {
-      throw JSONReadingError(reason: "\(error)")
+      throw ShapeError("\(error)")
     }
-    do throws(ShapeError) {
-      if json["event"] != nil { return try NumberedEvent(reading: json) }
-      let listed = try ActiveNotification(reading: json)
-      let event = Event(
-        .notification(listed.report), adapter: listed.adapter, phone: listed.phone)
-      return NumberedEvent(seq: 0, time: .now, event)
-    } catch {
-      throw JSONReadingError(reason: "\(error)")
-    }
+    if json["event"] != nil { return try NumberedEvent(reading: json) }
+    let listed = try ActiveNotification(reading: json)
+    let event = Event(.notification(listed.report), adapter: listed.adapter, phone: listed.phone)
+    return NumberedEvent(seq: 0, time: .now, event)
   }
 
   /// The output line for an event; nil if it is not about an active notification.

@@ -22,26 +22,14 @@ struct DiscoveryPlan {
     case revival
   }
 
-  /// A change of the phone's services; simultaneous ones are merged.
-  private struct Change {
-    var range: HandleRange
-    var mayBeNone: Bool
-    let due: Instant
-  }
-
-  /// A search of the whole database for ANCS and AMS.
-  private struct Search {
-    let step: Step
-    let due: Instant
-  }
-
   /// The longest time between two changes that belong to the start of a link.
   private static let startOfLink: Duration = .seconds(2)
   private static let pauses: [Duration] = [.seconds(5), .seconds(15), .seconds(60), .seconds(300)]
 
-  /// The indicated change, until its range is searched.
-  private var change: Change?
-  private var search: Search?
+  /// The indicated change, until its range is searched; simultaneous ones are merged.
+  private var change: (range: HandleRange, mayBeNone: Bool, due: Instant)?
+  /// A search of the whole database for ANCS and AMS.
+  private var search: (step: Step, due: Instant)?
   /// The number of searches since a service went missing.
   private var searches = 0
   /// How often to search after changes. Changes in between are merged.
@@ -75,11 +63,9 @@ struct DiscoveryPlan {
       isSettingUp || startedChanging.map { now - $0 < Self.startOfLink } ?? false
     if isStart { startedChanging = now }
     if let earlier = change {
-      change = Change(
-        range: earlier.range.spanning(range), mayBeNone: earlier.mayBeNone && isStart,
-        due: earlier.due)
+      change = (earlier.range.spanning(range), earlier.mayBeNone && isStart, earlier.due)
     } else {
-      change = Change(range: range, mayBeNone: isStart, due: now + limit.pause(at: now))
+      change = (range, isStart, now + limit.pause(at: now))
     }
     return true
   }
@@ -95,7 +81,7 @@ struct DiscoveryPlan {
       return searches = 0
     }
     let pause = Self.pauses[min(searches, Self.pauses.count - 1)]
-    search = Search(step: .search, due: now + pause)
+    search = (.search, now + pause)
     searches += 1
   }
 
@@ -103,10 +89,10 @@ struct DiscoveryPlan {
   mutating func servicesChanged() { searches = 0 }
 
   /// The session with ANCS is dead: ANCS has to be located again now.
-  mutating func revive(at now: Instant) { search = Search(step: .revival, due: now) }
+  mutating func revive(at now: Instant) { search = (.revival, now) }
 
   /// Nothing more can be done about ANCS before this time.
-  mutating func rest(until due: Instant) { search = Search(step: .search, due: due) }
+  mutating func rest(until due: Instant) { search = (.search, due) }
 
   // MARK: Steps
 
