@@ -15,7 +15,7 @@ import Wire
 ///     radio, socket or built-in phone ──▶ Link ──▶ Session ──▶ EventFeed ──▶ standard output
 ///                                                    ▲             └────────▶ control socket
 ///                                                    └── requests ◀──────────────┘
-@LoopActor final class Supervisor: LinkServer, ControlledDaemon {
+@LoopActor final class Supervisor: LinkServer {
   let feed: EventFeed
   /// The settings in force.
   private(set) var settings: SettingsInForce
@@ -37,22 +37,22 @@ import Wire
   private let serviceManager: ServiceManager
   /// The adapters; nil if links come from elsewhere.
   private(set) var radio: Radio?
-  /// The sessions on the links that are up, each with its link's number, counted since the start.
-  private(set) var sessions: [(number: Int, session: Session)] = [] { didSet { updateWait() } }
+  /// The sessions on the links that are up.
+  private(set) var sessions: [Session] = [] { didSet { updateWait() } }
   /// Whether the daemon is stopping, and serves no phone anymore.
   private(set) var isStopping = false
 
-  private let phoneBook: PhoneBook
-  /// The source of links without a radio.
-  private var source: (any LinkSource)?
-  private var lastLink = 0
+  let phoneBook: PhoneBook
+  /// What it waits for while a phone without a radio has no link; nil if links come from the radio.
+  var sourceWait: Wait? { didSet { updateWait() } }
   private var control: ControlServer?
   private(set) var history: HistoryRecorder?
   /// Keeps other daemons out of the state directory.
   private var stateClaim: (any Sendable)?
   /// The terminal, if the daemon has one.
   private var terminal: PairingTerminal?
-  private var capture: CaptureWriter?
+  /// Where the ATT PDUs are captured; nil without `--btsnoop`.
+  private(set) var capture: CaptureWriter?
   private let waitsLog: Log
   /// For each bonded phone, across all its links.
   private var budgets: [String: LogBudget] = [:]
@@ -60,7 +60,8 @@ import Wire
   private let started: WallTime
   /// Of ended links, and of all notifications.
   private var totals = Totals()
-  private lazy var database = LocalDatabase.make(name: name, log: log)
+  /// The board's own attributes, which phones may read.
+  private(set) lazy var database = LocalDatabase.make(name: name, log: log)
 
   init(_ settings: Settings, on platform: any Platform, log: Log) {
     let (start, live) = (settings.options.start, settings.options.live)
@@ -146,7 +147,7 @@ import Wire
 
   /// The rules, or the selection of attributes, have changed.
   func rulesChanged() {
-    for (_, session) in sessions { session.selectionChanged() }
+    for session in sessions { session.selectionChanged() }
     phoneBook.rulesChanged()
   }
 
@@ -172,9 +173,7 @@ import Wire
       }
     }
     do {
-      control = try ControlServer(
-        ControlHandlers(self, feed, timeline, platform), feed, life: life, on: platform, log,
-        at: settings.start.socket)
+      control = try ControlServer(self, at: settings.start.socket)
     } catch {
       throw Failure(
         error.errno == .permissionDenied ? .noPermission : .unavailable,
@@ -208,18 +207,12 @@ import Wire
   private func startSource() async throws(Failure) {
     // It may have been told to exit before it began.
     guard !isStopping else { return }
-    if settings.start.source != .radio { try socketsAreOpen() }
-    switch settings.start.source {
-    case .att(let path):
-      start(
-        SocketSource(path, self, timeline, platform) { [weak self] in self?.updateWait() })
-    case .virtualPhone:
-      let leave: () -> Void = { [weak self] in self?.leave(.done) }
-      start(
-        BuiltInSource(
-          self, timeline, platform, log, onDayEnd: settings.start.once ? leave : nil))
-    case .radio: try await startRadio()
-    }
+    let source = settings.start.source
+    if source == .radio { return try await startRadio() }
+    try socketsAreOpen()
+    sourceWait = .phone(.dialling)
+    feed.publish(Event(.ready(address: nil, name: name, version: Program.version, life: life)))
+    if case .att(let path) = source { await serve(socket: path) } else { await serveBuiltInPhone() }
   }
 
   private func startRadio() async throws(Failure) {
@@ -236,13 +229,6 @@ import Wire
     try radio.open()
     try socketsAreOpen()
     try await radio.start()
-  }
-
-  private func start(_ source: any LinkSource) {
-    self.source = source
-    feed.publish(Event(.ready(address: nil, name: name, version: Program.version, life: life)))
-    updateWait()
-    Loop.start { await source.run() }
   }
 
   /// How long stopping may take.
@@ -264,11 +250,11 @@ import Wire
     waits.onNewWait = { _ in }
     waits.onLastingWait = { _ in }
     let patience = platform.scheduler.now + Self.longestSetUp
-    while platform.scheduler.now < patience, sessions.contains(where: { $0.session.isOnItsWay }) {
+    while platform.scheduler.now < patience, sessions.contains(where: \.isOnItsWay) {
       await platform.sleep(for: .milliseconds(10))
     }
     phoneBook.close()
-    for (_, session) in sessions { session.link.end("the daemon is exiting") }
+    for session in sessions { session.link.end("the daemon is exiting") }
     // Their `disconnected` events are published before the daemon exits.
     for _ in 0..<100 where !sessions.isEmpty { await platform.sleep(for: .milliseconds(10)) }
     await radio?.stop(by: deadline)
@@ -285,20 +271,20 @@ import Wire
   ///
   /// - Returns: whether the session ever subscribed.
   @discardableResult func serve(_ link: any Link) async -> Bool {
-    lastLink += 1
-    let number = lastLink
-    let session = Session(link, context(for: link, number))
-    session.onWaitChange = { [weak self, weak session] in
-      if let session { self?.updateWait(of: session, number) }
-    }
-    sessions.append((number, session))
     totals.links += 1
-    updateWait(of: session, number)
+    let number = totals.links
+    settings.linkBegan(number)
+    let session = Session(link, number, self, settings.quirks, log(about: link))
+    session.onWaitChange = { [weak self, weak session] in
+      if let session { self?.updateWait(of: session) }
+    }
+    sessions.append(session)
+    updateWait(of: session)
     session.publish(
       .connected(
         encrypted: link.security.encrypted, bonded: link.isBonded, profile: link.profile))
     let reason = await session.run()
-    sessions.removeAll { $0.number == number }
+    sessions.removeAll { $0 === session }
     totals.add(session)
     settings.linkEnded(number)
     // Nothing is kept for a phone without a bond: it returns with a different address anyway.
@@ -311,24 +297,15 @@ import Wire
 
   func countUnproven() { totals.unproven += 1 }
 
-  private func phone(on link: any Link, _ number: Int) -> Phone {
+  /// The phone on a link that is secured.
+  ///
+  /// - Parameter number: the link's.
+  func phone(on link: any Link, _ number: Int) -> Phone {
     if let known = phoneBook.known(on: link) {
       totals.reconnections += 1
       return known
     }
     return phoneBook.add(on: link, number, radio?.adapter(named: link.adapter)?.keys)
-  }
-
-  private func context(for link: any Link, _ number: Int) -> SessionContext {
-    settings.linkBegan(number)
-    return SessionContext(
-      feed: feed, log: log(about: link), name: name, scheduler: platform.scheduler,
-      wallTime: { [platform] in platform.wallTime }, database: database, rules: rules,
-      hooks: hooks, quirks: settings.quirks, capture: capture,
-      remember: { [weak self] in self?.remember($0) },
-      recognise: { [weak self] in self?.phone(on: $0, number) },
-      identified: { [phoneBook] in phoneBook.identified($0) },
-      named: { [phoneBook] in phoneBook.named($0) })
   }
 
   /// The log for lines about a phone. A stranger has no budget of its own, because it would get a new one with every
@@ -342,7 +319,7 @@ import Wire
   }
 
   /// Saves what was learned about a bonded phone.
-  private func remember(_ phone: Phone) {
+  func remember(_ phone: Phone) {
     guard let identity = phone.identity else { return }
     let adapter = radio?.adapter(named: phone.adapter)
     adapter?.keys.remember(phone.memory(at: platform.wallTime), of: identity)
@@ -360,18 +337,19 @@ import Wire
   func status() async -> StatusReport {
     // This queries the controller about each link; meanwhile links may end and new ones begin.
     var conditions: [Int: LinkCondition] = [:]
-    for (number, session) in sessions { conditions[number] = await session.link.condition() }
+    for session in sessions { conditions[session.number] = await session.link.condition() }
     var report = StatusReport()
     report.version = Program.version
     report.started = started
     report.life = life
     report.seq = feed.recent.lastSeq
     report.adapters = radio?.reports ?? []
-    report.links = sessions.map { number, session in
+    report.links = sessions.map { session in
       var link = session.report
-      link.rssi = conditions[number]?.rssi
-      link.parameters = conditions[number]?.parameters
-      link.parametersPause = conditions[number]?.parametersPause.map { Int($0.components.seconds) }
+      let condition = conditions[session.number]
+      link.rssi = condition?.rssi
+      link.parameters = condition?.parameters
+      link.parametersPause = condition?.parametersPause.map { Int($0.components.seconds) }
       return link
     }
     report.phones = phoneReports
@@ -379,7 +357,7 @@ import Wire
     report.forwards = settings.live.forwards.map(\.absence)
     report.waiting = WaitReport(wait, name: name)
     var totals = totals
-    for (_, session) in sessions { totals.add(session) }
+    for session in sessions { totals.add(session) }
     report.totals = totals
     report.memory = platform.residentMemory
     return report
@@ -392,7 +370,7 @@ import Wire
 
   /// What the daemon itself waits for if no adapter and no link reports a wait.
   private var wait: Wait? {
-    if let source { return sessions.isEmpty ? source.wait : nil }
+    if let sourceWait { return sessions.isEmpty ? sourceWait : nil }
     return radio?.wait
   }
 
@@ -402,15 +380,14 @@ import Wire
   /// What to advertise while a phone on this adapter does not share its notifications yet; nil if there is no such
   /// phone.
   func sharingAdvertisement(on adapter: String) -> SharingAdvertisement? {
-    sessions.first { _, session in
-      session.link.adapter == adapter && session.wait?.isAboutSharing == true
-    }?.session.context.quirks.sharingAdvertisement
+    sessions.first { $0.link.adapter == adapter && $0.wait?.isAboutSharing == true }?
+      .quirks.sharingAdvertisement
   }
 
-  private func updateWait(of session: Session, _ number: Int) {
+  private func updateWait(of session: Session) {
     radio?.adapter(named: session.link.adapter)?.sharingMayHaveChanged()
     waits.set(
-      .link(number),
+      .link(session.number),
       session.wait.map { .init($0, adapter: session.link.adapter, phone: session.address) })
   }
 

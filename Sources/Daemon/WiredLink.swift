@@ -73,95 +73,50 @@ import Wire
   }
 }
 
-/// A source of links without a radio.
-@LoopActor protocol LinkSource: AnyObject {
-  /// The wait while there is no link.
-  var wait: Wait { get }
-  /// Serves one link after another, until the daemon stops.
-  func run() async
-}
+// MARK: - Phones without a radio
 
-/// A phone on a UNIX socket (`--att unix:PATH`): connects, and reconnects after each end, with a
-/// pause that grows while there is no session.
-@LoopActor final class SocketSource: LinkSource {
-  private let path: String
-  private weak let sessions: (any LinkServer)?
-  private let timeline: Timeline
-  private let platform: any Platform
-  private static let pauses: [Duration] = [
+extension Supervisor {
+  private static let dialPauses: [Duration] = [
     .milliseconds(50), .milliseconds(100), .milliseconds(250), .milliseconds(500), .seconds(1),
     .seconds(2), .seconds(5),
   ]
 
-  private(set) var wait = Wait.dialling { didSet { onWaitChange() } }
-  private let onWaitChange: () -> Void
-
-  init(
-    _ path: String, _ sessions: any LinkServer, _ timeline: Timeline, _ platform: any Platform,
-    onWaitChange: @escaping () -> Void
-  ) {
-    self.path = path
-    self.sessions = sessions
-    self.timeline = timeline
-    self.platform = platform
-    self.onWaitChange = onWaitChange
-  }
-
-  func run() async {
+  /// Serves a phone on a UNIX socket (`--att unix:PATH`) until the daemon stops: connects, and reconnects after each end,
+  /// with a pause that grows while there is no session.
+  func serve(socket path: String) async {
     var failures = 0
-    while let sessions, !sessions.isStopping {
+    while !isStopping {
       do {
         let socket = try PacketSocket.connect(unix: path)
-        wait = .dialling
+        sourceWait = .phone(.dialling)
         // A phone that disconnects before the session subscribes must not cause a busy loop of
         // connects.
-        let history = timeline.begin(adapter: nil, phone: nil)
-        failures = await sessions.serve(WiredLink(socket, history)) ? 0 : failures + 1
+        let link = WiredLink(socket, timeline.begin(adapter: nil, phone: nil))
+        failures = await serve(link) ? 0 : failures + 1
       } catch {
-        wait = .nobodyListens(path: path, error.errno.text)
+        sourceWait = .phone(.nobodyListens(path: path, error.errno.text))
         failures += 1
       }
-      await platform.sleep(for: Self.pauses[min(failures, Self.pauses.count - 1)])
+      await platform.sleep(for: Self.dialPauses[min(failures, Self.dialPauses.count - 1)])
     }
   }
-}
 
-/// The built-in phone (`--virtual-phone`): plays its scripted day on a link within the process.
-@LoopActor final class BuiltInSource: LinkSource {
-  let wait = Wait.dialling
-  private weak let sessions: (any LinkServer)?
-  private let timeline: Timeline
-  private let platform: any Platform
-  private let phone: VirtualPhone
-  /// Called when the day has ended; nil: it continues.
-  private let onDayEnd: (() -> Void)?
-
-  init(
-    _ sessions: any LinkServer, _ timeline: Timeline, _ platform: any Platform, _ log: Log,
-    onDayEnd: (() -> Void)?
-  ) {
-    self.sessions = sessions
-    self.timeline = timeline
-    self.platform = platform
-    self.onDayEnd = onDayEnd
-    let time = platform.wallTime
+  /// Serves the built-in phone (`--virtual-phone`), on a link within the process: it plays its scripted day, then
+  /// continues slowly, unless the daemon exits after it.
+  func serveBuiltInPhone() async {
+    let (time, isOnce) = (platform.wallTime, settings.start.once)
     var configuration = VirtualPhone.Configuration()
     configuration.setClock(to: time, zone: time.zoneOffset)
-    phone = VirtualPhone(configuration, scheduler: platform.scheduler)
-    phone.onEvent = { event in
-      if case .dayEnded = event { onDayEnd?() }
+    let phone = VirtualPhone(configuration, scheduler: platform.scheduler)
+    phone.onEvent = { [weak self, log] event in
+      if case .dayEnded = event, isOnce { self?.leave(.done) }
       log.debug("virtual phone: \(event)")
     }
-  }
-
-  /// Plays the day, then continues slowly, unless the daemon exits after it.
-  func run() async {
-    phone.play(once: onDayEnd != nil)
-    while let sessions, !sessions.isStopping {
+    phone.play(once: isOnce)
+    while !isStopping {
       let wire = VirtualLink(scheduler: platform.scheduler)
       phone.connect(wire.other)
-      let history = timeline.begin(adapter: nil, phone: nil)
-      await sessions.serve(WiredLink(wire, history))
+      await serve(WiredLink(wire, timeline.begin(adapter: nil, phone: nil)))
       await platform.sleep(for: .seconds(1))
     }
   }

@@ -31,9 +31,7 @@ struct ControlDispatcherTests {
     private var dispatcher = ControlDispatcher()
 
     init() {
-      let handlers = ControlHandlers(
-        supervisor, supervisor.feed, supervisor.timeline, supervisor.platform)
-      handlers.register(in: &dispatcher)
+      ControlHandlers(supervisor).register(in: &dispatcher)
     }
 
     func meaning(of line: [UInt8]) -> Meaning {
@@ -57,7 +55,7 @@ struct ControlDispatcherTests {
       guard case .request(.call(let call, let id?)) = dispatcher.receive(Array(line.utf8)) else {
         return nil
       }
-      return String(decoding: await call.reply(to: id, Cancellation()), as: UTF8.self)
+      return String(decoding: await call(id, Cancellation()), as: UTF8.self)
     }
   }
 
@@ -270,7 +268,7 @@ struct ControlDispatcherTests {
           Page(Array(repeating: PhoneReport(), count: count))
         }
         guard case .request(.call(let call, let id?)) = dispatcher.receive(line) else { continue }
-        replies.append(String(decoding: await call.reply(to: id, Cancellation()), as: UTF8.self))
+        replies.append(String(decoding: await call(id, Cancellation()), as: UTF8.self))
       }
       return replies
     }

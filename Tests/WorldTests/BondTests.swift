@@ -117,7 +117,7 @@ struct BondTests {
   func released() async throws {
     try await inWorld { world in
       try await Bonds.make(world)
-      weak let session = world.daemon?.sessions.first?.session
+      weak let session = world.daemon?.sessions.first
       weak let client = session?.client
       weak let bearer = session?.bearer
       weak let consumer = session?.services.active(NotificationService.self)?.consumer

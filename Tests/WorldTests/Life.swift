@@ -289,9 +289,9 @@ import Wire
     guard let daemon = world.daemon else { return state }
     state.sessions = daemon.sessions.count
     state.isPowered = world.adapter.settings.contains(.powered)
-    let services = daemon.sessions.first?.session.services
+    let services = daemon.sessions.first?.services
     state.active =
-      (daemon.sessions.first?.session.phone.notifications.ledger).map { ledger in
+      (daemon.sessions.first?.phone.notifications.ledger).map { ledger in
         ledger.published().compactMap { $0.report.isStale ? nil : $0.report.attributes.title }
           .sorted()
       } ?? []
@@ -317,7 +317,7 @@ import Wire
     if world.platform.disk.paths.count > 8 { violate("files: \(world.platform.disk.paths)") }
     hear()
     guard let daemon = world.daemon, world.end == nil else { return }
-    let phones = daemon.sessions.map { $0.session.address?.description ?? "?" }
+    let phones = daemon.sessions.map { $0.address?.description ?? "?" }
     if Set(phones).count < phones.count { violate("two sessions with one phone: \(phones)") }
     if world.clock.scheduled > 150 { violate("\(world.clock.scheduled) timers") }
     if daemon.phones.count > 2 { violate("\(daemon.phones.count) phones are remembered") }

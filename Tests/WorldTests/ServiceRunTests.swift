@@ -21,8 +21,9 @@ import Wire
   /// The runs that have not ended, oldest first.
   private(set) var runs: [CheckedContinuation<ATTFailure, Never>] = []
 
-  func subscribe(to service: LocatedService, again: Bool) async throws(SubscriptionFailure) {
+  func subscribe(to service: LocatedService, again: Bool) async throws(ATTFailure) -> Bool {
     isActive = true
+    return true
   }
 
   func run() async throws(ATTFailure) { throw await withCheckedContinuation { runs.append($0) } }
@@ -39,9 +40,9 @@ struct ServiceRunTests {
     try await inWorld { world in
       try await world.meet { $0.io = PairingIO.none }
       try await world.until(.subscribed)
-      let session = try #require(world.daemon?.sessions.first?.session)
+      let session = try #require(world.daemon?.sessions.first)
       let stub = StubService()
-      let services = SessionServices([stub], ServiceContext(session, session.context), .verify)
+      let services = SessionServices([stub], ServiceContext(session), .verify)
       var failures = 0
       services.onFailure = { failures += 1 }
       Loop.start {

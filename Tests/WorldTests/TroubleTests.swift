@@ -40,7 +40,7 @@ final class Person {
   }
 
   private var isServed: Bool {
-    world.daemon?.sessions.contains { $0.session.wasSubscribed } ?? false
+    world.daemon?.sessions.contains { $0.wasSubscribed } ?? false
   }
 }
 

@@ -173,7 +173,7 @@ struct WaitTests {
     Scene("dialling") { world in
       world.launch { $0.source = .virtualPhone }
       try await world.until(.subscribed)
-      world.daemon?.sessions.first?.session.link.end("interrupted")
+      world.daemon?.sessions.first?.link.end("interrupted")
     },
   ]
 

@@ -17,7 +17,7 @@ import JSON
   /// A request.
   enum Request {
     /// A call to make. Without an id, no response is expected.
-    case call(ControlCall, RequestID?)
+    case call(Call, RequestID?)
     /// The client subscribes to events.
     case subscribe(Subscription, RequestID?)
     /// The request is invalid; this is the response, without its line end.
@@ -31,7 +31,19 @@ import JSON
     }
   }
 
+  /// A call of a method with its parameters: makes it for the client of this cancellation, and returns the response to the
+  /// request, without its line end.
+  ///
+  /// Methods and calls are closures, not generic types: the runtime would create one of those for
+  /// each method whenever the daemon starts.
+  typealias Call = @LoopActor (RequestID, Cancellation) async -> [UInt8]
+
   private static let blanks: [UInt8] = [0x20, 0x09, 0x0D]
+
+  private struct Method {
+    /// Reads the parameters of a call.
+    let call: @LoopActor (JSONValue) throws(ShapeError) -> Call
+  }
 
   private var methods: [String: Method] = [:]
 
@@ -51,7 +63,7 @@ import JSON
   ) {
     methods[method.name] = Method { json throws(ShapeError) in
       let parameters = try Parameters(reading: json)
-      return ControlCall { id, cancellation in
+      return { id, cancellation in
         do throws(RPCError) {
           let reply = RPC.result(try await body(parameters, cancellation), id: id)
           guard reply.count <= ControlLimits.response else {
@@ -137,25 +149,4 @@ import JSON
     }
     throw .methodNotFound(name)
   }
-}
-
-/// A call of a method, with its parameters.
-///
-/// Methods and calls are closures, not generic types: the runtime would create one of those for
-/// each method whenever the daemon starts.
-struct ControlCall {
-  fileprivate let perform: @LoopActor (RequestID, Cancellation) async -> [UInt8]
-
-  /// Makes the call.
-  ///
-  /// - Parameter cancellation: of the client that makes it.
-  /// - Returns: the response to the request, without its line end.
-  @LoopActor func reply(to id: RequestID, _ cancellation: Cancellation) async -> [UInt8] {
-    await perform(id, cancellation)
-  }
-}
-
-private struct Method {
-  /// Reads the parameters of a call.
-  let call: @LoopActor (JSONValue) throws(ShapeError) -> ControlCall
 }

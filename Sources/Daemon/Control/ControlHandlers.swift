@@ -9,47 +9,16 @@ import GATT
 import System
 import Wire
 
-/// The daemon as clients of the control socket see it.
-@LoopActor protocol ControlledDaemon: AnyObject {
-  /// The name that phones see.
-  var name: String { get }
-  /// The adapters; nil if links come from elsewhere.
-  var radio: Radio? { get }
-  /// The sessions on the links that are up, each with its link's number.
-  var sessions: [(number: Int, session: Session)] { get }
-  /// Every phone that has connected since the start.
-  var phones: [Phone] { get }
-  /// The bonded ones.
-  var phoneReports: [PhoneReport] { get }
-  var settingsReport: SettingsReport { get }
-  /// Nil: none is kept.
-  var history: HistoryRecorder? { get }
-  var rules: RuleBook { get }
-  /// Adapters, links and phones as they are now.
-  func status() async -> StatusReport
-}
-
 /// Implements the methods of the control socket on the live sessions.
 @LoopActor struct ControlHandlers {
-  private weak let server: (any ControlledDaemon)?
-  private let feed: EventFeed
-  private let timeline: Timeline
-  private let platform: any Platform
+  private weak let server: Supervisor?
   private let bridges = ClientReports<BridgeReport>()
   private let forwards = ClientReports<Page<ForwardReport>>()
 
-  init(
-    _ daemon: any ControlledDaemon, _ feed: EventFeed, _ timeline: Timeline,
-    _ platform: any Platform
-  ) {
-    server = daemon
-    self.feed = feed
-    self.timeline = timeline
-    self.platform = platform
-  }
+  init(_ daemon: Supervisor) { server = daemon }
 
   /// The daemon, which a request that it answers last may outlive.
-  private var daemon: any ControlledDaemon {
+  private var daemon: Supervisor {
     get throws(RPCError) {
       guard let server else { throw .unavailable("the daemon has exited") }
       return server
@@ -66,10 +35,9 @@ import Wire
 
   /// The active notifications and the current media state, as events.
   func replay() -> [NumberedEvent] {
-    let time = platform.wallTime
-    let seq = feed.recent.lastSeq
     guard let daemon = server else { return [] }
-    let media = daemon.sessions.compactMap { _, session in
+    let (time, seq) = (daemon.platform.wallTime, daemon.feed.recent.lastSeq)
+    let media = daemon.sessions.compactMap { session in
       session.services.active(MediaService.self)?.state
         .map { session.event(.media($0, changed: [])) }
     }
@@ -99,7 +67,9 @@ import Wire
     dispatcher.register(ControlMethods.settings) { _ throws(RPCError) in
       try self.daemon.settingsReport
     }
-    dispatcher.register(ControlMethods.timeline) { _ in self.timeline.report }
+    dispatcher.register(ControlMethods.timeline) { _ throws(RPCError) in
+      try self.daemon.timeline.report
+    }
     dispatcher.register(ControlMethods.readHistory) { query throws(RPCError) in
       guard let history = try self.daemon.history else {
         throw .unavailable(
@@ -112,7 +82,7 @@ import Wire
       Page(try self.daemon.phoneReports)
     }
     dispatcher.register(ControlMethods.knownAttributes) { _ throws(RPCError) in
-      Page(try self.daemon.sessions.map(\.session.knownAttributes))
+      Page(try self.daemon.sessions.map(\.knownAttributes))
     }
   }
 
@@ -178,8 +148,9 @@ import Wire
       let radio = try self.radio()
       guard !radio.adapters.isEmpty else { throw .unavailable("there is no adapter to pair with") }
       let seconds = parameters.seconds?.value
-      let end = seconds.map { self.platform.scheduler.now + .seconds($0) }
-      var report = PairingReport(name: try self.daemon.name, seconds: seconds)
+      let daemon = try self.daemon
+      let end = seconds.map { daemon.platform.scheduler.now + .seconds($0) }
+      var report = PairingReport(name: daemon.name, seconds: seconds)
       report.opening = radio.openPairing(until: end ?? Instant(nanoseconds: .max))
       if let (question, phone) = radio.pairingQuestion {
         (report.question, report.phone) = (question, phone)
@@ -249,8 +220,7 @@ import Wire
   /// The session with the selected phone, or with the only one. One that is not secured may be anybody, and does not count.
   private func session(of selector: PhoneSelector?) throws(RPCError) -> Session {
     let name = try daemon.name
-    let matching = try daemon.sessions.map(\.session)
-      .filter { selector?.matches($0.phone) ?? true }
+    let matching = try daemon.sessions.filter { selector?.matches($0.phone) ?? true }
     let candidates = matching.filter(\.link.isSecured)
     guard let first = candidates.first else {
       if let wait = matching.first(where: \.link.isBonded)?.wait {
@@ -269,8 +239,7 @@ import Wire
     _ parameters: NotificationParameters
   ) throws(RPCError) -> ActiveNotification? {
     let canAsk = try daemon.sessions.contains {
-      (parameters.phone?.matches($0.session.phone) ?? true)
-        && $0.session.services.active(NotificationService.self) != nil
+      (parameters.phone?.matches($0.phone) ?? true) && !$0.services.lacksNotifications
     }
     return try canAsk ? nil : daemon.notifications(of: parameters.phone).only(parameters.uid)
   }

@@ -23,18 +23,12 @@ import Wire
   private var calls = 0
   private var feedHandler: Int?
 
-  /// - Parameter life: identifies this run of the daemon.
-  init(
-    _ handlers: ControlHandlers, _ feed: EventFeed, life: String, on platform: any Platform,
-    _ log: Log, at path: String?
-  ) throws(SystemError) {
-    self.handlers = handlers
-    self.feed = feed
-    self.life = life
-    self.log = log.limited(
-      by: LogBudget("clients of the control socket", platform.scheduler))
+  init(_ daemon: Supervisor, at path: String?) throws(SystemError) {
+    (handlers, feed, life) = (ControlHandlers(daemon), daemon.feed, daemon.life)
+    log = daemon.log.limited(
+      by: LogBudget("clients of the control socket", daemon.platform.scheduler))
     handlers.register(in: &dispatcher)
-    listener = try platform.listenForClients(at: path, log: self.log) {
+    listener = try daemon.platform.listenForClients(at: path, log: log) {
       [weak self] in self?.accept($0)
     }
     feedHandler = feed.subscribe(
@@ -73,18 +67,17 @@ import Wire
   private func receive(_ line: [UInt8], from id: Int) {
     guard let client = clients[id] else { return }
     switch dispatcher.receive(line) {
-    case .request(let request):
-      client.begin()
-      perform(request, for: client) { reply, subscription in
-        client.finish(reply)
-        if let subscription { self.subscribe(client, subscription) }
-      }
-    case .batch(let requests): perform(requests, for: client)
+    case .request(let request): perform([request], for: client) { $0[0] }
+    case .batch(let requests): perform(requests, for: client, RPC.batch)
     }
   }
 
-  /// Performs the requests of a batch, and responds once all are done.
-  private func perform(_ requests: [ControlDispatcher.Request], for client: ControlConnection) {
+  /// Performs a request, or those of a batch, and responds once all are done, with a line that `joined` makes of the
+  /// responses.
+  private func perform(
+    _ requests: [ControlDispatcher.Request], for client: ControlConnection,
+    _ joined: @escaping ([[UInt8]]) -> [UInt8]
+  ) {
     var replies: [[UInt8]] = []
     var subscriptions: [Subscription] = []
     var left = requests.count
@@ -103,7 +96,7 @@ import Wire
         if let subscription { subscriptions.append(subscription) }
         left -= 1
         if left > 0 { return client.finish(nil) }
-        client.finish(replies.isEmpty ? nil : RPC.batch(of: replies))
+        client.finish(replies.isEmpty ? nil : joined(replies))
         if let subscription = subscriptions.last { self.subscribe(client, subscription) }
       }
     }
@@ -126,7 +119,7 @@ import Wire
     case .call(let call, let id):
       calls += 1
       Loop.start { [weak self] in
-        let reply = await call.reply(to: id ?? .null, client.cancellation)
+        let reply = await call(id ?? .null, client.cancellation)
         self?.calls -= 1
         done(id == nil ? nil : reply, nil)
       }

@@ -77,7 +77,7 @@ import Wire
   }
 }
 
-extension ControlledDaemon {
+extension Supervisor {
   /// The notifications of the selected phone, or of all.
   func notifications(of selector: PhoneSelector?) -> NotificationList {
     NotificationList(phones: phones.filter { selector?.matches($0) ?? true })

@@ -47,21 +47,18 @@ import Wire
 
   var isActive: Bool { consumer != nil }
 
-  func subscribe(to service: LocatedService, again: Bool) async throws(SubscriptionFailure) {
+  func subscribe(to service: LocatedService, again: Bool) async throws(ATTFailure) -> Bool {
     var settings = ConsumerSettings(rules.selection)
     settings.timing = timing
     settings.timing.responsesProve = timing.responsesProve || context.phone.hasRefused
     guard
       let consumer = NotificationConsumer(
         context.client, service, settings: settings, notifications: context.phone.notifications)
-    else { throw .incomplete("ANCS") }
+    else { return false }
     connect(consumer)
-    do {
-      try await consumer.subscribe(again: again)
-      self.consumer = consumer
-    } catch {
-      throw .failed(error)
-    }
+    try await consumer.subscribe(again: again)
+    self.consumer = consumer
+    return true
   }
 
   private func connect(_ consumer: NotificationConsumer) {

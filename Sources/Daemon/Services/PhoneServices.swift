@@ -32,24 +32,24 @@ import Wire
   var isActive: Bool { remote != nil }
 
   /// The media state, with its position as of now.
-  var state: MediaState? { remote?.state.carried(to: context.scheduler.now) }
+  var state: MediaState? { remote?.state.carried(to: context.platform.scheduler.now) }
 
-  func subscribe(to service: LocatedService, again: Bool) async throws(SubscriptionFailure) {
-    guard let remote = MediaRemote(context.client, service, settings: settings)
-    else {
-      throw .incomplete("AMS")
+  func subscribe(to service: LocatedService, again: Bool) async throws(ATTFailure) -> Bool {
+    guard let remote = MediaRemote(context.client, service, settings: settings) else {
+      return false
     }
     remote.onChange = { [context] state, changed in
-      context.publish(.media(state.carried(to: context.scheduler.now), changed: changed))
+      context.publish(.media(state.carried(to: context.platform.scheduler.now), changed: changed))
     }
     remote.onDropped = context.logDropped
     do {
       try await remote.subscribe(again: again)
-      self.remote = remote
     } catch {
       remote.end()
-      throw .failed(error)
+      throw error
     }
+    self.remote = remote
+    return true
   }
 
   func run() async throws(ATTFailure) { try await remote?.run() }
@@ -75,16 +75,13 @@ import Wire
 
   var isActive: Bool { monitor?.level != nil }
 
-  func subscribe(to service: LocatedService, again: Bool) async throws(SubscriptionFailure) {
+  func subscribe(to service: LocatedService, again: Bool) async throws(ATTFailure) -> Bool {
     let monitor = BatteryMonitor(context.client)
     self.monitor = monitor
     monitor.onDropped = context.logDropped
     monitor.onLevel = { [context] in context.publish(.battery(level: Int($0.percent))) }
-    do {
-      try await monitor.follow(service)
-    } catch {
-      throw .failed(error)
-    }
+    try await monitor.follow(service)
+    return true
   }
 
   func end() { monitor = nil }
@@ -109,16 +106,13 @@ import Wire
 
   var isActive: Bool { monitor?.time != nil }
 
-  func subscribe(to service: LocatedService, again: Bool) async throws(SubscriptionFailure) {
+  func subscribe(to service: LocatedService, again: Bool) async throws(ATTFailure) -> Bool {
     let monitor = ClockMonitor(context.client)
     self.monitor = monitor
     monitor.onDropped = context.logDropped
     monitor.onTime = { [weak self] in self?.publish($0, asOf: $1) }
-    do {
-      try await monitor.follow(service)
-    } catch {
-      throw .failed(error)
-    }
+    try await monitor.follow(service)
+    return true
   }
 
   func run() async throws(ATTFailure) { try await monitor?.run() }
@@ -130,8 +124,8 @@ import Wire
 
   private func publish(_ time: PhoneTime, asOf instant: Instant) {
     context.phone.zone = time.zone?.secondsFromUTC ?? context.phone.zone
-    let now = context.wallTime()
-    let age = (context.scheduler.now - instant).inSeconds
+    let now = context.platform.wallTime
+    let age = (context.platform.scheduler.now - instant).inSeconds
     let offset = time.offset(
       fromBoardTime: Double(now.seconds) + Double(now.nanoseconds) / 1e9 - age,
       boardZone: now.zoneOffset)

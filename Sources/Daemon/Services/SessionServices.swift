@@ -240,25 +240,21 @@ import Wire
     let client = slots[index].client
     let what = "subscribing to \(client.title)"
     do {
-      try await client.subscribe(to: service, again: again)
+      guard try await client.subscribe(to: service, again: again) else {
+        slots[index].state = .incomplete(service)
+        let name = client.name?.rawValue.uppercased() ?? client.title
+        let why = "the phone's \(name) lacks a characteristic or a CCCD"
+        return context.publish(.error(what: what, code: nil, message: why))
+      }
       subscriptions += 1
       slots[index].state = .subscribed(service, number: subscriptions)
       if [.ancs, .ams].contains(client.name) { context.link.subscribed() }
     } catch {
-      switch error {
-      case .incomplete(let name):
-        slots[index].state = .incomplete(service)
-        context.publish(
-          .error(
-            what: what, code: nil,
-            message: "the phone's \(name) lacks a characteristic or a CCCD"))
-      case .failed(let failure):
-        if failure.isEnd { throw failure }
-        slots[index].state = .refused(service, failure)
-        // The next session searches for itself.
-        context.phone.handles = nil
-        if isCertain { context.report(what, failure) }
-      }
+      if error.isEnd { throw error }
+      slots[index].state = .refused(service, error)
+      // The next session searches for itself.
+      context.phone.handles = nil
+      if isCertain { context.report(what, error) }
     }
   }
 
@@ -375,19 +371,17 @@ extension ATTFailure {
     self.onChange = onChange
   }
 
-  func subscribe(to service: LocatedService, again: Bool) async throws(SubscriptionFailure) {
+  func subscribe(to service: LocatedService, again: Bool) async throws(ATTFailure) -> Bool {
     guard let changed = service[.serviceChanged], let cccd = changed.cccd else {
-      return context.log.notice("the phone has no Service Changed to subscribe to")
+      context.log.notice("the phone has no Service Changed to subscribe to")
+      return true
     }
     if let handle { context.client.removeHandler(for: handle) }
     handle = changed.value
     listen()
-    do {
-      try await context.client.configure(cccd, .indications)
-      isActive = true
-    } catch {
-      throw .failed(error)
-    }
+    try await context.client.configure(cccd, .indications)
+    isActive = true
+    return true
   }
 
   private func listen() {
@@ -434,7 +428,8 @@ extension ATTFailure {
   ///
   /// - Parameter again: whether an earlier subscription on this link may still be active. It has to
   ///   be ended first, because a phone reports its current state only when a subscription begins.
-  func subscribe(to service: LocatedService, again: Bool) async throws(SubscriptionFailure)
+  /// - Returns: false if the service lacks a mandatory characteristic or CCCD.
+  func subscribe(to service: LocatedService, again: Bool) async throws(ATTFailure) -> Bool
   /// Runs until the service or the session ends; returns at once if it is already running.
   func run() async throws(ATTFailure)
   /// Called when the service was removed or the session is over. It may be subscribed to again.
@@ -456,11 +451,4 @@ enum ServicePhase {
   case first
   /// After everything else, and after the session is reported as subscribed.
   case later
-}
-
-/// Why a service is not subscribed to.
-enum SubscriptionFailure: Error {
-  /// It lacks a mandatory characteristic or CCCD; the text names the service.
-  case incomplete(String)
-  case failed(ATTFailure)
 }

@@ -43,7 +43,13 @@ import Wire
   let since: WallTime
   private(set) lazy var services = makeServices()
 
-  let context: SessionContext
+  /// The link's number, counted since the start.
+  let number: Int
+  /// The assumptions about iOS, as they were when the link came up.
+  let quirks: Quirks
+  /// For lines about this phone, with a rate limit.
+  let log: Log
+  let daemon: Supervisor
   private let server: Server
   private let jobs = Mailbox<Job>()
   /// The timers of jobs that are not due yet.
@@ -67,24 +73,25 @@ import Wire
     case announceOwnChanges
   }
 
-  init(_ link: any Link, _ context: SessionContext) {
-    self.link = link
-    self.context = context
-    phone = Phone(strangerOn: link, context.scheduler)
-    since = context.wallTime()
-    bearer = Bearer(scheduler: context.scheduler)
+  init(_ link: any Link, _ number: Int, _ daemon: Supervisor, _ quirks: Quirks, _ log: Log) {
+    (self.link, self.number, self.daemon) = (link, number, daemon)
+    (self.quirks, self.log) = (quirks, log)
+    phone = Phone(strangerOn: link, daemon.platform.scheduler)
+    since = daemon.platform.wallTime
+    bearer = Bearer(scheduler: daemon.platform.scheduler)
     client = Client(bearer)
     server = Server(
-      bearer, database: context.database, security: { [weak link] in link?.security ?? .none })
+      bearer, database: daemon.database, security: { [weak link] in link?.security ?? .none })
   }
+
+  private var scheduler: any Scheduler { daemon.platform.scheduler }
 
   /// Every service that the daemon is a client of.
   private func makeServices() -> SessionServices {
-    let (rules, quirks) = (context.rules, context.quirks)
-    let context = ServiceContext(self, context)
+    let context = ServiceContext(self)
     let services = SessionServices(
       [
-        NotificationService(context, rules, quirks) { [weak self] in
+        NotificationService(context, daemon.rules, quirks) { [weak self] in
           self?.notificationsDied($0, again: $1)
         },
         MediaService(context, quirks.media),
@@ -113,10 +120,7 @@ import Wire
   }
 
   private func connect() {
-    let link = link
-    let bearer = bearer
-    let capture = context.capture
-    let log = context.log
+    let (link, bearer, log, capture) = (link, bearer, log, daemon.capture)
     bearer.send = { pdu in
       capture?.record(pdu, .sent, on: link)
       link.send(pdu)
@@ -156,7 +160,7 @@ import Wire
     switch change {
     case .identified(let identity):
       phone.identity = identity
-      if phone.session === self { context.identified(phone) }
+      if phone.session === self { daemon.phoneBook.identified(phone) }
     case .secured(let isNew): linkSecured(isNew: isNew)
     case .wait: onWaitChange()
     case .ended(let reason): linkEnded(reason)
@@ -170,12 +174,12 @@ import Wire
     // secured yet, nothing was configured under a former bond.
     if isNew, phone.clientState != ClientState() {
       phone.clientState = ClientState()
-      context.remember(phone)
+      daemon.remember(phone)
     }
     if !isNew || !isFirst { server.recall(phone.clientState) }
     guard isFirst else { return }
     // iOS has been seen to misbehave if Service Changed is indicated right after encryption.
-    if server.hasChangesToAnnounce, let pause = context.quirks.ownChanges {
+    if server.hasChangesToAnnounce, let pause = quirks.ownChanges {
       schedule(.announceOwnChanges, after: pause)
     }
     jobs.post(.setUp(isNew: isNew))
@@ -183,7 +187,7 @@ import Wire
 
   /// The link is secured, which proves whose it is.
   private func recognise() {
-    phone = context.recognise(link) ?? phone
+    phone = daemon.phone(on: link, number)
     phone.session = self
     services = makeServices()
   }
@@ -198,13 +202,13 @@ import Wire
   /// Cleans up; returns why the session has ended.
   private func finish() -> String {
     linkEnded("the link was lost")
-    context.capture?.ended(link)
-    for timer in timers.values { context.scheduler.cancel(timer) }
+    daemon.capture?.ended(link)
+    for timer in timers.values { scheduler.cancel(timer) }
     timers = [:]
     services.end()
     if link.wasSecured, link.isBonded {
       phone.clientState = server.client
-      context.remember(phone)
+      daemon.remember(phone)
     }
     if phone.session === self { phone.session = nil }
     // The link and the bearer retain each other while these are set.
@@ -222,25 +226,25 @@ import Wire
     discovery.began(after: bearer.requestsSent)
     let isKnown = try await services.useKnownHandles { discovery.began(after: bearer.requestsSent) }
     if isKnown {
-      context.log.info("the phone's services are unchanged: their handles are known")
+      log.info("the phone's services are unchanged: their handles are known")
     } else {
       try await services.locate()
     }
     stage = .subscribing
     try await services.subscribe()
     if isKnown, services.hasUnusableNotifications {
-      context.log.notice("the remembered handles are wrong: searching again")
+      log.notice("the remembered handles are wrong: searching again")
       services.forgetHandles()
       try await services.locate()
       try await services.subscribe()
     }
     // Nothing is fetched before that, and so nothing judged.
-    if context.rules.rules.askForName { try await readName() }
+    if daemon.rules.rules.askForName { try await readName() }
     client.dropEarlyValues()
     if services.isWorthAnnouncing { announce() } else { serve() }
     jobs.post(.finishSetUp)
     searchLater()
-    if services.lacksNotifications, isNew, link.isBonded, context.quirks.reconnects {
+    if services.lacksNotifications, isNew, link.isBonded, quirks.reconnects {
       schedule(.reconnect, after: Self.newPhonePatience)
     }
   }
@@ -277,14 +281,14 @@ import Wire
       let name = try await client.firstValue(of: .deviceName)?.value, !name.isEmpty
     else { return }
     phone.displayName = String(decoding: name, as: UTF8.self)
-    context.remember(phone)
-    context.named(phone)
+    daemon.remember(phone)
+    daemon.phoneBook.named(phone)
   }
 
   private func rememberHandles() async throws(ATTFailure) {
     guard phone.handles == nil, !services.lacksNotifications else { return }
     var hash: [UInt8]?
-    switch context.quirks.handles {
+    switch quirks.handles {
     case .discover: return
     case .assume, .verify: break
     case .hash:
@@ -292,7 +296,7 @@ import Wire
       guard hash?.count == 16 else { return }
     }
     phone.handles = HandleCache(databaseHash: hash, services: services.located)
-    context.remember(phone)
+    daemon.remember(phone)
   }
 
   /// The selection of notification attributes has changed.
@@ -303,8 +307,8 @@ import Wire
   /// The phone has indicated a change of the attributes in `range`, after `responses` responses.
   private func servicesChanged(_ range: HandleRange, after responses: Int) {
     let isNews = discovery.changed(
-      range, after: responses, isSettingUp: stage != .serving, at: context.scheduler.now)
-    if !isNews { context.log.info("services in \(range) have changed; searching") }
+      range, after: responses, isSettingUp: stage != .serving, at: scheduler.now)
+    if !isNews { log.info("services in \(range) have changed; searching") }
   }
 
   /// A running service has failed.
@@ -317,24 +321,24 @@ import Wire
   private func notificationsDied(_ reason: String, again: Bool) {
     // The removal of ANCS may cross a request to it, which then fails after its Service Changed.
     if let range = discovery.changing, services.haveNotifications(in: range) {
-      return context.log.info("\(reason), as the phone has indicated: searching")
+      return log.info("\(reason), as the phone has indicated: searching")
     }
     guard again else {
       publish(.stale(what: reason, remedy: "the daemon searches for ANCS again"))
-      return discovery.revive(at: context.scheduler.now)
+      return discovery.revive(at: scheduler.now)
     }
     guard !leave(reason) else { return }
     services.dropNotifications()
     publish(.servicesChanged(services.names))
-    discovery.rest(until: context.scheduler.now + .seconds(300))
+    discovery.rest(until: scheduler.now + .seconds(300))
   }
 
   /// Ends the link, because the phone reconnects by itself; but not too often.
   ///
   /// - Returns: whether it does.
   @discardableResult private func leave(_ reason: String) -> Bool {
-    guard context.quirks.reconnects, !link.isLastChance,
-      phone.reconnection.take(at: context.scheduler.now)
+    guard quirks.reconnects, !link.isLastChance,
+      phone.reconnection.take(at: scheduler.now)
     else {
       return false
     }
@@ -351,7 +355,7 @@ import Wire
     case .setUp(let isNew): try await setUp(isNew: isNew)
     case .finishSetUp: try await finishSetUp()
     case .search:
-      let step = discovery.next(at: context.scheduler.now, after: bearer.requestsSent)
+      let step = discovery.next(at: scheduler.now, after: bearer.requestsSent)
       if let step { try await search(step) }
     case .reconnect:
       if services.lacksNotifications { leave("the phone has paired, but has no ANCS") }
@@ -366,9 +370,9 @@ import Wire
     switch step {
     case .change(let range, let mayBeNone):
       if mayBeNone, !services.isIncomplete, try await services.verify() {
-        return context.log.info("services in \(range) are unchanged")
+        return log.info("services in \(range) are unchanged")
       }
-      context.log.info("the phone's services in \(range) have changed")
+      log.info("the phone's services in \(range) have changed")
       discovery.servicesChanged()
       isChange = true
       cameBack = try await services.rediscover(in: range)
@@ -386,27 +390,27 @@ import Wire
   /// Plans the next search while ANCS or AMS is missing.
   private func searchLater() {
     discovery.settled(
-      isMissing: services.isIncomplete && context.quirks.searches, at: context.scheduler.now)
+      isMissing: services.isIncomplete && quirks.searches, at: scheduler.now)
   }
 
   /// Waits for the plan's next step.
   private func awaitSearch() {
     if case .ended = stage { return }
     guard let due = discovery.deadline else { return cancel(.search) }
-    schedule(.search, after: max(.zero, due - context.scheduler.now))
+    schedule(.search, after: max(.zero, due - scheduler.now))
   }
 
   /// Schedules a job, replacing the same one if it is not due yet; the end of the session cancels it.
   private func schedule(_ job: Job, after delay: Duration) {
     cancel(job)
-    timers[job] = context.scheduler.schedule(after: delay) { [weak self] in
+    timers[job] = scheduler.schedule(after: delay) { [weak self] in
       self?.timers[job] = nil
       self?.jobs.post(job)
     }
   }
 
   private func cancel(_ job: Job) {
-    if let timer = timers.removeValue(forKey: job) { context.scheduler.cancel(timer) }
+    if let timer = timers.removeValue(forKey: job) { scheduler.cancel(timer) }
   }
 
   // MARK: Events and status
@@ -420,8 +424,8 @@ import Wire
   }
 
   func publish(_ content: Event.Content) {
-    guard context.feed.reads(content.name) else { return context.feed.pass(over: content.name) }
-    context.feed.publish(event(content), ofStranger: !link.wasSecured)
+    guard daemon.feed.reads(content.name) else { return daemon.feed.pass(over: content.name) }
+    daemon.feed.publish(event(content), ofStranger: !link.wasSecured)
   }
 
   /// Reports a failure that does not end the session.
@@ -462,7 +466,7 @@ import Wire
     report.mtu = bearer.mtu
     report.requests = bearer.requestsSent
     services.describe(in: &report)
-    report.waiting = WaitReport(wait, name: context.name)
+    report.waiting = WaitReport(wait, name: daemon.name)
     return report
   }
 
@@ -477,7 +481,7 @@ import Wire
     known.services = (remembered + located).sorted {
       $0.service.range.start < $1.service.range.start
     }
-    known.board = context.database.services
+    known.board = daemon.database.services
     return known
   }
 }
