@@ -219,9 +219,8 @@ import Wire
     var options = settings.radio
     options.onlyPHY1M = settings.quirks.onlyPHY1M
     let radio = Radio(
-      RadioContext(
-        options, name: name, life: life, platform, log, strangersLog: strangersLog, feed,
-        waits, timeline, bonds, self), try policy(settings.radio))
+      options, try policy(settings.radio), name: name, life: life, on: platform, log,
+      strangersLog: strangersLog, feed, waits, timeline, bonds, self)
     self.radio = radio
     radio.onWaitChange = { [weak self] in self?.updateWait() }
     radio.sockets.onClosed = { [weak self] in self?.leave(.unavailable) }

@@ -21,12 +21,11 @@ import Wire
 
   let index: ControllerIndex
   private let radio: Radio
-  private let context: RadioContext
   /// The bonded phones, and their keys.
   package let keys: KeyKeeper
-  private(set) lazy var host = AdapterLinks(self, keys, radio, context)
+  private(set) lazy var host = AdapterLinks(self, keys, radio)
   private(set) lazy var advertiser = Advertiser(
-    self, AdvertisingPlan(name: boardName, choice: context.settings.advertise))
+    self, AdvertisingPlan(name: boardName, choice: radio.settings.advertise))
 
   private var state = State.settingUp { didSet { updateWait() } }
   private lazy var watchTimer = Deadline(scheduler) { [weak self] in self?.watchAgain() }
@@ -41,17 +40,16 @@ import Wire
 
   init(
     _ index: ControllerIndex, _ information: ControllerInformation, _ identity: DeviceAddress,
-    _ context: RadioContext, _ radio: Radio
+    _ radio: Radio
   ) {
-    self.context = context
     self.index = index
     self.radio = radio
     self.information = information
     self.identity = identity
     snapshot = radio.snapshot(of: identity.address, information)
     keys = KeyKeeper(
-      context.bonds, radio.policy, adapter: identity.address, index, radio.sockets.mgmt,
-      context.platform, context.log)
+      radio.bonds, radio.policy, adapter: identity.address, index, radio.sockets.mgmt,
+      radio.platform, radio.log)
     keys.onChange = { [weak self] in
       self?.updateWait()
       self?.advertiser.update()
@@ -68,10 +66,10 @@ import Wire
   }
   private var sockets: RadioSockets { radio.sockets }
   var mgmt: MgmtClient { sockets.mgmt }
-  var log: Log { context.log.about(name) }
-  var scheduler: any Scheduler { context.platform.scheduler }
+  var log: Log { radio.log.about(name) }
+  var scheduler: any Scheduler { radio.platform.scheduler }
   /// The name that phones see.
-  var boardName: String { context.name }
+  var boardName: String { radio.name }
   var links: [RadioLink] { host.links }
   /// Whether a phone without a bond may pair now.
   var isPairable: Bool {
@@ -132,7 +130,7 @@ import Wire
     // The radio may have been blocked meanwhile, which powers the adapter off.
     watch(.newSettings(settings))
     host.openController()
-    let life = context.life
+    let life = radio.life
     host.publish(.ready(address: address, name: boardName, version: Program.version, life: life))
     advertiser.start(by: radio.hasExtendedAdvertising ? .extended : .plain)
   }
@@ -245,7 +243,7 @@ import Wire
   private func recover() async {
     var pause: Duration = .milliseconds(250)
     while case .recovering = state, !radio.isStopping {
-      await context.platform.sleep(for: pause)
+      await radio.platform.sleep(for: pause)
       pause = min(pause + pause, .seconds(10))
       guard case .recovering = state else { return }
       do {
@@ -279,7 +277,7 @@ import Wire
   private func listen() -> String? {
     do {
       // Only at its own address: another program may serve another adapter.
-      listener = try context.platform.listenForPhones(at: identity, log: context.strangersLog) {
+      listener = try radio.platform.listenForPhones(at: identity, log: radio.strangersLog) {
         [weak self] in self?.host.accept($0)
       }
       return nil
@@ -339,7 +337,7 @@ import Wire
 
   func updateWait() {
     let current = wait.map { WaitBoard.CurrentWait($0, adapter: name) }
-    context.waits.set(.adapter(name), current)
+    radio.waits.set(.adapter(name), current)
   }
 
   /// The adapter as `status` shows it.
@@ -377,7 +375,7 @@ import Wire
     let here = Set(links.filter(\.machine.holdsPhone).map(\.peer))
     let isAwaited = keys.ring.bonds.contains { !here.contains($0.identity) }
     if links.isEmpty || isAwaited { return .bonded }
-    return context.sessions?.sharingAdvertisement(on: name).map { .connected($0) } ?? .nobody
+    return radio.sessions?.sharingAdvertisement(on: name).map { .connected($0) } ?? .nobody
   }
 
   /// Called when a phone may have begun or stopped sharing its notifications. A session learns this within moments, so

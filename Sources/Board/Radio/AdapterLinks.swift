@@ -24,27 +24,25 @@ import Wire
   /// Links may outlive it.
   private weak let adapter: Adapter?
   private let radio: Radio
-  private let context: RadioContext
   let keys: KeyKeeper
   private let log: Log
 
-  init(_ adapter: Adapter, _ keys: KeyKeeper, _ radio: Radio, _ context: RadioContext) {
+  init(_ adapter: Adapter, _ keys: KeyKeeper, _ radio: Radio) {
     self.adapter = adapter
     (name, index) = (adapter.name, adapter.index)
     self.keys = keys
     self.radio = radio
-    self.context = context
-    log = context.log.about(adapter.name)
-    linkLog = log.limited(by: LogBudget("phones on \(adapter.name)", context.platform.scheduler))
+    log = radio.log.about(adapter.name)
+    linkLog = log.limited(by: LogBudget("phones on \(adapter.name)", radio.platform.scheduler))
   }
 
-  var scheduler: any Scheduler { context.platform.scheduler }
+  var scheduler: any Scheduler { radio.platform.scheduler }
   private var mgmt: MgmtClient { radio.sockets.mgmt }
 
   func updateWait() { adapter?.updateWait() }
 
   func publish(_ content: Event.Content, phone: DeviceAddress? = nil) {
-    context.feed.publish(
+    radio.feed.publish(
       Event(content, adapter: name, phone: phone?.address),
       ofStranger: phone.map { keys.ring[$0] == nil } ?? false)
   }
@@ -78,7 +76,7 @@ import Wire
   /// A link with a phone that has just connected.
   @discardableResult private func begin(_ peer: DeviceAddress) -> RadioLink {
     if !isPairable { keys.returnKeys() }
-    let history = context.timeline.begin(adapter: name, phone: peer.address)
+    let history = radio.timeline.begin(adapter: name, phone: peer.address)
     let link = RadioLink(
       self, peer, radio.policy, history, profile: adapter?.advertiser.phoneConnected())
     links.append(link)
@@ -91,7 +89,7 @@ import Wire
     let former = links.last { $0.peer == channel.peer && $0.isUp }
     if let former, former.wasSecured {
       linkLog.notice("\(name): refused a second link with \(channel.peer)")
-      context.sessions?.countUnproven()
+      radio.sessions?.countUnproven()
       return close(channel)
     }
     let link = links.last { $0.peer == channel.peer && !$0.isAttached } ?? begin(channel.peer)
@@ -100,7 +98,7 @@ import Wire
       former.handle(.displaced)
     }
     link.attach(channel)
-    Loop.start { await self.context.sessions?.serve(link) }
+    Loop.start { await self.radio.sessions?.serve(link) }
     // The kernel stops advertising when a phone connects.
     adapter?.advertiser.update()
   }
@@ -112,7 +110,7 @@ import Wire
     if !isPairable { keys.returnKeys() }
     if let failure = end.failure { publish(.pairingFailed(reason: "\(failure)"), phone: peer) }
     if !link.hasSubscribed { keys.ring.endedUnsubscribed(peer) }
-    if !end.wasSecured, keys.ring[peer] != nil { context.sessions?.countUnproven() }
+    if !end.wasSecured, keys.ring[peer] != nil { radio.sessions?.countUnproven() }
     if !end.wasSecured { judgeBond(of: link, end.cause) }
     updateWait()
     guard let adapter, adapter.isServing, !radio.isStopping else { return }
@@ -131,7 +129,7 @@ import Wire
     let phone = link.peer
     let found = keys.ring.endedUnsecured(phone, since: link.began, at: scheduler.now, cause)
     guard let found else { return }
-    let remedy = found.remedy(board: context.name, phone: phone.address.description)
+    let remedy = found.remedy(board: radio.name, phone: phone.address.description)
     publish(.stale(what: found.what, remedy: remedy), phone: phone)
   }
 
@@ -178,10 +176,10 @@ import Wire
 
   func openController() {
     closeController()
-    guard context.settings.tunes else { return }
+    guard radio.settings.tunes else { return }
     do {
-      let channel = try context.platform.openController(index)
-      controller = ControllerLinks(channel, onlyPHY1M: context.settings.onlyPHY1M, log: log)
+      let channel = try radio.platform.openController(index)
+      controller = ControllerLinks(channel, onlyPHY1M: radio.settings.onlyPHY1M, log: log)
       controller?.onEvent = { [weak self] handle, response in
         self?.links.last { $0.connectionHandle == handle }?.handle(response)
       }

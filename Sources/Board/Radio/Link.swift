@@ -82,3 +82,20 @@ package struct LinkCondition: Hashable, Sendable {
 
   package init() {}
 }
+
+/// Serves links, whatever their source.
+@LoopActor package protocol LinkServer: AnyObject {
+  /// Whether the daemon is stopping, so that no link is served anymore.
+  var isStopping: Bool { get }
+  /// Runs a session on a link, until it ends.
+  ///
+  /// - Returns: whether the session ever subscribed.
+  @discardableResult func serve(_ link: any Link) async -> Bool
+  /// Counts a link in a bonded phone's name that was refused, or ended without encryption with its key.
+  func countUnproven()
+  /// What to advertise while a phone on this adapter does not share its notifications yet; nil if there is no such
+  /// phone.
+  func sharingAdvertisement(on adapter: String) -> SharingAdvertisement?
+  /// Drops everything known about a phone whose bond was removed.
+  func forget(_ phone: DeviceAddress)
+}

@@ -12,7 +12,20 @@ import Wire
   /// Called when `wait` may have changed.
   package var onWaitChange: () -> Void = {}
   package let sockets: RadioSockets
-  private let context: RadioContext
+  let settings: RadioSettings
+  /// The board's name, as phones see it.
+  let name: String
+  /// Identifies this run of the daemon.
+  let life: String
+  let platform: any Platform
+  let log: Log
+  /// For lines that any phone in range can cause, however often.
+  let strangersLog: Log
+  let feed: EventFeed
+  let waits: WaitBoard
+  let timeline: Timeline
+  let bonds: BondStore
+  weak let sessions: (any LinkServer)?
   package private(set) var adapters: [ControllerIndex: Adapter] = [:] { didSet { updateWaits() } }
   /// Whether every adapter that was present at the start has been added.
   private(set) var isStarted = false { didSet { updateWaits() } }
@@ -39,24 +52,27 @@ import Wire
     set { policy.pause = newValue }
   }
 
-  package init(_ context: RadioContext, _ policy: PairingPolicy) {
-    self.context = context
-    self.policy = policy
-    sockets = RadioSockets(context.platform, context.log, strangersLog: context.strangersLog)
-    opened = context.platform.scheduler.now
-    desk = PairingDesk(context.settings.pairingRule(since: opened))
+  package init(
+    _ settings: RadioSettings, _ policy: PairingPolicy, name: String, life: String,
+    on platform: any Platform, _ log: Log, strangersLog: Log, _ feed: EventFeed,
+    _ waits: WaitBoard, _ timeline: Timeline, _ bonds: BondStore, _ sessions: any LinkServer
+  ) {
+    (self.settings, self.policy, self.name, self.life) = (settings, policy, name, life)
+    (self.platform, self.log, self.strangersLog) = (platform, log, strangersLog)
+    (self.feed, self.waits, self.timeline) = (feed, waits, timeline)
+    (self.bonds, self.sessions) = (bonds, sessions)
+    sockets = RadioSockets(platform, log, strangersLog: strangersLog)
+    opened = platform.scheduler.now
+    desk = PairingDesk(settings.pairingRule(since: opened))
   }
 
-  private var settings: RadioSettings { context.settings }
-  private var platform: any Platform { context.platform }
-  private var log: Log { context.log }
   private var mgmt: MgmtClient { sockets.mgmt }
 
   // MARK: Start and stop
 
   /// Opens the sockets.
   package func open() throws(Failure) {
-    guard !context.platform.isBluetoothDaemonRunning else {
+    guard !platform.isBluetoothDaemonRunning else {
       throw Failure(
         .unavailable, "serving the radio",
         "bluetoothd is running, and takes every phone's connection",
@@ -208,7 +224,7 @@ import Wire
   }
 
   private func publishError(_ message: String, of index: ControllerIndex) {
-    context.feed.publish(
+    feed.publish(
       Event(.error(what: "adapter", code: nil, message: message), adapter: "\(index)"))
   }
 
@@ -218,7 +234,7 @@ import Wire
     guard !isStopping, adapters[index] == nil, isWanted(index, information) else { return }
     if await replacePlaceholder(of: index, information) { return }
     guard !isStopping, adapters[index] == nil else { return }
-    let adapter = Adapter(index, information, identity(of: index, information), context, self)
+    let adapter = Adapter(index, information, identity(of: index, information), self)
     adapters[index] = adapter
     await adapter.begin()
   }
@@ -241,8 +257,8 @@ import Wire
     guard needsStatic, information.supported.contains(.staticAddress) else {
       return DeviceAddress(information.address, .public)
     }
-    let address = context.bonds.staticAddress(of: index)
-    if information.address == Address(0) { context.bonds.adoptBonds(of: address) }
+    let address = bonds.staticAddress(of: index)
+    if information.address == Address(0) { bonds.adoptBonds(of: address) }
     return DeviceAddress(address, .random)
   }
 
@@ -259,7 +275,7 @@ import Wire
     do {
       try await mgmt.call(.setPowered(false), index: index)
       try await mgmt.call(
-        .setPublicAddress(context.bonds.publicAddress(of: index)), index: index)
+        .setPublicAddress(bonds.publicAddress(of: index)), index: index)
       return true
     } catch {
       log.info("\(index) keeps its address \(information.address): \(error)")
@@ -276,7 +292,7 @@ import Wire
       let message = "\(index) needs to be configured by a tool from its vendor"
       return publishError(message, of: index)
     }
-    let address = context.bonds.publicAddress(of: index)
+    let address = bonds.publicAddress(of: index)
     try await mgmt.call(.setPublicAddress(address), index: index)
     log.notice("\(index) has no address; using \(address)")
   }
@@ -292,7 +308,7 @@ import Wire
   func removed(_ adapter: Adapter) {
     guard adapters[adapter.index] === adapter else { return }
     adapters[adapter.index] = nil
-    context.waits.set(.adapter(adapter.name), nil)
+    waits.set(.adapter(adapter.name), nil)
     updateWaits()
   }
 
@@ -314,12 +330,12 @@ import Wire
     for choice in settings.adapters
     where !adapters.values.contains(where: { $0.name == "\(choice)" }) {
       let wait = Wait.absent("\(choice)")
-      context.waits.set(
+      waits.set(
         .adapter("\(choice)"),
         missing.contains(choice) ? .init(wait, adapter: "\(choice)") : nil)
     }
     for (index, failure) in failures {
-      context.waits.set(
+      waits.set(
         .adapter("\(index)"), .init(.failing(failure), adapter: "\(index)"))
     }
   }
@@ -354,7 +370,7 @@ import Wire
     var report = AdapterReport()
     report.adapter = adapter
     report.isPresent = isPresent
-    report.waiting = WaitReport(wait, name: context.name)
+    report.waiting = WaitReport(wait, name: name)
     return report
   }
 
@@ -386,27 +402,26 @@ import Wire
     func place(of bond: Bond, on adapter: Adapter) -> BondStore.Place {
       BondStore.Place(adapter: adapter.address, phone: bond.identity)
     }
-    let store = context.bonds
     var failure: SystemError?
     // The disk may have less than memory: a bond, or its name, could not be saved.
     var places: Set<BondStore.Place> = []
-    do throws(SystemError) { places = try store.places(where: isMeant) } catch { failure = error }
+    do throws(SystemError) { places = try bonds.places(where: isMeant) } catch { failure = error }
     for adapter in sortedAdapters {
       for bond in adapter.keys.ring.bonds where isMeant(bond) {
         places.insert(place(of: bond, on: adapter))
       }
     }
     // So that an adapter plugged in from now on does not get them.
-    for place in places { store.revoke(place) }
+    for place in places { bonds.revoke(place) }
     for adapter in sortedAdapters {
       for bond in adapter.keys.ring.bonds where places.contains(place(of: bond, on: adapter)) {
         await adapter.revoke(bond.identity)
-        context.sessions?.forget(bond.identity)
+        sessions?.forget(bond.identity)
       }
     }
     for place in places {
       do {
-        try store.forget(place.phone, of: place.adapter)
+        try bonds.forget(place.phone, of: place.adapter)
       } catch {
         failure = failure ?? error
       }

@@ -1,62 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Bluetooth
 import Control
-import EventLoop
 import Mgmt
 import Wire
-
-/// Serves links, whatever their source.
-@LoopActor package protocol LinkServer: AnyObject {
-  /// Whether the daemon is stopping, so that no link is served anymore.
-  var isStopping: Bool { get }
-  /// Runs a session on a link, until it ends.
-  ///
-  /// - Returns: whether the session ever subscribed.
-  @discardableResult func serve(_ link: any Link) async -> Bool
-  /// Counts a link in a bonded phone's name that was refused, or ended without encryption with its key.
-  func countUnproven()
-  /// What to advertise while a phone on this adapter does not share its notifications yet; nil if there is no such
-  /// phone.
-  func sharingAdvertisement(on adapter: String) -> SharingAdvertisement?
-  /// Drops everything known about a phone whose bond was removed.
-  func forget(_ phone: DeviceAddress)
-}
-
-/// What the daemon provides to its radio.
-@LoopActor package struct RadioContext {
-  let settings: RadioSettings
-  /// The name that phones see.
-  let name: String
-  /// Identifies this run of the daemon.
-  let life: String
-  let platform: any Platform
-  let log: Log
-  /// For lines that any phone in range can cause, however often.
-  let strangersLog: Log
-  let feed: EventFeed
-  let waits: WaitBoard
-  let timeline: Timeline
-  let bonds: BondStore
-  weak let sessions: (any LinkServer)?
-
-  package init(
-    _ settings: RadioSettings, name: String, life: String, _ platform: any Platform, _ log: Log,
-    strangersLog: Log, _ feed: EventFeed, _ waits: WaitBoard, _ timeline: Timeline,
-    _ bonds: BondStore, _ sessions: any LinkServer
-  ) {
-    self.settings = settings
-    self.name = name
-    self.life = life
-    self.platform = platform
-    self.log = log
-    self.strangersLog = strangersLog
-    self.feed = feed
-    self.waits = waits
-    self.timeline = timeline
-    self.bonds = bonds
-    self.sessions = sessions
-  }
-}
 
 /// The radio's settings. They are fixed from the daemon's start to its exit, so who may pair does not change while
 /// phones are near.
