@@ -16,7 +16,8 @@ import Wire
     nonmutating set { sink.level = newValue }
   }
   private let sink: Sink
-  private var subject = LogSubject()
+  private var adapter: String?
+  private var phone: Address?
   private var budget: LogBudget?
 
   /// Where the lines go.
@@ -35,7 +36,7 @@ import Wire
         Array("ancsd: \(lost.count) lines are missing here, because nobody read them in time".utf8)
       }
       self.writer = writer
-      guard let journal = Journal() else {
+      guard Standard.isReadByJournal(), let journal = Journal() else {
         write = { writer.write(stamped ? "\(WallTime.now.localStamp) \($0.line)" : $0.line) }
         return
       }
@@ -61,7 +62,7 @@ import Wire
   /// The same log for lines about an adapter, or about a phone on it.
   package func about(_ adapter: String?, _ phone: Address? = nil) -> Log {
     var log = self
-    log.subject = LogSubject(adapter: adapter, phone: phone)
+    (log.adapter, log.phone) = (adapter, phone)
     return log
   }
 
@@ -98,7 +99,7 @@ import Wire
   }
 
   private func line(_ text: String, as mark: LogLevel) {
-    sink.write(LogEntry(priority: mark, text: text.printable, subject: subject))
+    sink.write(LogEntry(priority: mark, text: text.printable, adapter: adapter, phone: phone))
   }
 }
 
@@ -148,4 +149,45 @@ extension WallTime {
     }
     return false
   }
+}
+
+/// A line of the log.
+package struct LogEntry: Hashable, Sendable {
+  var priority: LogLevel
+  /// Without control characters.
+  var text: String
+  /// The adapter that it is about, as in `hci0`.
+  var adapter: String?
+  var phone: Address?
+
+  /// The line for a terminal or a file.
+  var line: String { "ancsd: \(text)" }
+
+  /// The line for readers of priority prefixes (sd-daemon(3)).
+  var markedLine: String { "<\(priority.rawValue)>\(line)" }
+
+  /// The datagram for the journal: fields, one per line (systemd's “Native Journal Protocol”).
+  var fields: [UInt8] {
+    var fields = [
+      "MESSAGE=\(text)", "PRIORITY=\(priority.rawValue)", "SYSLOG_IDENTIFIER=ancsd",
+    ]
+    if let adapter { fields.append("ADAPTER=\(adapter)") }
+    if let phone { fields.append("PHONE=\(phone)") }
+    return fields.flatMap { Array($0.utf8) + [UInt8(ascii: "\n")] }
+  }
+}
+
+/// systemd's journal, if it reads standard error: it gets the lines with their fields, so that
+/// `journalctl ADAPTER=hci0` or `-p warning` finds them.
+final class Journal {
+  private let socket: DatagramSocket
+
+  init?(at path: String = "/run/systemd/journal/socket") {
+    guard let socket = try? DatagramSocket(to: path) else { return nil }
+    self.socket = socket
+  }
+
+  /// Sends an entry; false if the journal does not accept it now, so that it has to be written
+  /// elsewhere.
+  func take(_ entry: LogEntry) -> Bool { (try? socket.send(entry.fields)) != nil }
 }

@@ -151,7 +151,7 @@ struct JournalTests {
     #expect(
       String(decoding: entry.fields, as: UTF8.self)
         == "MESSAGE=hci0: it is gone\nPRIORITY=4\nSYSLOG_IDENTIFIER=ancsd\n")
-    entry.subject = LogSubject(adapter: "hci0", phone: Address(0xC0AA_BBCC_DDEE))
+    (entry.adapter, entry.phone) = ("hci0", Address(0xC0AA_BBCC_DDEE))
     #expect(
       String(decoding: entry.fields, as: UTF8.self).hasSuffix(
         "\nADAPTER=hci0\nPHONE=C0:AA:BB:CC:DD:EE\n"))
