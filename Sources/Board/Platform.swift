@@ -184,6 +184,11 @@ extension Platform {
     try start(arguments, environment: environment, input: input, lineLimit: 1_024)
   }
 
+  /// Waits until something holds, which it looks at every 10 ms, but not beyond `deadline`.
+  package func wait(until deadline: Instant, _ holds: @LoopActor () -> Bool) async {
+    while !holds(), scheduler.now < deadline { await sleep(for: .milliseconds(10)) }
+  }
+
   /// Waits for `duration`.
   package func sleep(for duration: Duration) async {
     let scheduler = scheduler

@@ -53,12 +53,12 @@ public struct StatusReport: JSONObjectCodable, Hashable, Sendable {
 
 /// The history that the daemon keeps (`[log]`).
 public struct HistoryReport: JSONObjectCodable, Hashable, Sendable {
-  /// The path of its file.
+  /// The path of its file; empty in settings that name none: next to the bonds.
   public var file = ""
   /// Older events are removed, in seconds.
-  public var age: Int64 = 0
+  public var age: Int64 = 30 * 86_400
   /// The maximum size of the file, in MiB.
-  public var size = 0
+  public var size = 16
   /// Whether titles and messages are kept.
   public var hasTexts = false
 

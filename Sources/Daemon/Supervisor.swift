@@ -200,8 +200,13 @@ import Wire
     self.history = history
   }
 
+  /// What is kept of events, and where; nil: nothing.
   private var historyReport: HistoryReport? {
-    settings.start.history?.report(in: bonds.directory.path)
+    settings.start.history.map { history in
+      var history = history
+      if history.file.isEmpty { history.file = DefaultPaths.history(in: bonds.directory.path) }
+      return history
+    }
   }
 
   private func startSource() async throws(Failure) {
@@ -249,13 +254,11 @@ import Wire
     waits.onNewWait = { _ in }
     waits.onLastingWait = { _ in }
     let patience = platform.scheduler.now + Self.longestSetUp
-    while platform.scheduler.now < patience, sessions.contains(where: \.isOnItsWay) {
-      await platform.sleep(for: .milliseconds(10))
-    }
+    await platform.wait(until: patience) { !sessions.contains(where: \.isOnItsWay) }
     phoneBook.close()
     for session in sessions { session.link.end("the daemon is exiting") }
     // Their `disconnected` events are published before the daemon exits.
-    for _ in 0..<100 where !sessions.isEmpty { await platform.sleep(for: .milliseconds(10)) }
+    await platform.wait(until: platform.scheduler.now + .seconds(1)) { sessions.isEmpty }
     await radio?.stop(by: deadline)
     await hooks.stop(by: min(deadline, platform.scheduler.now + Self.longestHookStop))
     control?.close()

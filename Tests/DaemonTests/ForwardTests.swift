@@ -16,7 +16,7 @@ struct ForwardTests {
   private func target(_ text: String = "") throws -> ForwardTarget {
     let file = SettingsFile(Array("[[forward]]\nto = 'ntfy://ha.lan/board'\n\(text)".utf8))
     #expect(file.faults.isEmpty)
-    return try #require(file.forwards.first?.target)
+    return try #require(file.forwards.first?.value)
   }
 
   private func event(
@@ -180,6 +180,6 @@ struct ForwardTests {
   @Test("A destination is shown without what may be secret in it")
   func shown() throws {
     let file = SettingsFile(Array("[[forward]]\nto = 'tgram://12345:token/chat'".utf8))
-    #expect(file.forwards.first?.target.shown == "“1” (tgram://…)")
+    #expect(file.forwards.first?.value.shown == "“1” (tgram://…)")
   }
 }

@@ -157,12 +157,12 @@ struct SettingsTests {
   @Test("A history is kept where there is a table for it, within bounds")
   func history() {
     #expect(Self.read("name = 'x'").options.start.history == nil)
-    #expect(Self.read("[log]").options.start.history == HistorySettings())
-    #expect(Self.read("[log]\non = false").options.start.history?.isOn == false)
+    #expect(Self.read("[log]").options.start.history == HistoryReport())
+    #expect(Self.read("[log]\non = false\nsize = 4").options.start.history == nil)
     let file = Self.read("[log]\nfile = '/x/y'\nage = '7d'\nsize = 4\ntexts = true")
-    var wanted = HistorySettings()
+    var wanted = HistoryReport()
     wanted.file = "/x/y"
-    wanted.age = .seconds(7 * 86_400)
+    wanted.age = 7 * 86_400
     wanted.size = 4
     wanted.hasTexts = true
     #expect(file.faults.isEmpty && file.options.start.history == wanted)

@@ -59,13 +59,10 @@ extension Command {
     _ first: [ForwardTarget], _ options: ForwardOptions
   ) async -> ExitStatus {
     var targets = first
-    let memory = ForwardMemory(
-      directory: options.stateDirectory ?? Host.variable("STATE_DIRECTORY"),
-      onFailure: { say("can't record what was sent: \($0)", .warning) })
     while true {
       let forwarder = Forwarder(
         targets, paths: DefaultPaths.sockets(options.socket), program: options.program,
-        memory: memory, say: say)
+        directory: options.stateDirectory ?? Host.variable("STATE_DIRECTORY"), say: say)
       say("forwarding to \(targets.map(\.shown).joined(separator: ", "))", .notice)
       forwarder.start()
       let signals = Mailbox<Signal>()
@@ -96,7 +93,7 @@ extension ForwardTarget {
   fileprivate static func read(_ path: String?) throws(Failure) -> [ForwardTarget] {
     let file = try SettingsFile.find(path)
     if let failure = file?.failure(named: path) { throw failure }
-    guard let targets = file?.forwards.map(\.target), !targets.isEmpty else {
+    guard let targets = file?.forwards.map(\.value), !targets.isEmpty else {
       throw Failure(
         .badSettings, "forwarding", "the settings name no destination",
         remedy: "add [[forward]] with to = \"ntfys://ntfy.sh/my-board\", or another service's URL")

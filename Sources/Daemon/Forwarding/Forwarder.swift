@@ -12,7 +12,10 @@ import Wire
 ///     daemon ── events ──▶ Forwarder ── a queue for each [[forward]] ──▶ Delivery (Apprise, in a program of its own)
 @LoopActor final class Forwarder {
   private let program: String
-  private let memory: ForwardMemory
+  private let files: StateFiles
+  /// The file of what was handled; nil: nothing is remembered.
+  private let path: String?
+  private var saved: ForwardRecord?
   private let say: (String, LogLevel) -> Void
   private let daemon: DaemonLink
   private var lanes: [Lane]
@@ -36,15 +39,18 @@ import Wire
   /// - Parameters:
   ///   - paths: the daemon's sockets.
   ///   - program: the path of the program that sends.
+  ///   - directory: where it notes what was handled; nil: nowhere.
   init(
-    _ targets: [ForwardTarget], paths: [String], program: String, memory: ForwardMemory,
+    _ targets: [ForwardTarget], paths: [String], program: String, directory: String?,
     say: @escaping (String, LogLevel) -> Void
   ) {
-    (self.program, self.memory, self.say) = (program, memory, say)
+    (self.program, self.say) = (program, say)
+    files = StateFiles { say("can't record what was sent: \($0)", .warning) }
+    path = directory.map { "\($0)/forwarded.json" }
     daemon = DaemonLink(paths: paths)
     lanes = []
-    let record = memory.read()
-    life = record?.life
+    let record = path.flatMap(files.read).flatMap { ForwardRecord(json: $0) }
+    (saved, life) = (record, record?.life)
     let handled = Dictionary(record?.handled.map { ($0.name, $0.seq) } ?? [], uniquingKeysWith: min)
     for (place, target) in targets.enumerated() {
       let retry = Deadline(Loop.shared) { [weak self] in self?.send(place) }
@@ -167,12 +173,12 @@ import Wire
       told = reports
       daemon.call(ControlMethods.reportForwards, Page(reports)) { _ in }
     }
-    guard let life else { return }
-    var record = ForwardRecord()
-    record.life = life
-    record.seen = lanes.map(\.queue.handled).max() ?? 0
-    record.handled = lanes.map { .init(name: $0.queue.target.name, seq: $0.queue.handled) }
-    memory.write(record)
+    guard let path, let life else { return }
+    let record = ForwardRecord(
+      life: life, seen: lanes.map(\.queue.handled).max() ?? 0,
+      handled: lanes.map { .init(name: $0.queue.target.name, seq: $0.queue.handled) })
+    // The numbers are those of one run of the daemon.
+    if record != saved, files.write(record.json, to: path, isOfThisBoot: true) { saved = record }
   }
 }
 
@@ -200,28 +206,5 @@ struct ForwardRecord: JSONObjectCodable, Hashable {
       try json.required("name", &name)
       try json.required("seq", &seq)
     }
-  }
-}
-
-/// The file with a `ForwardRecord`; without a directory, nothing is remembered.
-@LoopActor final class ForwardMemory {
-  private let path: String?
-  private let files: StateFiles
-  private var saved: ForwardRecord?
-
-  init(directory: String?, onFailure: @escaping (String) -> Void) {
-    path = directory.map { "\($0)/forwarded.json" }
-    files = StateFiles(onFailure: onFailure)
-  }
-
-  func read() -> ForwardRecord? {
-    saved = path.flatMap(files.read).flatMap { ForwardRecord(json: $0) }
-    return saved
-  }
-
-  func write(_ record: ForwardRecord) {
-    guard let path, record != saved else { return }
-    // The numbers are those of one run of the daemon.
-    if files.write(record.json, to: path, isOfThisBoot: true) { saved = record }
   }
 }

@@ -165,9 +165,7 @@ import Wire
 
   /// Lets running and queued programs finish until `deadline`, then kills them.
   func stop(by deadline: Instant) async {
-    while !isIdle, platform.scheduler.now < deadline {
-      await platform.sleep(for: .milliseconds(10))
-    }
+    await platform.wait(until: deadline) { isIdle }
     waiting.removeAll()
     for run in running { run.child.signal(.kill) }
     running = []

@@ -36,7 +36,7 @@ struct StartSettings: PrintingOptions, Hashable {
   /// The maximum size of the capture in bytes.
   var captureLimit = CaptureFile.usualLimit
   /// The history of events (`[log]`); nil: none.
-  var history: HistorySettings?
+  var history: HistoryReport?
   /// The maximum number of capture files; older ones are numbered.
   var captureFiles = 1
 

@@ -47,11 +47,9 @@ package struct SettingsFile: Sendable {
   /// The table [mqtt], which is for ancsd-mqtt and only checked here.
   private var bridge: (settings: BridgeSettings, place: SettingsPlace)?
   private var hooks: [Hook] = []
-  private var rules: [Rule] = []
+  private var rules: [(value: Rule, place: SettingsPlace)] = []
   /// The tables [[forward]], which are for “ancsd forward” and only checked here, and where each is.
-  private(set) var forwards: [(target: ForwardTarget, place: SettingsPlace)] = []
-  /// Where each rule is.
-  private var rulePlaces: [SettingsPlace] = []
+  private(set) var forwards: [(value: ForwardTarget, place: SettingsPlace)] = []
 
   init() {}
 
@@ -98,14 +96,14 @@ package struct SettingsFile: Sendable {
       Hook.hindrance(to: program.path, isService: isService)
         .map { SettingsFault(place: program.place, message: $0) }
     }
-    if let all = rules.firstIndex(where: { $0.conditions == Rule.Conditions() }),
-      let lost = rules.indices.first(where: { $0 > all && !rules[$0].hidesByApp })
+    if let all = rules.firstIndex(where: { $0.value.conditions == Rule.Conditions() }),
+      let lost = rules.indices.first(where: { $0 > all && !rules[$0].value.hidesByApp })
     {
       remarks.append(
         SettingsFault(
-          place: rulePlaces[lost],
+          place: rules[lost].place,
           message:
-            "this rule is never reached: “\(rules[all].name)” (line \(rulePlaces[all].line)) has no "
+            "this rule is never reached: “\(rules[all].value.name)” (line \(rules[all].place.line)) has no "
             + "condition, so every notification matches it; put that one last"))
     }
     if let bridge {
@@ -174,19 +172,16 @@ package struct SettingsFile: Sendable {
       if let quirk = entry.quirk {
         _ = options.quirks.set(quirk)
       } else if let key = entry.logKey {
-        var history = options.start.history ?? HistorySettings()
-        if key == "on" {
-          history.isOn = entry.isOn
-        } else {
-          try? Grammar.history.set(key, to: entry.setting, in: &history)
-        }
+        var history = options.start.history ?? HistoryReport()
+        if key != "on" { try? Grammar.history.set(key, to: entry.setting, in: &history) }
         options.start.history = history
       } else {
         try? Grammar.run.set(entry.name, to: entry.setting, in: &options)
       }
     }
-    (options.live.hooks, options.live.rules) = (hooks, rules)
-    options.live.forwards = forwards.map(\.target)
+    if entry(Entry.logPrefix + "on")?.isOn == false { options.start.history = nil }
+    (options.live.hooks, options.live.rules) = (hooks, rules.map(\.value))
+    options.live.forwards = forwards.map(\.value)
     return options
   }
 
@@ -203,22 +198,10 @@ package struct SettingsFile: Sendable {
 
   private mutating func read(_ entry: TOMLValue.Entry) {
     switch entry.key {
-    case "hook": hooks += tables(entry.value, "hook") { Hook(reading: &$0) }.map(\.value)
-    case "rule":
-      var number = rules.count
-      let read = tables(entry.value, "rule") { table in
-        number += 1
-        return Rule(reading: &table, number: number)
-      }
-      rules += read.map(\.value)
-      rulePlaces += read.map(\.place)
+    case "hook": hooks += tables(entry) { table, _ in Hook(reading: &table) }.map(\.value)
+    case "rule": rules += tables(entry, after: rules.count) { Rule(reading: &$0, number: $1) }
     case "forward":
-      var number = forwards.count
-      let read = tables(entry.value, "forward") { table in
-        number += 1
-        return ForwardTarget(reading: &table, number: number)
-      }
-      forwards += read.map { ($0.value, $0.place) }
+      forwards += tables(entry, after: forwards.count) { ForwardTarget(reading: &$0, number: $1) }
     case "quirks": readQuirks(entry.value)
     case "log": readLog(entry.value)
     case BridgeSettings.table:
@@ -232,16 +215,19 @@ package struct SettingsFile: Sendable {
   }
 
   /// Reads an array of tables, leaving out those with errors.
+  ///
+  /// - Parameter count: how many there are in earlier files, to count on from.
   private mutating func tables<Value>(
-    _ value: TOMLValue, _ name: String, _ read: (inout TableReader) -> Value?
+    _ entry: TOMLValue.Entry, after count: Int = 0,
+    _ read: (inout TableReader, _ number: Int) -> Value?
   ) -> [(value: Value, place: SettingsPlace)] {
-    guard let elements = value.content.array else {
-      fail(value.position, "write \(name) as [[\(name)]]")
+    guard let elements = entry.value.content.array else {
+      fail(entry.value.position, "write \(entry.key) as [[\(entry.key)]]")
       return []
     }
-    return elements.compactMap { element in
+    return elements.enumerated().compactMap { index, element in
       var table = TableReader(element)
-      let value = read(&table)
+      let value = read(&table, count + index + 1)
       for program in table.noted {
         programs.append((program.text, place(program.position)))
       }
@@ -279,7 +265,7 @@ package struct SettingsFile: Sendable {
     set(Entry.logPrefix + "on", .truth(isOn), table.position(of: "on"))
     for key in Grammar.history.settingNames {
       guard let entry = table.entry(key) else { continue }
-      if let value = valid(entry, for: Grammar.history, HistorySettings()) {
+      if let value = valid(entry, for: Grammar.history, HistoryReport()) {
         set(Entry.logPrefix + key, value, entry.keyPosition)
       }
     }
@@ -362,7 +348,7 @@ extension SettingValue {
   }
 }
 
-extension Grammar<HistorySettings> {
+extension Grammar<HistoryReport> {
   /// The keys of `[log]`, besides `on`.
   fileprivate static let history = Grammar([
     .value(
@@ -370,7 +356,7 @@ extension Grammar<HistorySettings> {
       read: { $0.first == "/" ? $0 : nil }, set: { $0.file = $1 }),
     .time(
       "--age", within: .seconds(3_600) ... .seconds(99 * 86_400), help: "remove older events",
-      set: { $0.age = $1 }),
+      set: { $0.age = $1.components.seconds }),
     .number(
       "--size", value: "MIB", of: "MiB", within: 1...1_024, help: "the maximum size of the file",
       set: { $0.size = $1 }),
@@ -397,7 +383,7 @@ extension Hook {
 }
 
 extension Rule {
-  fileprivate init?(reading table: inout TableReader, number: Int) {
+  fileprivate init(reading table: inout TableReader, number: Int) {
     self.init(name: table.text("name") ?? "\(number)")
     conditions = Conditions(reading: &table)
     outcome = Outcome(reading: &table)

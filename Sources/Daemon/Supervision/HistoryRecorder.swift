@@ -7,30 +7,6 @@ import JSON
 import System
 import Wire
 
-/// The table `[log]` of the settings: whether to keep a history, and of what.
-struct HistorySettings: Hashable, Sendable {
-  var isOn = true
-  /// The file; nil: next to the bonds.
-  var file: String?
-  /// Older events are removed.
-  var age = Duration.seconds(30 * 86_400)
-  /// The maximum size of its file, in MiB.
-  var size = 16
-  /// Whether titles and messages are kept.
-  var hasTexts = false
-
-  /// What `status` says about it, and the helper is told; nil if it is off.
-  ///
-  /// - Parameter directory: the state directory.
-  func report(in directory: String) -> HistoryReport? {
-    guard isOn else { return nil }
-    var report = HistoryReport()
-    report.file = file ?? DefaultPaths.history(in: directory)
-    (report.age, report.size, report.hasTexts) = (age.components.seconds, size, hasTexts)
-    return report
-  }
-}
-
 /// Runs the helper that writes the history: a separate process, so that the daemon never waits for the disk. The helper
 /// is a client of the control socket, and is restarted when it exits.
 @LoopActor final class HistoryRecorder {
@@ -132,9 +108,7 @@ struct HistorySettings: Hashable, Sendable {
   /// Lets it finish writing until `deadline`; it exits by itself once its connection is closed.
   func stop(by deadline: Instant) async {
     isStopping = true
-    while child != nil, platform.scheduler.now < deadline {
-      await platform.sleep(for: .milliseconds(10))
-    }
+    await platform.wait(until: deadline) { child == nil }
     child?.signal(.kill)
     child = nil
   }
