@@ -233,8 +233,8 @@ struct LinkTests {
       await world.pass(.seconds(10))
       let phone = try #require(world.daemon?.phones.first)
       #expect(phone.identity == world.phone.kind.identity)
-      #expect(world.daemon?.phoneReports.first?.name == phone.displayName)
-      #expect(phone.displayName != nil)
+      #expect(world.daemon?.phoneReports.first?.name == phone.memory.name)
+      #expect(phone.memory.name != nil)
     }
   }
 

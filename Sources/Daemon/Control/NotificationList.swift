@@ -13,12 +13,14 @@ import Wire
   /// is removed, even across a break, so a page that continues after it neither omits nor repeats another.
   private typealias Place = (phone: Int, number: UInt64)
 
-  /// Visits the published notifications after a position, until `visit` returns false.
-  private func visit(after start: Place, _ visit: (Place, Phone, NotificationReport) -> Bool) {
-    for phone in phones where phone.number >= start.phone {
+  /// The published notifications after a position.
+  private func published(
+    after start: Place = (0, 0)
+  ) -> [(place: Place, phone: Phone, report: NotificationReport)] {
+    phones.filter { $0.number >= start.phone }.flatMap { phone in
       let first = phone.number == start.phone ? start.number : 0
-      for (number, report) in phone.notifications.ledger.published(after: first) {
-        guard visit((phone.number, number), phone, report) else { return }
+      return phone.notifications.ledger.published(after: first).map { number, report in
+        ((phone.number, number), phone, report)
       }
     }
   }
@@ -30,10 +32,9 @@ import Wire
       throw .invalidParams("after is not a “next” of this list")
     }
     var page = Page<ActiveNotification>()
-    visit(after: (phone, number)) { place, phone, report in
-      !query.matches(report)
-        || page.add(
-          phone.active(report), at: "\(place.phone).\(place.number)", within: ControlLimits.page)
+    for (place, phone, report) in published(after: (phone, number)) where query.matches(report) {
+      let position = "\(place.phone).\(place.number)"
+      guard page.add(phone.active(report), at: position, within: ControlLimits.page) else { break }
     }
     return page
   }
@@ -41,11 +42,9 @@ import Wire
   /// A page of the apps that have any, ordered by identifier, after a given one.
   func apps(after: String?) -> Page<AppReport> {
     var reports: [String: AppReport] = [:]
-    visit(after: (0, 0)) { _, _, report in
-      if let id = report.attributes.appIdentifier, !id.isEmpty {
-        reports[id, default: AppReport(appID: id, name: id, count: 0)].add(report)
-      }
-      return true
+    for (_, _, report) in published() {
+      guard let id = report.attributes.appIdentifier, !id.isEmpty else { continue }
+      reports[id, default: AppReport(appID: id, name: id, count: 0)].add(report)
     }
     var page = Page<AppReport>()
     for (id, report) in reports.sorted(by: { $0.key < $1.key }) where id > after ?? "" {
@@ -56,24 +55,17 @@ import Wire
 
   /// The one with this UID; nil if there is none, or several phones have one.
   func only(_ uid: NotificationUID) -> ActiveNotification? {
-    var found: [ActiveNotification] = []
-    visit(after: (0, 0)) { _, phone, report in
-      if report.event.uid == uid { found.append(phone.active(report)) }
-      return true
-    }
-    return found.count == 1 ? found[0] : nil
+    let found = published().filter { $0.report.event.uid == uid }
+    return found.count == 1 ? found[0].phone.active(found[0].report) : nil
   }
 
   /// All of them, as events for a client that knows none.
   var events: [Event] {
-    var events: [Event] = []
-    visit(after: (0, 0)) { _, phone, report in
+    published().map { _, phone, report in
       var report = report
       report.event.change = .added
-      events.append(phone.event(.notification(report)))
-      return true
+      return phone.event(.notification(report))
     }
-    return events
   }
 }
 
@@ -86,7 +78,7 @@ extension Supervisor {
 
 extension PhoneSelector {
   @LoopActor func matches(_ phone: Phone) -> Bool {
-    matches(phone.identity?.address, name: phone.displayName)
+    matches(phone.identity?.address, name: phone.memory.name)
   }
 }
 

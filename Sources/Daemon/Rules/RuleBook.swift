@@ -69,7 +69,7 @@ import Wire
     _ event: NotificationEvent, _ known: NotificationAttributes, _ phone: Phone
   ) -> RuleFacts {
     var facts = RuleFacts(
-      event: event, attributes: known, phone: (phone.identity?.address, phone.displayName))
+      event: event, attributes: known, phone: (phone.identity?.address, phone.memory.name))
     if rules.askForTime {
       let now = now()
       facts.time = TimeOfDay(now, zoneOffset: now.zoneOffset)

@@ -123,7 +123,7 @@ import Wire
   }
 
   private func publish(_ time: PhoneTime, asOf instant: Instant) {
-    context.phone.zone = time.zone?.secondsFromUTC ?? context.phone.zone
+    context.phone.memory.zone = time.zone?.secondsFromUTC ?? context.phone.memory.zone
     let now = context.platform.wallTime
     let age = (context.platform.scheduler.now - instant).inSeconds
     let offset = time.offset(

@@ -124,7 +124,7 @@ import Wire
   /// - Parameter onVerify: called before that request.
   /// - Returns: whether they are.
   func useKnownHandles(_ onVerify: () -> Void) async throws(ATTFailure) -> Bool {
-    guard let cache = context.phone.handles else { return false }
+    guard let cache = context.phone.memory.handles else { return false }
     let isValid: Bool
     if case .assume = trust {
       for service in cache.services { setLocated(service) }
@@ -141,7 +141,7 @@ import Wire
       case .discover: false
       }
     guard isValid else {
-      context.phone.handles = nil
+      context.phone.memory.handles = nil
       return false
     }
     for service in cache.services { setLocated(service) }
@@ -193,13 +193,13 @@ import Wire
 
   /// Drops ANCS, whose session is dead, so that it is searched for again.
   func dropNotifications() {
-    context.phone.handles = nil
+    context.phone.memory.handles = nil
     for index in slots.indices where slots[index].client is NotificationService { drop(index) }
   }
 
   /// Discards the handles of an earlier session, which turned out to be wrong.
   func forgetHandles() {
-    context.phone.handles = nil
+    context.phone.memory.handles = nil
     for index in slots.indices { drop(index) }
   }
 
@@ -253,7 +253,7 @@ import Wire
       if error.isEnd { throw error }
       slots[index].state = .refused(service, error)
       // The next session searches for itself.
-      context.phone.handles = nil
+      context.phone.memory.handles = nil
       if isCertain { context.report(what, error) }
     }
   }
@@ -281,7 +281,7 @@ import Wire
     context.report("serving \(client.title)", failure)
     client.end()
     slots[index].state = .refused(service, failure)
-    context.phone.handles = nil
+    context.phone.memory.handles = nil
     onFailure()
   }
 
@@ -291,7 +291,7 @@ import Wire
   ///
   /// - Returns: whether ANCS or AMS came back.
   func rediscover(in range: HandleRange) async throws(ATTFailure) -> Bool {
-    context.phone.handles = nil
+    context.phone.memory.handles = nil
     var affected = range
     for index in slots.indices {
       guard let service = slots[index].state.service?.service, service.range.overlaps(range) else {

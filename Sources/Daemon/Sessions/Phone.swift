@@ -3,7 +3,6 @@ import ANCS
 import Board
 import Control
 import EventLoop
-import GATT
 import Wire
 
 /// What the daemon remembers about a phone across its sessions. Everything else ends with the session, as Apple's ANCS
@@ -13,16 +12,10 @@ import Wire
   let number: Int
   /// The identity address; nil for a phone without a radio.
   var identity: DeviceAddress?
-  /// Its Device Name, once it was read.
-  var displayName: String?
+  /// What is stored of it; its notifications are in `notifications`.
+  var memory = PhoneMemory()
   /// The adapter that it is bonded to or connected to.
   let adapter: String?
-  /// Its local time minus UTC in seconds, once known.
-  var zone: Int?
-  /// The last handles of its services.
-  var handles: HandleCache?
-  /// Its configuration of the board's own server, which persists for a bonded phone.
-  var clientState = ClientState()
   /// Whether it has refused commands for lack of permission, so that a response proves permission.
   var hasRefused = false
   /// When a link may next be ended to make the phone reconnect.
@@ -52,23 +45,12 @@ import Wire
   /// Its address, if known.
   var address: Address? { session?.address ?? identity?.address }
 
-  /// Its stored data, as of this time.
+  /// What to store of it, as of this time.
   func memory(at time: WallTime) -> PhoneMemory {
-    var memory = PhoneMemory()
-    memory.name = displayName
+    var memory = memory
     memory.lastSeen = time.seconds
-    memory.handles = handles
     memory.seen = notifications.ledger.seen
-    memory.client = clientState
-    memory.zone = zone
     return memory
-  }
-
-  /// Restores its stored data, except for its seen notifications and its name.
-  func recall(_ memory: PhoneMemory) {
-    handles = memory.handles
-    clientState = memory.client
-    zone = memory.zone
   }
 
   /// An event about this phone.
@@ -78,14 +60,14 @@ import Wire
 
   /// The event's content, with a notification's date in UTC.
   func dated(_ content: Event.Content) -> Event.Content {
-    guard zone != nil, case .notification(let report) = content else { return content }
+    guard memory.zone != nil, case .notification(let report) = content else { return content }
     return .notification(dated(report))
   }
 
   /// A notification with its date in UTC, if the phone's time zone is known.
   func dated(_ report: NotificationReport) -> NotificationReport {
     var report = report
-    report.sent = zone.flatMap { zone in
+    report.sent = memory.zone.flatMap { zone in
       report.attributes.date.map { WallTime(seconds: $0.secondsSince1970 - Int64(zone)) }
     }
     return report

@@ -36,12 +36,13 @@ import Wire
   ///   - number: the link's.
   ///   - keys: the bonds of its adapter; nil for a phone without a radio.
   func add(on link: any Link, _ number: Int, _ keys: KeyKeeper?) -> Phone {
-    let memory = link.phone.flatMap { keys?.memory(of: $0) }
+    var memory = link.phone.flatMap { keys?.memory(of: $0) } ?? PhoneMemory()
     let phone = Phone(
       number: number, identity: link.phone, adapter: link.adapter,
-      PhoneNotifications(keeping: grace, scheduler, seen: memory?.seen ?? .init()))
-    phone.displayName = link.phone.flatMap { keys?.ring[$0]?.name }
-    if let memory { phone.recall(memory) }
+      PhoneNotifications(keeping: grace, scheduler, seen: memory.seen))
+    memory.name = link.phone.flatMap { keys?.ring[$0]?.name }
+    memory.seen = SeenContents()
+    phone.memory = memory
     follow(phone)
     phones.append(phone)
     return phone

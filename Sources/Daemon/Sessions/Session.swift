@@ -52,8 +52,8 @@ import Wire
   let daemon: Supervisor
   private let server: Server
   private let jobs = Mailbox<Job>()
-  /// The timers of jobs that are not due yet.
-  private var timers: [Job: TimerID] = [:]
+  /// The timers of jobs.
+  private var timers: [Job: Deadline] = [:]
   /// When to search for services again.
   private var discovery = DiscoveryPlan() {
     didSet { if discovery.deadline != oldValue.deadline { awaitSearch() } }
@@ -172,15 +172,15 @@ import Wire
     if isFirst { recognise() }
     // The phone's configuration of the board belongs to the bond (Vol 3 Part G, 3.3.3.3). On a link that is not
     // secured yet, nothing was configured under a former bond.
-    if isNew, phone.clientState != ClientState() {
-      phone.clientState = ClientState()
+    if isNew, phone.memory.client != ClientState() {
+      phone.memory.client = ClientState()
       daemon.remember(phone)
     }
-    if !isNew || !isFirst { server.recall(phone.clientState) }
+    if !isNew || !isFirst { server.recall(phone.memory.client) }
     guard isFirst else { return }
     // iOS has been seen to misbehave if Service Changed is indicated right after encryption.
     if server.hasChangesToAnnounce, let pause = quirks.ownChanges {
-      schedule(.announceOwnChanges, after: pause)
+      schedule(.announceOwnChanges, at: scheduler.now + pause)
     }
     jobs.post(.setUp(isNew: isNew))
   }
@@ -203,11 +203,10 @@ import Wire
   private func finish() -> String {
     linkEnded("the link was lost")
     daemon.capture?.ended(link)
-    for timer in timers.values { scheduler.cancel(timer) }
     timers = [:]
     services.end()
     if link.wasSecured, link.isBonded {
-      phone.clientState = server.client
+      phone.memory.client = server.client
       daemon.remember(phone)
     }
     if phone.session === self { phone.session = nil }
@@ -245,7 +244,7 @@ import Wire
     jobs.post(.finishSetUp)
     searchLater()
     if services.lacksNotifications, isNew, link.isBonded, quirks.reconnects {
-      schedule(.reconnect, after: Self.newPhonePatience)
+      schedule(.reconnect, at: scheduler.now + Self.newPhonePatience)
     }
   }
 
@@ -277,16 +276,16 @@ import Wire
 
   /// Reads the phone's name, unless it is known.
   private func readName() async throws(ATTFailure) {
-    guard phone.displayName == nil,
+    guard phone.memory.name == nil,
       let name = try await client.firstValue(of: .deviceName)?.value, !name.isEmpty
     else { return }
-    phone.displayName = String(decoding: name, as: UTF8.self)
+    phone.memory.name = String(decoding: name, as: UTF8.self)
     daemon.remember(phone)
     daemon.phoneBook.named(phone)
   }
 
   private func rememberHandles() async throws(ATTFailure) {
-    guard phone.handles == nil, !services.lacksNotifications else { return }
+    guard phone.memory.handles == nil, !services.lacksNotifications else { return }
     var hash: [UInt8]?
     switch quirks.handles {
     case .discover: return
@@ -295,7 +294,7 @@ import Wire
       hash = try await client.firstValue(of: .databaseHash)?.value
       guard hash?.count == 16 else { return }
     }
-    phone.handles = HandleCache(databaseHash: hash, services: services.located)
+    phone.memory.handles = HandleCache(databaseHash: hash, services: services.located)
     daemon.remember(phone)
   }
 
@@ -396,21 +395,15 @@ import Wire
   /// Waits for the plan's next step.
   private func awaitSearch() {
     if case .ended = stage { return }
-    guard let due = discovery.deadline else { return cancel(.search) }
-    schedule(.search, after: max(.zero, due - scheduler.now))
+    schedule(.search, at: discovery.deadline)
   }
 
-  /// Schedules a job, replacing the same one if it is not due yet; the end of the session cancels it.
-  private func schedule(_ job: Job, after delay: Duration) {
-    cancel(job)
-    timers[job] = scheduler.schedule(after: delay) { [weak self] in
-      self?.timers[job] = nil
-      self?.jobs.post(job)
-    }
-  }
-
-  private func cancel(_ job: Job) {
-    if let timer = timers.removeValue(forKey: job) { scheduler.cancel(timer) }
+  /// Schedules a job, replacing the same one if it is not due yet; nil: it is not to be done. The end of the session
+  /// cancels it.
+  private func schedule(_ job: Job, at due: Instant?) {
+    let timer = timers[job] ?? Deadline(scheduler) { [weak self] in self?.jobs.post(job) }
+    timer.due = due
+    timers[job] = timer
   }
 
   // MARK: Events and status
@@ -459,7 +452,7 @@ import Wire
     var report = LinkReport()
     report.adapter = link.adapter
     report.phone = address
-    report.name = phone.displayName
+    report.name = phone.memory.name
     report.since = since
     report.isEncrypted = link.security.encrypted
     report.isBonded = link.isBonded
@@ -474,7 +467,9 @@ import Wire
   var knownAttributes: KnownLink {
     let located = services.located
     let types = Set(located.map(\.service.uuid))
-    let remembered = (phone.handles?.services ?? []).filter { !types.contains($0.service.uuid) }
+    let remembered = (phone.memory.handles?.services ?? []).filter {
+      !types.contains($0.service.uuid)
+    }
     var known = KnownLink()
     known.adapter = link.adapter
     known.phone = address
