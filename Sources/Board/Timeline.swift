@@ -28,9 +28,9 @@ import Wire
   package func begin(adapter: String?, phone: Address?) -> LinkHistory {
     let history = LinkHistory(scheduler: scheduler, at: now(), adapter: adapter, phone: phone)
     links.append(history)
-    let pairing = links.last { $0.hasPairing }
+    let pairing = links.last { $0.facts.hasPairing }
     while links.count > Self.most,
-      let old = links.firstIndex(where: { $0.isOver && $0 !== pairing })
+      let old = links.firstIndex(where: { $0.facts.isOver && $0 !== pairing })
     { links.remove(at: old) }
     return history
   }
@@ -46,7 +46,7 @@ import Wire
 
   /// The history that an event or a wait belongs to: that of the link it names, or the board's.
   package func history(adapter: String?, phone: Address?) -> LinkHistory {
-    links.last { $0.adapter == adapter && $0.phone == phone } ?? board
+    links.last { $0.facts.adapter == adapter && $0.facts.phone == phone } ?? board
   }
 
   package var report: TimelineReport {
@@ -60,21 +60,14 @@ import Wire
 /// The history of one link. It reserves space for all entries when the link begins, so a PDU costs neither an
 /// allocation nor a wake-up.
 @LoopActor package final class LinkHistory {
-  /// Whether a phone has begun to pair.
-  private(set) var hasPairing = false
-  private(set) var isOver = false
-  /// The phone's address: its identity once that is known.
-  var phone: Address?
-
-  let adapter: String?
-  private let started: WallTime
+  /// What is reported of it, without its entries.
+  fileprivate(set) var facts = LinkTimeline()
   private let scheduler: any Scheduler
   private let start: Instant
   private var beginning: [Entry] = []
   /// A ring; `place` is its oldest entry once it is full.
   private var latest: [Entry] = []
   private var place = 0
-  private var omitted = 0
 
   /// A stored entry, which is converted when a report is made.
   private struct Entry {
@@ -104,9 +97,7 @@ import Wire
     scheduler: any Scheduler, at time: WallTime, adapter: String? = nil, phone: Address? = nil
   ) {
     self.scheduler = scheduler
-    self.adapter = adapter
-    self.phone = phone
-    started = time
+    (facts.adapter, facts.phone, facts.started) = (adapter, phone, time)
     start = scheduler.now
     beginning.reserveCapacity(Self.capacity)
     latest.reserveCapacity(Self.capacity)
@@ -129,7 +120,7 @@ import Wire
 
   /// Adds something else. `detail` must have no keys and no text of a phone's owner.
   package func step(_ layer: TimelineEntry.Layer, _ name: String, _ detail: String = "") {
-    if layer == .smp { hasPairing = true }
+    if layer == .smp { facts.hasPairing = true }
     add(.step(layer, name: name, detail: detail))
   }
 
@@ -137,9 +128,9 @@ import Wire
     switch event.content {
     // The number is only for the user.
     case .pairing(let question):
-      hasPairing = true
+      facts.hasPairing = true
       return step(.event, event.name.rawValue, question.method.rawValue)
-    case .disconnected: isOver = true
+    case .disconnected: facts.isOver = true
     default: break
     }
     step(.event, event.name.rawValue, event.anonymousSentence)
@@ -150,7 +141,7 @@ import Wire
     if latest.count == Self.capacity {
       latest[place] = entry
       place = place + 1 < Self.capacity ? place + 1 : 0
-      omitted += 1
+      facts.omitted += 1
     } else if beginning.count == Self.capacity {
       latest.append(entry)
     } else {
@@ -158,21 +149,18 @@ import Wire
     }
   }
 
+  /// The phone's identity is known now.
+  func identified(_ phone: Address) { facts.phone = phone }
+
   /// The link is over, for this reason.
   func end(_ reason: String) {
     step(.link, "over", reason)
-    isOver = true
+    facts.isOver = true
   }
 
   var report: LinkTimeline {
-    var report = LinkTimeline()
-    report.adapter = adapter
-    report.phone = phone
-    report.started = started
-    report.hasPairing = hasPairing
-    report.isOver = isOver
+    var report = facts
     report.beginning = beginning.map { $0.reported(since: start) }
-    report.omitted = omitted
     report.latest = (latest[place...] + latest[..<place]).map { $0.reported(since: start) }
     return report
   }

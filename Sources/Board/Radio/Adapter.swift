@@ -387,7 +387,7 @@ import Wire
   /// Lets phones without a bond pair until `end`, and asks connected ones to pair.
   func openPairing(until end: Instant, number: Int) {
     window.open(until: end, number: number)
-    host.pairingMayBeOver()
+    radio.pairingMayBeOver()
     advertiser.pairingOpened()
   }
 
@@ -411,7 +411,7 @@ import Wire
 
   /// Revokes a bond here and in the kernel, and ends the phone's link. The caller handles the disk.
   func revoke(_ phone: DeviceAddress) async {
-    keys.revoke(phone)
+    _ = keys.ring.remove(phone)
     if keys.ring.bonds.isEmpty { window.lastBondForgotten(at: scheduler.now) }
     for link in links where link.peer == phone { link.end("forgotten by the board") }
     await keys.remove(phone)

@@ -23,7 +23,7 @@ import Wire
   private let index: ControllerIndex
   /// Links may outlive it.
   private weak let adapter: Adapter?
-  private let radio: Radio
+  let radio: Radio
   let keys: KeyKeeper
   private let log: Log
 
@@ -90,7 +90,7 @@ import Wire
     if let former, former.wasSecured {
       linkLog.notice("\(name): refused a second link with \(channel.peer)")
       radio.sessions?.countUnproven()
-      return close(channel)
+      return radio.sockets.close(channel)
     }
     let link = links.last { $0.peer == channel.peer && !$0.isAttached } ?? begin(channel.peer)
     if let former {
@@ -165,10 +165,6 @@ import Wire
   /// Called when the phone begins or stops to count as connected while the link continues, or when a link has ended that is
   /// not on the list anymore.
   func presenceChanged() { if !radio.isStopping { adapter?.advertiser.update() } }
-  func close(_ channel: any ATTChannel) { radio.sockets.close(channel) }
-  /// Called when a question to the board's user has been published.
-  func asked(by phone: Address) { radio.desk.asked(by: phone, at: scheduler.now) }
-
   /// A phone's signal strength at the board, in dBm.
   func signalStrength(of phone: DeviceAddress) async -> Int? {
     (try? await mgmt.getSignalStrength(phone, index: index)).map { Int($0) }
@@ -256,9 +252,6 @@ import Wire
   }
 
   private var isPairable: Bool { adapter?.isPairable ?? false }
-
-  /// Called when a pairing that other phones wait for may have ended.
-  func pairingMayBeOver() { radio.pairingMayBeOver() }
 
   /// Asks the first phone that waits for its turn to pair, if it may now.
   func admitNext() {

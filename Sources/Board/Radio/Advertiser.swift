@@ -145,37 +145,28 @@ import Wire
         // There is none.
         guard error.status == .invalidParameters else { throw error }
       }
-    case .advertise(let advertisement):
-      do {
-        try await advertise(advertisement, by: method, on: owner)
-      } catch {
-        // A controller that does not respond would not respond to the older commands either.
-        guard let status = error.status, status != .authenticationFailed, owner.isServing else {
-          throw error
-        }
-        owner.log.info("\(owner.name): \(error); trying another way")
-        try await advertiseOtherwise(advertisement, error, on: owner)
-      }
+    case .advertise(let advertisement): try await advertise(advertisement, on: owner)
     }
   }
 
-  /// Tries the other methods in turn, and keeps the one that works.
-  private func advertiseOtherwise(
-    _ advertisement: Advertisement, _ error: MgmtError, on owner: Adapter
+  /// Tries the methods in turn, from the one that worked last, and keeps the one that works.
+  private func advertise(
+    _ advertisement: Advertisement, on owner: Adapter
   ) async throws(MgmtError) {
-    var error = error
-    var next = method.fallback
-    while let other = next {
+    var way = method
+    while true {
       do {
-        try await advertise(advertisement, by: other, on: owner)
-        method = other
-        return
-      } catch let another {
-        error = another
-        next = other.fallback
+        try await advertise(advertisement, by: way, on: owner)
+        return method = way
+      } catch {
+        // A controller that does not respond would not respond to the older commands either.
+        guard let status = error.status, status != .authenticationFailed, owner.isServing,
+          let other = way.fallback
+        else { throw error }
+        owner.log.info("\(owner.name): \(error); trying another way")
+        way = other
       }
     }
-    throw error
   }
 
   private func advertise(

@@ -130,9 +130,6 @@ import Wire
     }
     await loadKeys()
   }
-
-  /// Stops using a bond. The caller removes it from the kernel and the disk.
-  func revoke(_ phone: DeviceAddress) { _ = ring.remove(phone) }
 }
 
 extension PhoneReport {

@@ -39,7 +39,9 @@ import Wire
   var desk: PairingDesk
   /// The adapters' settings before the daemon changed anything.
   private var snapshots: [Address: AdapterSnapshot] = [:]
-  private var searchTimer: TimerID?
+  private lazy var nextSearch = Deadline(platform.scheduler) { [weak self] in
+    Loop.start { await self?.search() }
+  }
   private static let searchPause: Duration = .seconds(30)
   /// How long startup may take before it is logged.
   private static let startTime: Duration = .seconds(1)
@@ -161,18 +163,13 @@ import Wire
 
   /// While an adapter is missing, looks for it now and then, because its event may be lost.
   private func searchLater() {
-    guard isStarted, !isStopping, searchTimer == nil, isWithoutAdapters || !missing.isEmpty else {
-      return
-    }
-    searchTimer = platform.scheduler.schedule(after: Self.searchPause) { [weak self] in
-      Loop.start { await self?.search() }
-    }
+    guard isStarted, !isStopping, isWithoutAdapters || !missing.isEmpty else { return }
+    nextSearch.limit(to: platform.scheduler.now + Self.searchPause)
   }
 
   private func search() async {
     let present = (try? await mgmt.readIndexList()) ?? []
     for index in present where adapters[index] == nil && failures[index] == nil { added(index) }
-    searchTimer = nil
     searchLater()
   }
 

@@ -170,7 +170,7 @@ import Wire
     }
     onChange(.wait)
     host.updateWait()
-    host.pairingMayBeOver()
+    host.radio.pairingMayBeOver()
     if isAttached, machine.holdsPhone != heldPhone { host.presenceChanged() }
   }
 
@@ -194,7 +194,7 @@ import Wire
     case .withholdKey: host.keys.withhold(peer)
     case .void(let address): host.keys.void(address)
     case .identified:
-      history.phone = peer.address
+      history.identified(peer.address)
       onChange(.identified(peer))
     case .failed(let failure):
       host.publish(.pairingFailed(reason: "\(failure)"), phone: peer)
@@ -220,7 +220,9 @@ import Wire
   }
 
   private func ask(_ question: PairingQuestion) {
-    if question.method != .display, question.seconds != nil { host.asked(by: peer.address) }
+    if question.method != .display, question.seconds != nil {
+      host.radio.desk.asked(by: peer.address, at: now)
+    }
     host.publish(.pairing(question), phone: peer)
   }
 
@@ -245,7 +247,7 @@ import Wire
     tell()
     onChange = { _ in }
     host.ended(self, end)
-    if let channel { host.close(channel) }
+    if let channel { host.radio.sockets.close(channel) }
     channel = nil
   }
 

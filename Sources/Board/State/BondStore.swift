@@ -77,7 +77,7 @@ import Wire
   }
 
   private func allBonds(of adapter: Address) -> Bonds {
-    let folder = Self.folder(adapter)
+    let folder = adapter.folder
     var found = Bonds()
     // If a folder can't be listed, the board may have been bonded.
     let names: [String]
@@ -102,15 +102,10 @@ import Wire
     return found
   }
 
-  /// The addresses of the adapters that have bonds here, present or not.
-  private func adapters() throws(SystemError) -> [Address] {
-    try directory.names().compactMap { Address(folder: $0) }
-  }
-
   /// The places of the selected phones' bonds, including forgotten ones.
   func places(where isMeant: (Bond) -> Bool) throws(SystemError) -> Set<Place> {
     var places: Set<Place> = []
-    for adapter in try adapters() {
+    for adapter in try directory.names().compactMap({ Address(folder: $0) }) {
       for bond in allBonds(of: adapter).usable where isMeant(bond) {
         places.insert(Place(adapter: adapter, phone: bond.identity))
       }
@@ -120,16 +115,16 @@ import Wire
 
   /// Moves a bond that an earlier version filed by address alone to its proper place.
   private func adopt(_ bond: Bond, in name: String, of adapter: Address) {
-    let former = Self.address(bond.identity)
+    let former = bond.identity.address.folder
     guard name == former + BondFile.suffix else { return }
     do {
       try save(bond, of: adapter)
-      let cache = "\(Self.folder(adapter))/\(former)\(Self.cacheSuffix)"
+      let cache = "\(adapter.folder)/\(former)\(Self.cacheSuffix)"
       if let memory: PhoneMemory = directory.load(cache) {
         remember(memory, of: bond.identity, on: adapter)
       }
       for suffix in [Self.cacheSuffix, BondFile.suffix] {
-        try directory.remove("\(Self.folder(adapter))/\(former)\(suffix)")
+        try directory.remove("\(adapter.folder)/\(former)\(suffix)")
       }
     } catch {
       directory.report("a moved bond", error)
@@ -173,7 +168,7 @@ import Wire
   private func removeFiles(of phone: DeviceAddress, on adapter: Address) throws(SystemError) {
     try directory.remove(file(phone, adapter, BondFile.suffix))
     // A copy under another name would become the bond at the next start.
-    let folder = Self.folder(adapter)
+    let folder = adapter.folder
     for name in try directory.names(in: folder) where name.hasSuffix(BondFile.suffix) {
       let bond: Bond? = directory.load("\(folder)/\(name)")
       if bond?.identity == phone { try directory.remove("\(folder)/\(name)") }
@@ -268,12 +263,9 @@ import Wire
   /// The suffix of a file from an earlier version.
   private static let formerSuffix = ".seen.json"
 
-  private static func folder(_ adapter: Address) -> String { adapter.folder }
-  private static func address(_ phone: DeviceAddress) -> String { phone.address.folder }
-
   /// A public and a random address of two phones may be the same number.
   private func file(_ phone: DeviceAddress, _ adapter: Address, _ suffix: String) -> String {
-    "\(Self.folder(adapter))/\(phone.type)-\(Self.address(phone))\(suffix)"
+    "\(adapter.folder)/\(phone.type)-\(phone.address.folder)\(suffix)"
   }
 }
 
