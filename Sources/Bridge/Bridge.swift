@@ -33,13 +33,11 @@ import Wire
   /// The next status request to the daemon.
   private lazy var refresh = Deadline(Loop.shared) { [weak self] in self?.askStatus() }
   private lazy var settling = Deadline(Loop.shared) { [weak self] in
-    guard let self else { return }
-    publish(mirror.settle(at: .now))
+    self?.publish { $0.settle(at: .now) }
   }
   /// Until Home Assistant has forgotten devices.
   private lazy var forgetting = Deadline(Loop.shared) { [weak self] in
-    guard let self else { return }
-    publish(mirror.forgotten())
+    self?.publish { $0.forgotten() }
   }
   /// Until it leaves the broker, whatever that has acknowledged.
   private lazy var leaving = Deadline(Loop.shared) { [weak self] in self?.leaveBroker() }
@@ -197,6 +195,11 @@ import Wire
     }
   }
 
+  /// Publishes what the mirror makes of a change.
+  private func publish(_ change: (inout BoardMirror) -> [Publication]) {
+    publish(learning(change))
+  }
+
   private func publish(_ publications: [Publication]) {
     guard broker.isUp, isRunning else { return }
     if publications.contains(where: \.isState) { saveRetained() }
@@ -276,7 +279,7 @@ import Wire
       guard let status = response["result"].flatMap({ StatusReport(json: $0) }) else {
         return say("unexpected status from the daemon: is it a different version?")
       }
-      publish(learning { $0.update(status, publishesAll: publishesAll, at: .now) })
+      publish { $0.update(status, publishesAll: publishesAll, at: .now) }
       for phone in mirror.silentPlayers { askMedia(of: phone) }
       if mirror.isIncomplete(at: .now) {
         scheduleRefresh(after: Self.completionInterval)

@@ -35,10 +35,18 @@ extension Command {
 
   /// Runs one bridge after another: SIGHUP starts the next one with the reloaded settings.
   @LoopActor private static func run(_ options: BridgeOptions) async throws(Failure) -> ExitStatus {
-    let paths = StateFolder.paths(options.stateDirectory)
-    let lock = try StateFolder.claim(paths.state)
+    let named = options.stateDirectory
+    let state = named ?? Host.variable("STATE_DIRECTORY") ?? usualState
+    let lock: PrivateDirectory
+    do throws(PrivateDirectory.Fault) {
+      lock = try PrivateDirectory(state)
+    } catch {
+      throw Failure(keeping: "the names of phones", in: state, error)
+    }
     defer { withExtendedLifetime(lock) {} }
-    let memory = BridgeMemory(folder: paths.state, runtimeFolder: paths.runtime)
+    // State that need not outlive the daemon is in systemd's runtime directory, if there is one.
+    let runtime = named == nil ? Host.variable("RUNTIME_DIRECTORY") ?? state : state
+    let memory = BridgeMemory(folder: state, runtimeFolder: runtime)
     memory.files.onFailure = { say("can't save its state: \($0)", .warning) }
     var next = try BridgePlan(file: options.config)
     while true {
@@ -47,6 +55,13 @@ extension Command {
       case .signal(let signal): return ExitStatus(signal: signal.rawValue)
       }
     }
+  }
+
+  /// The directory for the names of phones and the retained topics, unless one is named.
+  private static var usualState: String {
+    DefaultPaths.stateDirectory(
+      of: "ancsd-mqtt", userID: Host.userID, ownsSystem: false,
+      stateHome: Host.variable("XDG_STATE_HOME"), home: Host.variable("HOME"))
   }
 
   /// Why a bridge ended.
@@ -103,30 +118,7 @@ extension Grammar<BridgeOptions> {
     .socket(set: { $0.socket = $1 }),
     .stateDirectory(
       for: "the phones' names and the retained topics",
-      default: "STATE_DIRECTORY, else \(StateFolder.system) for root",
+      default: "STATE_DIRECTORY, else /var/lib/ancsd-mqtt for root",
       set: { $0.stateDirectory = $1 }),
   ])
-}
-
-/// The directories of a bridge.
-private enum StateFolder {
-  static let system = "/var/lib/ancsd-mqtt"
-
-  /// The directory for the names of phones and the retained topics, and the one for state that need not outlive the daemon:
-  /// systemd's runtime directory if there is one.
-  static func paths(_ named: String?) -> (state: String, runtime: String) {
-    let state = named ?? Host.variable("STATE_DIRECTORY") ?? usual
-    return (state, named == nil ? Host.variable("RUNTIME_DIRECTORY") ?? state : state)
-  }
-
-  /// Locks a directory for this process, for the lifetime of the returned value.
-  static func claim(_ path: String) throws(Failure) -> PrivateDirectory {
-    do throws(PrivateDirectory.Fault) {
-      return try PrivateDirectory(path)
-    } catch {
-      throw Failure(keeping: "the names of phones", in: path, error)
-    }
-  }
-
-  private static var usual: String { DefaultPaths.stateDirectory(of: "ancsd-mqtt") }
 }

@@ -13,7 +13,7 @@ import Wire
   private let control: DaemonLink
   /// What the daemon knows; nil: nothing.
   private var told: BridgeReport?
-  private var timer: TimerID?
+  private lazy var counters = Deadline(Loop.shared) { [weak self] in self?.send() }
 
   /// The minimum interval between reports of counters.
   private static let interval = Duration.seconds(5)
@@ -41,11 +41,7 @@ import Wire
     report.why = why
     report.waiting = waiting
     guard let told, told.withCounters(of: report) == report else { return send() }
-    guard told != report, timer == nil else { return }
-    timer = Loop.shared.schedule(after: Self.interval) { [weak self] in
-      self?.timer = nil
-      self?.send()
-    }
+    if told != report { counters.limit(to: Loop.shared.now + Self.interval) }
   }
 
   private func send() {

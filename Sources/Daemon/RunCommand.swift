@@ -329,16 +329,10 @@ extension RadioSettings {
   }
 
   private func bytes(of event: NumberedEvent) -> ArraySlice<UInt8> {
-    switch format {
-    case .text: Array(text(of: event).utf8)[...]
-    case .json: event.json
-    }
-  }
-
-  private func text(of event: NumberedEvent) -> String {
+    guard format == .text else { return event.json }
     // Daylight saving time may have begun since the last one.
     page.style.zone = event.time.zoneOffset
-    return page.text(event)
+    return Array(page.text(event).utf8)[...]
   }
 
   /// Writes the queue, waiting briefly for a slow reader.

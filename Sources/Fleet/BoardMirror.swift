@@ -70,9 +70,6 @@ public struct BoardMirror: Sendable {
   /// A connection begins: everything has to be published.
   public mutating func begin() { told = [:] }
 
-  /// The will, which the broker publishes if the board disappears.
-  public var will: Publication { boardState(isOnline: false, why: nil) }
-
   /// What to publish before the program exits.
   public mutating func lastState(_ why: String, at now: WallTime) -> [Publication] {
     leaveAll(at: now)

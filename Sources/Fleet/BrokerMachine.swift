@@ -197,12 +197,8 @@ public struct BrokerMachine: Sendable {
   /// - Parameter hasMoved: whether it has just acknowledged something.
   public mutating func awaits(_ isAwaiting: Bool, hasMoved: Bool = false, now: Instant) {
     guard case .connected(let limits, let since, let failures, let deadline) = state else { return }
-    let next: Instant? =
-      !isAwaiting
-      ? nil
-      : hasMoved
-        ? now + Self.acknowledgementTime
-        : deadline ?? now + Self.acknowledgementTime
+    let known = hasMoved ? nil : deadline
+    let next = isAwaiting ? known ?? now + Self.acknowledgementTime : nil
     state = .connected(limits, since: since, failures: failures, acknowledgement: next)
   }
 

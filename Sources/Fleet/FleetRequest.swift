@@ -81,9 +81,7 @@ public struct FleetRequest: Hashable, Sendable {
     object.add("transaction", .string(transaction))
     return JSONValue.object(object).json
   }
-}
 
-extension FleetRequest {
   /// Whether it makes sense only for one board, because UIDs belong to a board.
   public var concernsOneBoard: Bool { method == "notifications.act" }
 }

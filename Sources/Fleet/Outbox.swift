@@ -47,17 +47,12 @@ public struct Outbox: Sendable {
 
   /// The last event that the broker has acknowledged, with all before it; nil if none is known.
   public var position: Position? {
-    var first: Position?
-    func note(_ entry: Entry) {
-      guard let position = entry.publication.position else { return }
-      // An event of an earlier run precedes all of this one.
-      if first.map({ $0.life == position.life && position.seq < $0.seq }) ?? true {
-        first = position
-      }
-    }
-    for (_, entry) in inFlight { note(entry) }
-    for entry in waiting { note(entry) }
-    return first.map { Position(life: $0.life, seq: $0.seq &- 1) } ?? seen
+    let open = (inFlight.map(\.entry) + waiting).compactMap(\.publication.position)
+    // An event of an earlier run precedes all of this one.
+    guard let life = open.first?.life,
+      let first = open.lazy.filter({ $0.life == life }).map(\.seq).min()
+    else { return seen }
+    return Position(life: life, seq: first &- 1)
   }
 
   /// Whether no more events should be read.

@@ -10,8 +10,7 @@ import Wire
 /// library does it: getent(1). It is killed if this object goes away.
 final class NameLookup {
   private let child: ChildProcess
-  private let loop: Loop
-  private var late: TimerID?
+  private let late: Deadline
   private var addresses: [String] = []
 
   /// Name servers that don't answer are asked for half a minute.
@@ -21,19 +20,18 @@ final class NameLookup {
   init(
     _ host: String, loop: Loop, onEnd: @escaping ([String]) -> Void
   ) throws(SystemError) {
-    self.loop = loop
-    child = try ChildProcess(
+    let child = try ChildProcess(
       ["/usr/bin/getent", "ahosts", "--", host], environment: Host.environment, input: [],
       loop: loop)
+    self.child = child
+    late = Deadline(loop) { [weak child] in child?.signal(.kill) }
     child.onLine = { [weak self] in self?.receive($0) }
     child.onEnd = { [weak self] _ in
       guard let self else { return }
       onEnd(addresses)
     }
-    late = loop.schedule(after: Self.patience) { [weak self] in self?.child.signal(.kill) }
+    late.due = loop.now + Self.patience
   }
-
-  deinit { if let late { loop.cancel(late) } }
 
   /// Whether the host is an address, which needs no look-up.
   static func isAddress(_ host: String) -> Bool {

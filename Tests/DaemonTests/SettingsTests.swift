@@ -257,7 +257,7 @@ struct SettingsTests {
     #expect(file.options.quirks.handles == .discover)
     #expect(
       file.options.live.hooks == [
-        Hook("notification+=/bin/lamp"), Hook(event: "media", program: ["/bin/show", "media"]),
+        Hook("notification+=/bin/lamp"), Hook(event: .media, program: ["/bin/show", "media"]),
       ])
     let spam = try #require(file.options.live.rules.first)
     #expect(spam.name == "spam")

@@ -18,10 +18,7 @@ import Wire
   private var links: [ObjectIdentifier: Place] = [:]
 
   /// The adapter and connection handle that a link has in the capture.
-  private struct Place {
-    var adapter: UInt16
-    var handle: UInt16
-  }
+  private typealias Place = (adapter: UInt16, handle: UInt16)
 
   /// Creates the file, or appends to an existing capture.
   ///
@@ -66,9 +63,8 @@ import Wire
     { try file.write(record) }
     let (handle, record) = recorder.connect(adapter: adapter, peer: link.phone, at: now)
     try file.write(record)
-    let place = Place(adapter: adapter, handle: handle)
-    links[ObjectIdentifier(link)] = place
-    return place
+    links[ObjectIdentifier(link)] = (adapter, handle)
+    return (adapter, handle)
   }
 
   /// Writes to the file, or to the next one if it is full and another is allowed. An error ends the capture.

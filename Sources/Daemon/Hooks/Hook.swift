@@ -15,25 +15,6 @@ struct Hook: Hashable, Sendable {
   /// The program's absolute path, and its arguments.
   var program: [String]
 
-  /// Reads `EVENT=PROGRAM` or `EVENT+=PROGRAM`; nil if there is no such event, or the path is not absolute.
-  init?(_ text: String) {
-    let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2 else { return nil }
-    self.init(event: String(parts[0]), program: [String(parts[1])])
-  }
-
-  /// - Parameter event: its name, followed by a plus to include notifications from before the session.
-  init?(event: String, program: [String]) {
-    let includesPreExisting = event.last == "+"
-    guard
-      let event = EventName(rawValue: String(includesPreExisting ? event.dropLast() : event[...])),
-      Hook.isProgram(program)
-    else { return nil }
-    self.event = event
-    self.includesPreExisting = includesPreExisting
-    self.program = program
-  }
-
   /// Whether these can be a program's absolute path and its arguments.
   static func isProgram(_ arguments: [String]) -> Bool {
     arguments.first?.first == "/" && !arguments.contains { $0.utf8.contains(0) }
@@ -69,6 +50,20 @@ struct Hook: Hashable, Sendable {
   func matches(_ event: Event) -> Bool {
     guard event.name == self.event else { return false }
     return includesPreExisting || !event.isPreExisting
+  }
+}
+
+extension Hook {
+  /// Reads `EVENT=PROGRAM` or `EVENT+=PROGRAM`; nil if there is no such event, or the path is not absolute. The plus includes
+  /// notifications from before the session.
+  init?(_ text: String) {
+    let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2 else { return nil }
+    includesPreExisting = parts[0].last == "+"
+    program = [String(parts[1])]
+    let name = includesPreExisting ? parts[0].dropLast() : parts[0]
+    guard let event = EventName(rawValue: String(name)), Hook.isProgram(program) else { return nil }
+    self.event = event
   }
 }
 

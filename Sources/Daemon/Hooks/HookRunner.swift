@@ -30,7 +30,8 @@ import Wire
   private let socket: String
   private let log: Log
   private var waiting = FIFO<(program: [String], event: NumberedEvent)>()
-  private var running: [Run] = []
+  /// By the numbers of their starts.
+  private var running: [Int: Run] = [:]
   private var lastNumber = 0
   /// The number of runs dropped since the queue was full.
   private var omitted = 0
@@ -40,10 +41,9 @@ import Wire
   private var budgets: [[String]: Log] = [:]
 
   private struct Run {
-    let number: Int
     let program: [String]
     let child: any RunningProgram
-    var timer: TimerID
+    let limit: Deadline
     /// Whether it ran too long.
     var isLate = false
   }
@@ -110,25 +110,20 @@ import Wire
     let name = Self.name(of: program)
     child.onLine = { output.notice("\(name): \(String(decoding: $0, as: UTF8.self))") }
     child.onEnd = { [weak self] in self?.ended(number, $0) }
-    let timer = platform.scheduler.schedule(after: limits.time) { [weak self] in
-      self?.timeIsOver(number)
-    }
-    running.append(Run(number: number, program: program, child: child, timer: timer))
+    let limit = Deadline(platform.scheduler) { [weak self] in self?.timeIsOver(number) }
+    limit.due = platform.scheduler.now + limits.time
+    running[number] = Run(program: program, child: child, limit: limit)
   }
 
   private func timeIsOver(_ number: Int) {
-    guard let index = running.firstIndex(where: { $0.number == number }) else { return }
-    running[index].child.signal(running[index].isLate ? .kill : .terminate)
-    running[index].isLate = true
-    running[index].timer = platform.scheduler.schedule(after: Self.grace) { [weak self] in
-      self?.timeIsOver(number)
-    }
+    guard let run = running[number] else { return }
+    run.child.signal(run.isLate ? .kill : .terminate)
+    running[number]?.isLate = true
+    run.limit.due = platform.scheduler.now + Self.grace
   }
 
   private func ended(_ number: Int, _ end: ProcessEnd) {
-    guard let index = running.firstIndex(where: { $0.number == number }) else { return }
-    let run = running.remove(at: index)
-    platform.scheduler.cancel(run.timer)
+    guard let run = running.removeValue(forKey: number) else { return }
     if run.isLate {
       note(
         run.program, "was killed, because it ran longer than \(limits.time.components.seconds) s")
@@ -167,7 +162,7 @@ import Wire
   func stop(by deadline: Instant) async {
     await platform.wait(until: deadline) { isIdle }
     waiting.removeAll()
-    for run in running { run.child.signal(.kill) }
-    running = []
+    for run in running.values { run.child.signal(.kill) }
+    running = [:]
   }
 }

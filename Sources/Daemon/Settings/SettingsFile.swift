@@ -92,41 +92,38 @@ package struct SettingsFile: Sendable {
   ///
   /// - Parameter isService: whether programs must be visible from the unit's sandbox.
   func remarks(isService: Bool) -> [SettingsFault] {
-    var remarks = programs.compactMap { program in
-      Hook.hindrance(to: program.path, isService: isService)
-        .map { SettingsFault(place: program.place, message: $0) }
+    var remarks: [SettingsFault] = []
+    func remark(_ place: SettingsPlace, _ message: String?) {
+      if let message { remarks.append(SettingsFault(place: place, message: message)) }
+    }
+    for program in programs {
+      remark(program.place, Hook.hindrance(to: program.path, isService: isService))
     }
     if let all = rules.firstIndex(where: { $0.value.conditions == Rule.Conditions() }),
-      let lost = rules.indices.first(where: { $0 > all && !rules[$0].value.hidesByApp })
+      let lost = rules[all...].dropFirst().first(where: { !$0.value.hidesByApp })
     {
-      remarks.append(
-        SettingsFault(
-          place: rules[lost].place,
-          message:
-            "this rule is never reached: “\(rules[all].value.name)” (line \(rules[all].place.line)) has no "
-            + "condition, so every notification matches it; put that one last"))
+      remark(
+        lost.place,
+        "this rule is never reached: “\(rules[all].value.name)” (line \(rules[all].place.line)) has no "
+          + "condition, so every notification matches it; put that one last")
     }
     if let bridge {
-      remarks += bridge.settings.files.compactMap { file in
-        Self.hindrance(to: file.path, isSecret: file.isSecret)
-          .map { SettingsFault(place: bridge.place, message: "\(file.key): \($0)") }
+      for (key, path, isSecret) in bridge.settings.files {
+        let hindrance = Self.hindrance(to: path, isSecret: isSecret)
+        remark(bridge.place, hindrance.map { "\(key): \($0)" })
       }
     }
-    remarks += forwards.compactMap { target, place in
-      let hindrance: String? =
-        switch target.destination {
-        case .file(let path): Self.hindrance(to: path, isSecret: true).map { "to-file: \($0)" }
-        case .url: target.hindrance(in: place.file)
-        }
-      return hindrance.map { SettingsFault(place: place, message: $0) }
+    for (target, place) in forwards {
+      switch target.destination {
+      case .file(let path):
+        remark(place, Self.hindrance(to: path, isSecret: true).map { "to-file: \($0)" })
+      case .url: remark(place, target.hindrance(in: place.file))
+      }
     }
     if let wanted = entry("require-mitm"), wanted.isOn, entry("io") == nil {
-      remarks.append(
-        SettingsFault(
-          place: wanted.place,
-          message:
-            "without io, the daemon starts with this only on a terminal: a service also needs io"
-        ))
+      remark(
+        wanted.place,
+        "without io, the daemon starts with this only on a terminal: a service also needs io")
     }
     return remarks
   }
@@ -378,7 +375,7 @@ extension Hook {
       table.fail(of: key, "this hook has no \(key)")
     }
     guard let event, let program else { return nil }
-    self.init(event: "\(event.rawValue)\(includesPreExisting ? "+" : "")", program: program)
+    self.init(event: event, includesPreExisting: includesPreExisting, program: program)
   }
 }
 

@@ -15,9 +15,8 @@ import Wire
   private let platform: any Platform
   private let log: Log
   private var child: (any RunningProgram)?
-  /// The helpers that read, by number.
-  private var readers: [Int: any RunningProgram] = [:]
-  private var lastReader = 0
+  /// How many helpers read now.
+  private var readers = 0
   private var isStopping = false
   private var pause = HistoryRecorder.pauses.lowerBound
 
@@ -75,7 +74,7 @@ import Wire
 
   /// A page of the history, which another helper reads, so that the daemon does not wait for the disk here either.
   func read(_ query: HistoryQuery) async throws(RPCError) -> Page<RecordedEvent> {
-    guard readers.count < Self.mostReaders else {
+    guard readers < Self.mostReaders else {
       throw .tryAgain("\(Self.mostReaders) clients are reading the history already")
     }
     var task = HistoryTask(history)
@@ -88,13 +87,11 @@ import Wire
     } catch {
       throw .unavailable("the history can't be read: \(error)")
     }
-    lastReader += 1
-    let number = lastReader
-    readers[number] = child
+    readers += 1
     var line: [UInt8] = []
     child.onLine = { line = $0 }
     let end = await withCheckedContinuation { done in child.onEnd = { done.resume(returning: $0) } }
-    readers[number] = nil
+    withExtendedLifetime(child) { readers -= 1 }
     guard end == .exit(0), let json = try? JSONValue(parsing: line),
       let page = Page<RecordedEvent>(json: json)
     else {

@@ -54,7 +54,7 @@ enum ServiceNotice: Hashable, Sendable {
   private var isReady = false
   /// The notifications that are still unsent, in order, because its queue was full.
   private var untold: [ServiceNotice] = []
-  private var timer: TimerID?
+  private lazy var again = Deadline(scheduler) { [weak self] in self?.sendUntold() }
   private static let pause: Duration = .seconds(1)
 
   init(_ channel: (any ServiceManagerChannel)?, _ scheduler: any Scheduler) {
@@ -95,14 +95,13 @@ enum ServiceNotice: Hashable, Sendable {
   private func send(_ notice: ServiceNotice) {
     untold.removeAll { notice.replaces($0) }
     untold.append(notice)
-    if timer == nil { sendUntold() }
+    if again.due == nil { sendUntold() }
   }
 
   private func sendUntold() {
-    timer = nil
     while let notice = untold.first {
       guard channel?.send(notice.bytes) ?? true else {
-        return timer = scheduler.schedule(after: Self.pause) { [weak self] in self?.sendUntold() }
+        return again.due = scheduler.now + Self.pause
       }
       untold.removeFirst()
     }
