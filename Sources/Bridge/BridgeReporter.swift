@@ -33,12 +33,11 @@ import Wire
   func daemonCame() { told = nil }
 
   func tell(_ machine: BrokerMachine, waiting: Int) {
-    let (state, why) = machine.reported
-    if report.state != state {
-      report.state = state
+    if report.state != machine.reported {
+      report.state = machine.reported
       report.since = .now
     }
-    report.why = why
+    report.why = machine.trouble
     report.waiting = waiting
     guard let told, told.withCounters(of: report) == report else { return send() }
     if told != report { counters.limit(to: Loop.shared.now + Self.interval) }
@@ -61,12 +60,12 @@ extension BridgeReport {
 
 extension BrokerMachine {
   /// The state in a report.
-  fileprivate var reported: (state: BridgeReport.State, why: String?) {
+  fileprivate var reported: BridgeReport.State {
     switch state {
-    case .connecting(_, _, let why): (.connecting, why)
-    case .connected, .leaving, .gone: (.connected, nil)
-    case .waiting(_, let failures, let why): (failures == 0 ? .connecting : .waiting, why)
-    case .refused(let why, _): (.refused, why)
+    case .connecting: .connecting
+    case .connected, .leaving, .gone: .connected
+    case .waiting: failures == 0 ? .connecting : .waiting
+    case .refused: .refused
     }
   }
 }

@@ -11,17 +11,16 @@ public import Wire
 /// Inputs are the socket's events, and time; the owner performs the actions.
 public struct BrokerMachine: Sendable {
   public enum State: Hashable, Sendable {
-    /// It retries at `until`. `failures`: the number of consecutive failed attempts.
-    case waiting(until: Instant, failures: Int, why: String?)
+    /// It retries at `until`.
+    case waiting(until: Instant)
     /// The name is looked up, the connection opened, and CONNECT sent.
-    case connecting(deadline: Instant, failures: Int, why: String?)
-    /// `failures`: those before it, which count until it has lasted. `acknowledgement`: the deadline for the broker's next
-    /// acknowledgement; nil if none is due.
-    case connected(BrokerLimits, since: Instant, failures: Int, acknowledgement: Instant?)
+    case connecting(deadline: Instant)
+    /// `acknowledgement`: the deadline for the broker's next acknowledgement; nil if none is due.
+    case connected(BrokerLimits, since: Instant, acknowledgement: Instant?)
     /// DISCONNECT was sent.
     case leaving(deadline: Instant)
     /// The broker has refused.
-    case refused(why: String, until: Instant)
+    case refused(until: Instant)
     case gone
   }
 
@@ -37,6 +36,10 @@ public struct BrokerMachine: Sendable {
   }
 
   public private(set) var state: State
+  /// The number of consecutive failed attempts. They count until a connection has lasted.
+  public private(set) var failures = 0
+  /// Why there is no connection, in words; nil if there is one, or there was no attempt yet.
+  public private(set) var trouble: String?
   /// The number of consecutive takeovers by another client, real or suspected.
   private var takeovers = 0
   private let clientID: String
@@ -64,32 +67,22 @@ public struct BrokerMachine: Sendable {
 
   public init(now: Instant, clientID: String, jitter: @escaping @Sendable () -> Double) {
     self.clientID = clientID
-    state = .waiting(until: now, failures: 0, why: nil)
+    state = .waiting(until: now)
     pauses = RetryPauses(longest: Self.longestPause, jitter: jitter)
   }
 
   /// When to call `timeUp`; nil: not at all.
   public var deadline: Instant? {
     switch state {
-    case .waiting(let until, _, _), .refused(_, let until): until
-    case .connecting(let deadline, _, _), .leaving(let deadline): deadline
-    case .connected(_, _, _, let acknowledgement): acknowledgement
+    case .waiting(let due), .refused(let due), .connecting(let due), .leaving(let due): due
+    case .connected(_, _, let acknowledgement): acknowledgement
     case .gone: nil
     }
   }
 
   /// The limits of the connection; nil if there is none.
   public var limits: BrokerLimits? {
-    if case .connected(let limits, _, _, _) = state { limits } else { nil }
-  }
-
-  /// Why there is no connection, in words; nil if there is one, or there was no attempt yet.
-  public var trouble: String? {
-    switch state {
-    case .waiting(_, _, let why), .connecting(_, _, let why): why
-    case .refused(let why, _): why
-    case .connected, .leaving, .gone: nil
-    }
+    if case .connected(let limits, _, _) = state { limits } else { nil }
   }
 
   // MARK: Inputs
@@ -98,11 +91,9 @@ public struct BrokerMachine: Sendable {
   public mutating func timeUp(now: Instant) -> [Action] {
     guard let deadline, deadline <= now else { return [] }
     switch state {
-    case .waiting(_, let failures, let why):
-      state = .connecting(deadline: now + Self.connectTime, failures: failures, why: why)
-      return [.connect]
-    case .refused(let why, _):
-      state = .connecting(deadline: now + Self.connectTime, failures: 0, why: why)
+    case .waiting, .refused:
+      if case .refused = state { failures = 0 }
+      state = .connecting(deadline: now + Self.connectTime)
       return [.connect]
     case .connecting:
       return [.drop] + lost("it did not respond within 20 s", now: now)
@@ -118,8 +109,9 @@ public struct BrokerMachine: Sendable {
 
   /// The broker has accepted the connection.
   public mutating func accepted(_ limits: BrokerLimits, now: Instant) -> [Action] {
-    guard case .connecting(_, let failures, _) = state else { return [] }
-    state = .connected(limits, since: now, failures: failures, acknowledgement: nil)
+    guard case .connecting = state else { return [] }
+    state = .connected(limits, since: now, acknowledgement: nil)
+    trouble = nil
     return []
   }
 
@@ -129,15 +121,19 @@ public struct BrokerMachine: Sendable {
   }
 
   private mutating func refused(_ why: String, for pause: Duration, now: Instant) -> [Action] {
-    var isNews = true
     switch state {
-    case .connecting(_, _, let known): isNews = known != why
-    case .connected: break
+    case .connecting, .connected: break
     case .leaving: return [.drop] + lost(why, now: now)
     case .waiting, .refused, .gone: return []
     }
-    state = .refused(why: why, until: now + pause)
-    return isNews ? [.drop, .say(why)] : [.drop]
+    state = .refused(until: now + pause)
+    return [.drop] + say(why)
+  }
+
+  /// A persistent reason is logged once.
+  private mutating func say(_ why: String) -> [Action] {
+    defer { trouble = why }
+    return trouble == why ? [] : [.say(why)]
   }
 
   /// Another client with the same id has taken the session over (MQTT 5, 3.14.2.1, 0x8E).
@@ -158,7 +154,7 @@ public struct BrokerMachine: Sendable {
   /// is taken over.
   public mutating func closed(now: Instant) -> [Action] {
     let why = "the broker closed the connection"
-    guard case .connected(_, let since, _, _) = state, now - since < Self.suspiciousTime else {
+    guard case .connected(_, let since, _) = state, now - since < Self.suspiciousTime else {
       return lost(why, now: now)
     }
     takeovers += 1
@@ -172,38 +168,34 @@ public struct BrokerMachine: Sendable {
 
   /// The connection could not be made, or has ended.
   public mutating func lost(_ why: String, now: Instant) -> [Action] {
-    let failures: Int
-    // A persistent reason is logged once.
-    var isNews = true
     switch state {
-    case .connecting(_, let before, let known):
-      failures = before + 1
-      isNews = known != why
-    case .connected(_, let since, let before, _):
+    case .connecting: failures += 1
+    case .connected(_, let since, _):
       let wasGood = now - since >= Self.goodTime
       if wasGood { takeovers = 0 }
-      failures = wasGood ? 1 : before + 1
+      failures = wasGood ? 1 : failures + 1
     case .leaving:
       state = .gone
       return [.finish]
     case .waiting, .refused, .gone: return []
     }
-    state = .waiting(until: now + pauses.pause(after: failures), failures: failures, why: why)
-    return isNews ? [.say(why)] : []
+    state = .waiting(until: now + pauses.pause(after: failures))
+    return say(why)
   }
 
   /// The broker owes acknowledgements, or no longer does.
   ///
   /// - Parameter hasMoved: whether it has just acknowledged something.
   public mutating func awaits(_ isAwaiting: Bool, hasMoved: Bool = false, now: Instant) {
-    guard case .connected(let limits, let since, let failures, let deadline) = state else { return }
+    guard case .connected(let limits, let since, let deadline) = state else { return }
     let known = hasMoved ? nil : deadline
     let next = isAwaiting ? known ?? now + Self.acknowledgementTime : nil
-    state = .connected(limits, since: since, failures: failures, acknowledgement: next)
+    state = .connected(limits, since: since, acknowledgement: next)
   }
 
   /// The program is exiting.
   public mutating func leave(now: Instant) -> [Action] {
+    trouble = nil
     switch state {
     case .connected:
       state = .leaving(deadline: now + Self.leavingTime)

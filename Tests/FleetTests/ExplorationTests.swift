@@ -41,14 +41,7 @@ struct ExplorationTests {
         .awaits(false, hasMoved: true), .leave,
       ]
     }
-    explorer.bound = { machine in
-      switch machine.state {
-      case .waiting(_, let failures, _), .connecting(_, let failures, _),
-        .connected(_, _, let failures, _):
-        failures <= 8
-      case .leaving, .refused, .gone: true
-      }
-    }
+    explorer.bound = { $0.failures <= 8 }
     explorer.memory = BrokerMachine.goodTime
     return explorer
   }
@@ -61,7 +54,7 @@ struct ExplorationTests {
     var findings = found.explore(from: start) ? [] : ["too many"]
     func isGone(_ machine: BrokerMachine) -> Bool { machine.state == .gone }
     findings += found.idle { machine in
-      if case .connected(_, _, _, nil) = machine.state { true } else { isGone(machine) }
+      if case .connected(_, _, nil) = machine.state { true } else { isGone(machine) }
     }
     findings += found.frozen + found.repeated() + found.stuck("never gone", good: isGone)
     findings += found.stuck("not connected again", by: { $0 == .time || $0 == .accepted }) {
