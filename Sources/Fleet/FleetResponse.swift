@@ -58,8 +58,12 @@ public struct FleetResponse: JSONObjectCodable, Hashable, Sendable {
       }
       return ([head.text(style)] + lines).joined(separator: "\n")
     }
-    if let data, data["player"] != nil, let media = MediaState(json: data) {
-      return "\(head.text(style))\n\(media.text(style))"
+    if var object = data?.object, object["player"] != nil {
+      // What the board withholds is missing.
+      for name in ["queue", "track"] where object[name] == nil { object[name] = [:] }
+      if let media = MediaState(json: .object(object)) {
+        return "\(head.text(style))\n\(media.text(style))"
+      }
     }
     if let count = data?["done"]?.int {
       head.add("\(count) done")

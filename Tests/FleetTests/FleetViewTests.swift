@@ -160,4 +160,22 @@ struct FleetViewTests {
       ))
     #expect(list.text(TextStyle(), now: now).contains("Messages"))
   }
+
+  @Test("What plays is shown as far as the board tells of it")
+  func withheldMedia() throws {
+    let board = try #require(TopicName("kitchen"))
+    for (data, shown) in [
+      (#"{"player":{"state":"paused"},"withheld":["queue","track"]}"#, "paused"),
+      (
+        #"{"player":{"name":"Music","state":"playing"},"queue":{},"withheld":["track"]}"#, "(Music)"
+      ),
+    ] {
+      let response = try #require(
+        FleetResponse(
+          Array(#"{"status":"ok","data":\#(data),"transaction":"t1"}"#.utf8), transaction: "t1",
+          board: board))
+      let text = response.text(TextStyle(), now: WallTime(seconds: 0))
+      #expect(text.hasPrefix("kitchen:\n") && text.contains(shown))
+    }
+  }
 }
