@@ -137,7 +137,7 @@ import Wire
     log.level = live.logLevel
     phoneBook.grace = live.grace
     rulesChanged()
-    radio?.encryptionPause = settings.quirks.encryptionPause
+    radio?.policy.pause = settings.quirks.encryptionPause
     log.notice("the settings were read again")
     for (effect, waiting) in Dictionary(grouping: settings.waiting, by: \.effect) {
       let names = waiting.map(\.name).joined(separator: ", ")
@@ -365,7 +365,6 @@ import Wire
     return report
   }
 
-  var settingsReport: SettingsReport { settings.report }
   var phoneReports: [PhoneReport] { radio?.sortedAdapters.flatMap(\.phoneReports) ?? [] }
 
   // MARK: Waits

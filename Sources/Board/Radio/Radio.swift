@@ -46,13 +46,8 @@ import Wire
   /// How long startup may take before it is logged.
   private static let startTime: Duration = .seconds(1)
   private let opened: Instant
-  /// Which pairings and bonds are accepted.
-  private(set) var policy: PairingPolicy
-  /// How long a bonded phone has to encrypt by itself on a new link.
-  package var encryptionPause: Duration {
-    get { policy.pause }
-    set { policy.pause = newValue }
-  }
+  /// Which pairings and bonds are accepted; a new link takes its pause.
+  package var policy: PairingPolicy
 
   package init(
     _ settings: RadioSettings, _ policy: PairingPolicy, name: String, life: String,

@@ -58,15 +58,11 @@ import System
   }
 
   /// Reads a file; nil if there is no usable one.
-  func load<Value: JSONCodable>(_ file: String, as type: Value.Type = Value.self) -> Value? {
-    (try? read(file, as: type)) ?? nil
-  }
+  func load<Value: JSONCodable>(_ file: String) -> Value? { (try? read(file)) ?? nil }
 
   /// Reads a file; nil if there is none. An unusable one is logged. It is renamed if damaged, but not if it can't be
   /// read now or is from a later version of this program.
-  func read<Value: JSONCodable>(
-    _ file: String, as type: Value.Type = Value.self
-  ) throws(Unusable) -> Value? {
+  func read<Value: JSONCodable>(_ file: String) throws(Unusable) -> Value? {
     let full = "\(path)/\(file)"
     let bytes: [UInt8]
     do {

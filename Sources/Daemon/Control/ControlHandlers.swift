@@ -65,7 +65,7 @@ import Wire
       return true
     }
     dispatcher.register(ControlMethods.settings) { _ throws(RPCError) in
-      try self.daemon.settingsReport
+      try self.daemon.settings.report
     }
     dispatcher.register(ControlMethods.timeline) { _ throws(RPCError) in
       try self.daemon.timeline.report

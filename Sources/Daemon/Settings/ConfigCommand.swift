@@ -34,8 +34,9 @@ extension Command {
       case .check(let path): return try check(path, console)
       case .show:
         return settings(options.socket) { report in
-          let text = console.format == .json ? report.jsonText : report.text
-          try? console.print(line: text)
+          let json = console.format == .json
+          try? console.print(
+            line: json ? String(decoding: report.json, as: UTF8.self) : report.text)
         }
       }
     }
@@ -148,8 +149,6 @@ extension Grammar<ConfigOptions> {
 }
 
 extension SettingsReport {
-  fileprivate var jsonText: String { String(decoding: json, as: UTF8.self) }
-
   /// An equivalent settings file, with the source of each value; pending settings, and those that a file can't set,
   /// are comments.
   var text: String {

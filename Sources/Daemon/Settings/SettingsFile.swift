@@ -28,12 +28,16 @@ package struct SettingsFile: Sendable {
   }
 
   /// An option with its value and place.
-  package struct Entry: Hashable, Sendable {
+  package struct Entry: Sendable {
     package let name: String
     let setting: SettingValue
     let place: SettingsPlace
+    /// Sets it, which can't fail: it was validated when it was read.
+    fileprivate let apply: @Sendable (inout RunOptions) -> Void
     /// As it is written in a file.
     package var value: String { setting.description }
+    /// Whether it is not switched off.
+    fileprivate var isOn: Bool { setting != .truth(false) }
   }
 
   /// The options that are set, in order.
@@ -164,28 +168,20 @@ package struct SettingsFile: Sendable {
   /// The options of a daemon with no other settings.
   var options: RunOptions {
     var options = RunOptions()
-    for entry in entries {
-      // Validated when it was read.
-      if let quirk = entry.quirk {
-        _ = options.quirks.set(quirk)
-      } else if let key = entry.logKey {
-        var history = options.start.history ?? HistoryReport()
-        if key != "on" { try? Grammar.history.set(key, to: entry.setting, in: &history) }
-        options.start.history = history
-      } else {
-        try? Grammar.run.set(entry.name, to: entry.setting, in: &options)
-      }
-    }
-    if entry(Entry.logPrefix + "on")?.isOn == false { options.start.history = nil }
+    for entry in entries { entry.apply(&options) }
+    if entry("log.on")?.isOn == false { options.start.history = nil }
     (options.live.hooks, options.live.rules) = (hooks, rules.map(\.value))
     options.live.forwards = forwards.map(\.value)
     return options
   }
 
   /// Sets an option, overriding an earlier file.
-  private mutating func set(_ name: String, _ value: SettingValue, _ position: TOMLValue.Position) {
+  private mutating func set(
+    _ name: String, _ value: SettingValue, _ position: TOMLValue.Position,
+    _ apply: @escaping @Sendable (inout RunOptions) -> Void
+  ) {
     entries.removeAll { $0.name == name }
-    entries.append(Entry(name: name, setting: value, place: place(position)))
+    entries.append(Entry(name: name, setting: value, place: place(position), apply: apply))
   }
 
   /// A place in the current file.
@@ -245,8 +241,10 @@ package struct SettingsFile: Sendable {
     for quirk in Quirks.entries {
       guard let text = table.text(quirk.name) else { continue }
       var quirks = Quirks()
-      if quirks.set("\(quirk.name)=\(text)") {
-        set(Entry.quirkPrefix + quirk.name, .text(text), table.position(of: quirk.name))
+      if quirk.set(&quirks, text) {
+        set("quirks.\(quirk.name)", .text(text), table.position(of: quirk.name)) {
+          _ = quirk.set(&$0.quirks, text)
+        }
       } else {
         table.fail(
           of: quirk.name, "\(quirk.name) must be \(quirk.values), not “\(text)”")
@@ -259,11 +257,17 @@ package struct SettingsFile: Sendable {
   private mutating func readLog(_ value: TOMLValue) {
     var table = TableReader(value)
     let isOn = table.truth("on") ?? true
-    set(Entry.logPrefix + "on", .truth(isOn), table.position(of: "on"))
+    set("log.on", .truth(isOn), table.position(of: "on")) {
+      $0.start.history = $0.start.history ?? HistoryReport()
+    }
     for key in Grammar.history.settingNames {
       guard let entry = table.entry(key) else { continue }
       if let value = valid(entry, for: Grammar.history, HistoryReport()) {
-        set(Entry.logPrefix + key, value, entry.keyPosition)
+        set("log.\(key)", value, entry.keyPosition) {
+          var history = $0.start.history ?? HistoryReport()
+          try? Grammar.history.set(key, to: value, in: &history)
+          $0.start.history = history
+        }
       }
     }
     _ = finish(table)
@@ -279,7 +283,9 @@ package struct SettingsFile: Sendable {
       return fail(entry.keyPosition, "there is no setting “\(entry.key)”\(hint)")
     }
     if let value = valid(entry, for: Grammar.run, RunOptions()) {
-      set(entry.key, value, entry.keyPosition)
+      set(entry.key, value, entry.keyPosition) { [key = entry.key] in
+        try? Grammar.run.set(key, to: value, in: &$0)
+      }
     }
   }
 
@@ -309,25 +315,6 @@ package struct SettingsFile: Sendable {
 
   private mutating func fail(_ position: TOMLValue.Position, _ message: String) {
     faults.append(SettingsFault(place: place(position), message: message))
-  }
-}
-
-extension SettingsFile.Entry {
-  /// Whether it is not switched off.
-  fileprivate var isOn: Bool { setting != .truth(false) }
-
-  fileprivate static let quirkPrefix = "quirks."
-  fileprivate static let logPrefix = "log."
-
-  /// The key in `[log]`; nil for other settings.
-  fileprivate var logKey: String? {
-    name.hasPrefix(Self.logPrefix) ? String(name.dropFirst(Self.logPrefix.count)) : nil
-  }
-
-  /// In the form of `--quirk`; nil for other settings.
-  fileprivate var quirk: String? {
-    guard name.hasPrefix(Self.quirkPrefix), case .text(let value) = setting else { return nil }
-    return "\(name.dropFirst(Self.quirkPrefix.count))=\(value)"
   }
 }
 

@@ -69,9 +69,6 @@ import Wire
 
   /// How many helpers read at once.
   private static let mostReaders = 4
-  /// The longest page in bytes, some of which are the list's.
-  private static let longestPage = ControlLimits.page
-
   /// A page of the history, which another helper reads, so that the daemon does not wait for the disk here either.
   func read(_ query: HistoryQuery) async throws(RPCError) -> Page<RecordedEvent> {
     guard readers < Self.mostReaders else {
@@ -83,7 +80,7 @@ import Wire
     do throws(SystemError) {
       child = try platform.start(
         [Self.program, DefaultPaths.historyHelper], environment: platform.environment,
-        input: task.json, lineLimit: Self.longestPage)
+        input: task.json, lineLimit: ControlLimits.page)
     } catch {
       throw .unavailable("the history can't be read: \(error)")
     }
