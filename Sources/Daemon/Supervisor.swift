@@ -250,9 +250,6 @@ import Wire
     isStopping = true
     serviceManager.stopping()
     radio?.beginStopping()
-    waits.onAllWaits = { _ in }
-    waits.onNewWait = { _ in }
-    waits.onLastingWait = { _ in }
     let patience = platform.scheduler.now + Self.longestSetUp
     await platform.wait(until: patience) { !sessions.contains(where: \.isOnItsWay) }
     phoneBook.close()
@@ -392,10 +389,10 @@ import Wire
       session.wait.map { .init($0, adapter: session.link.adapter, phone: session.address) })
   }
 
-  /// Publishes each change of a wait, and logs the waits that last.
+  /// Publishes each change of a wait, and logs the waits that last, until the daemon stops.
   private func reportWaits() {
     waits.onNewWait = { [weak self] current in
-      guard let self else { return }
+      guard let self, !isStopping else { return }
       let why = current.wait.sentence(name: name)
       timeline.history(adapter: current.adapter, phone: current.phone)
         .step(.wait, current.wait.name)
@@ -408,12 +405,12 @@ import Wire
       }
     }
     waits.onAllWaits = { [weak self] all in
-      guard let self else { return }
+      guard let self, !isStopping else { return }
       let texts = all.map { line($0, namesPhone: false) }
       if !texts.isEmpty { serviceManager.wait(for: texts.joined(separator: " | ")) }
     }
     waits.onLastingWait = { [weak self] current in
-      guard let self else { return }
+      guard let self, !isStopping else { return }
       if settings.live.printsWhy { return }
       let (adapter, phone, line) = (current.adapter, current.phone, line(current))
       switch current.wait {

@@ -322,11 +322,8 @@ import Wire
       return .oneSided(bond, phone: peer.address)
     }
     if let phone = keys.ring.firstGivenUp { return .givenUp(phone: phone.address) }
-    switch advertiser.state {
-    case .off: return .settingUp
-    case .refused(let why): return .notAdvertising(why)
-    case .on: break
-    }
+    if let why = advertiser.plan.failure { return .notAdvertising(why) }
+    if advertiser.plan.advertisement == nil { return .settingUp }
     return switch (isPairable, keys.ring.bonds.isEmpty) {
     case (true, true): .firstPhone
     case (true, false): .anyPhone
@@ -347,7 +344,7 @@ import Wire
     report.address = address
     report.name = boardName
     if case .recovering = state { report.isPowered = false } else { report.isPowered = true }
-    if case .on(let advertisement) = advertiser.state {
+    if let advertisement = advertiser.plan.advertisement {
       report.isAdvertising = true
       report.profile = advertisement.profile.rawValue
     }

@@ -56,7 +56,7 @@ import Wire
     {
       begin(peer)
     }
-    if case .deviceDisconnected = event { adapter?.advertiser.linkEnded() }
+    if case .deviceDisconnected = event { adapter?.advertiser.plan.linkEnded() }
     let now = scheduler.now
     let named = links.filter { $0.machine.concerns(event, at: now) }
     // A phone's address may name several links: its own, and those of devices that spoof its address.
@@ -114,7 +114,7 @@ import Wire
     if !end.wasSecured { judgeBond(of: link, end.cause) }
     updateWait()
     guard let adapter, adapter.isServing, !radio.isStopping else { return }
-    if end.cause == .keysDiffer { adapter.advertiser.rest() }
+    if end.cause == .keysDiffer { adapter.advertiser.plan.rest(at: scheduler.now) }
     if links.isEmpty { adapter.advertiser.phonesGone() } else { adapter.advertiser.update() }
   }
 
@@ -199,7 +199,7 @@ import Wire
     linkLog.notice(
       "\(name): \(phone) dropped two links soon after a request for connection parameters: no more for a day"
     )
-    adapter?.advertiser.avoidKeyboard(until: scheduler.now + ParameterPatience.pause)
+    adapter?.advertiser.plan.avoidKeyboard(until: scheduler.now + ParameterPatience.pause)
   }
 
   func closeController() {

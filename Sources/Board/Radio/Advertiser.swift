@@ -7,22 +7,14 @@ import Wire
 /// Performs the advertising plan of an adapter: sends its steps to the kernel, one at a time, and
 /// gets the next whenever something has changed.
 @LoopActor final class Advertiser {
-  /// Whether the board is on the air.
-  enum State: Hashable {
-    /// Nothing was requested yet, or no phone should connect.
-    case off
-    case on(Advertisement)
-    /// The kernel refused; the text says why.
-    case refused(String)
-  }
-
   /// A change takes several commands. Another change requested meanwhile has to follow it.
   private enum Work { case idle, changing, changingAgain }
 
   /// It may be unplugged during a change.
   private weak let owner: Adapter?
   private let scheduler: any Scheduler
-  private var plan: AdvertisingPlan { didSet { owner?.updateWait() } }
+  /// What others know of links is told to it directly; `update` follows.
+  var plan: AdvertisingPlan { didSet { owner?.updateWait() } }
   private var method = Advertisement.Method.extended
   private var work = Work.idle
   private lazy var timer = Deadline(scheduler) { [weak self] in self?.update() }
@@ -35,11 +27,6 @@ import Wire
     self.owner = owner
     scheduler = owner.scheduler
     self.plan = plan
-  }
-
-  var state: State {
-    if let failure = plan.failure { return .refused(failure) }
-    return plan.advertisement.map(State.on) ?? .off
   }
 
   /// Called when the adapter was set up.
@@ -62,12 +49,6 @@ import Wire
     update()
   }
 
-  /// Called when a link has ended because the keys differ.
-  func rest() { plan.rest(at: now) }
-
-  /// Called when a phone drops links after requests.
-  func avoidKeyboard(until time: Instant) { plan.avoidKeyboard(until: time) }
-
   /// Called when a phone has connected.
   ///
   /// - Returns: the profile that was on the air.
@@ -78,9 +59,6 @@ import Wire
     }
     return plan.advertisement?.profile
   }
-
-  /// Called when a link has ended. `update` follows once it is known which.
-  func linkEnded() { plan.linkEnded() }
 
   /// Performs the plan's current step.
   func update() {
@@ -126,7 +104,7 @@ import Wire
       }
       owner.changesAdvertising(false)
     }
-    if case .on(let advertisement) = state, advertisement.reach == .connectable {
+    if plan.advertisement?.reach == .connectable {
       publish(pairable: audience == .anybody, on: owner)
     }
     let ends = [plan.deadline(for: audience, at: now), owner.window.deadline(after: now)]

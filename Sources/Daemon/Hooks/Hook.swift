@@ -99,8 +99,7 @@ enum HookEnvironment {
       return !withheld.contains(String(name)) && !name.hasPrefix("ANCSD_")
     }
     var variables = ["ANCSD_SOCKET=\(socket)"]
-    guard let json = try? JSONValue(parsing: event.json) else { return usual + variables }
-    add(json, as: "ANCSD", to: &variables)
+    if let json = try? JSONValue(parsing: event.json) { add(json, as: "ANCSD", to: &variables) }
     return usual + variables
   }
 
