@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 import Control
+import Fleet
+import JSON
 import Wire
 
 /// The messages for one destination: what waits, what is being sent, and when to try again. Without a clock or a process.
@@ -10,6 +12,8 @@ struct ForwardQueue {
   let target: ForwardTarget
   private var waiting: [ForwardMessage] = []
   private var state = State.ready
+  /// How many attempts have failed in a row.
+  private var failures = 0
   /// The last event of the daemon's run that was considered.
   private var seen: UInt64
   /// The last call that was sent, until when its other notification is not.
@@ -18,8 +22,8 @@ struct ForwardQueue {
   private enum State {
     case ready
     /// The first `count` of those that wait.
-    case sending(count: Int, failures: Int)
-    case pausing(until: Instant, failures: Int)
+    case sending(count: Int)
+    case pausing(until: Instant)
   }
 
   /// How many messages wait at most.
@@ -37,7 +41,7 @@ struct ForwardQueue {
 
   /// When to try again; nil: nothing waits, or it is being sent.
   var deadline: Instant? {
-    if case .pausing(let until, _) = state, !waiting.isEmpty { until } else { nil }
+    if case .pausing(let until) = state, !waiting.isEmpty { until } else { nil }
   }
 
   /// How many messages wait, or are being sent.
@@ -49,7 +53,7 @@ struct ForwardQueue {
     for place in waiting.indices { waiting[place].seq = nil }
   }
 
-  private var inFlight: Int { if case .sending(let count, _) = state { count } else { 0 } }
+  private var inFlight: Int { if case .sending(let count) = state { count } else { 0 } }
 
   /// Adds what an event says.
   ///
@@ -115,16 +119,13 @@ struct ForwardQueue {
   /// What to send now, whose end is told with `finished`; nil if nothing is.
   mutating func next(at now: Instant) -> [ForwardMessage]? {
     guard !waiting.isEmpty else { return nil }
-    let failures: Int
     switch state {
-    case .ready: failures = 0
-    case .pausing(let until, let before):
-      guard until <= now else { return nil }
-      failures = before
+    case .ready: break
+    case .pausing(let until): if until > now { return nil }
     case .sending: return nil
     }
     let count = min(waiting.count, failures == 0 ? Self.batch : 1)
-    state = .sending(count: count, failures: failures)
+    state = .sending(count: count)
     return Array(waiting[..<count])
   }
 
@@ -135,18 +136,75 @@ struct ForwardQueue {
   @discardableResult mutating func finished(delivered: Int, at now: Instant, _ pauses: RetryPauses)
     -> Int
   {
-    guard case .sending(let count, var failures) = state else { return 0 }
+    guard case .sending(let count) = state else { return 0 }
     let done = min(delivered, count)
     if let call = waiting[..<done].last(where: { $0.call != nil })?.call {
       lastCall = (call, now + Self.callTime)
     }
     waiting.removeFirst(done)
     guard done < count else {
-      state = .ready
+      (state, failures) = (.ready, 0)
       return 0
     }
     failures = done > 0 ? 1 : failures + 1
-    state = .pausing(until: now + pauses.pause(after: failures), failures: failures)
+    state = .pausing(until: now + pauses.pause(after: failures))
     return failures
+  }
+}
+
+/// What is sent about a notification: no more of it than `content` allows.
+struct ForwardMessage: Hashable, Sendable {
+  private(set) var title: String
+  private(set) var body: String
+  /// The call that it is about; nil for other notifications.
+  private(set) var call: Call?
+  /// The event of the daemon's run that it is about; nil if that run has ended.
+  var seq: UInt64?
+  /// When it was told.
+  let came: Instant
+
+  /// A call, as both of its notifications (it comes, it was missed) name it.
+  struct Call: Hashable, Sendable {
+    var phone: Address?
+    var caller: String?
+  }
+
+  init(title: String, body: String) {
+    (self.title, self.body, came) = (title, body, .zero)
+  }
+
+  /// - Parameter phone: what the phone is called, if that is known.
+  init(
+    _ event: NumberedEvent, _ report: NotificationReport, phone: String?, _ level: ContentLevel,
+    at now: Instant
+  ) {
+    (seq, came) = (event.seq, now)
+    let category = report.event.category
+    if category == .incomingCall || category == .missedCall {
+      call = Call(phone: event.event.phone, caller: report.attributes.title)
+    }
+    let kind = Self.kinds[category] ?? "New notification"
+    let app = report.app ?? report.attributes.appIdentifier ?? "Notification"
+    let heading = report.attributes.title.flatMap { $0.isEmpty ? nil : $0 }
+    let texts = [report.attributes.subtitle, level == .full ? report.attributes.message : nil]
+    let shown = texts.compactMap { $0 }.filter { !$0.isEmpty }
+    switch level {
+    case .none: (title, body) = ("ancsd", "A notification on \(phone ?? "the phone")")
+    case .app: (title, body) = (app, kind)
+    case .title, .full:
+      title = heading.map { "\($0) – \(app)" } ?? app
+      body = shown.isEmpty ? kind : shown.joined(separator: "\n")
+    }
+    // Nothing that ends or hides what follows in a terminal, a log or a mail.
+    (title, body) = (title.printable, body.printableLines)
+  }
+
+  private static let kinds: [Category: String] = [
+    .incomingCall: "Incoming call", .missedCall: "Missed call", .voicemail: "Voicemail",
+  ]
+
+  /// For the program that sends it.
+  var line: [UInt8] {
+    JSONValue.object(["title": .string(title), "body": .string(body)]).json + [UInt8(ascii: "\n")]
   }
 }

@@ -28,10 +28,6 @@ struct ForwardTarget: Hashable, Sendable {
   /// The services whose URLs hold no secret, unless there is a user in them.
   private static let open = ["ntfy", "ntfys", "json", "jsons", "xml", "xmls", "dbus", "syslog"]
 
-  init(name: String, _ destination: Destination) {
-    (self.name, self.destination) = (name, destination)
-  }
-
   /// Reads the table; nil if it names no destination.
   init?(reading table: inout TableReader, number: Int) {
     let url = table.value("to", expected: "a URL such as \"ntfys://ntfy.sh/my-board\"") { content in
@@ -43,17 +39,17 @@ struct ForwardTarget: Hashable, Sendable {
     } else if !table.has("to"), !table.has("to-file") {
       table.fail(of: "to", "this forward has no to: a URL such as \"ntfys://ntfy.sh/my-board\"")
     }
-    let name = table.text("name") ?? "\(number)"
-    let destination = url.map(Destination.url) ?? file.map(Destination.file)
+    name = table.text("name") ?? "\(number)"
+    let named = url.map(Destination.url) ?? file.map(Destination.file)
     // The other keys are read in any case, so that all faults are found.
-    self.init(name: name, destination ?? .file(""))
+    destination = named ?? .file("")
     conditions = Rule.Conditions(reading: &table)
     content = table.contentLevel("content") ?? content
     quiet = table.value("quiet", expected: TimeOfDay.Span.form) {
       $0.text.flatMap(TimeOfDay.Span.init)
     }
     maxAge = table.maxAge("max-age").map { .seconds($0) } ?? maxAge
-    if destination == nil { return nil }
+    if named == nil { return nil }
   }
 
   /// What is reported before anything was sent.

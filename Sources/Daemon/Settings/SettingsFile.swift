@@ -4,6 +4,7 @@ import Arguments
 import Board
 import Control
 import Fleet
+import Patterns
 import System
 import TOML
 import Wire
@@ -416,6 +417,28 @@ extension Rule.Outcome {
     includesPreExisting = table.truth("preexisting") ?? false
     action = table.value("act", expected: "positive or negative") { content in
       content.text.flatMap { NotificationAction(name: $0) }
+    }
+  }
+}
+
+extension TableReader {
+  /// A program's absolute path, or an array of it and its arguments.
+  fileprivate mutating func program(_ key: String) -> [String]? {
+    let program = value(
+      key, expected: "a program's absolute path, or an array of it and its arguments"
+    ) { content in content.texts.flatMap { Hook.isProgram($0) ? $0 : nil } }
+    if let path = program?.first { noted.append((path, position(of: key))) }
+    return program
+  }
+
+  /// A regular expression.
+  fileprivate mutating func pattern(_ key: String) -> TextPattern? {
+    guard let text = text(key) else { return nil }
+    do throws(TextPattern.SyntaxError) {
+      return try TextPattern(text)
+    } catch {
+      fail(of: key, "\(key): \(error)")
+      return nil
     }
   }
 }
