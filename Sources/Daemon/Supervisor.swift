@@ -169,7 +169,9 @@ import Wire
         }
         self.capture = capture
       } catch {
-        throw Failure(capturingTo: path, error)
+        throw Failure(
+          ExitStatus(error.errno, otherwise: .cannotCreate), "capturing to \(path)",
+          CaptureFile.sentence(error), remedy: "name another file with --btsnoop")
       }
     }
     do {
@@ -425,15 +427,6 @@ import Wire
     let phone = namesPhone ? current.phone?.description : nil
     return [current.adapter, phone, current.wait.sentence(name: name)]
       .compactMap { $0 }.joined(separator: ": ")
-  }
-}
-
-extension Failure {
-  /// The capture can't begin.
-  fileprivate init(capturingTo path: String, _ error: SystemError) {
-    self.init(
-      ExitStatus(error.errno, otherwise: .cannotCreate), "capturing to \(path)",
-      CaptureFile.sentence(error), remedy: "name another file with --btsnoop")
   }
 }
 
