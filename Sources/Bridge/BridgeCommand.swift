@@ -36,7 +36,8 @@ extension Command {
   /// Runs one bridge after another: SIGHUP starts the next one with the reloaded settings.
   @LoopActor private static func run(_ options: BridgeOptions) async throws(Failure) -> ExitStatus {
     let named = options.stateDirectory
-    let state = named ?? Host.variable("STATE_DIRECTORY") ?? usualState
+    let state =
+      named ?? Host.variable("STATE_DIRECTORY") ?? DefaultPaths.stateDirectory(of: "ancsd-mqtt")
     let lock: PrivateDirectory
     do throws(PrivateDirectory.Fault) {
       lock = try PrivateDirectory(state)
@@ -55,13 +56,6 @@ extension Command {
       case .signal(let signal): return ExitStatus(signal: signal.rawValue)
       }
     }
-  }
-
-  /// The directory for the names of phones and the retained topics, unless one is named.
-  private static var usualState: String {
-    DefaultPaths.stateDirectory(
-      of: "ancsd-mqtt", userID: Host.userID, ownsSystem: false,
-      stateHome: Host.variable("XDG_STATE_HOME"), home: Host.variable("HOME"))
   }
 
   /// Why a bridge ended.

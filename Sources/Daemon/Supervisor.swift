@@ -217,7 +217,7 @@ import Wire
     let source = settings.start.source
     if source == .radio { return try await startRadio() }
     try socketsAreOpen()
-    sourceWait = .phone(.dialling)
+    sourceWait = .dialling
     feed.publish(Event(.ready(address: nil, name: name, version: Program.version, life: life)))
     if case .att(let path) = source { await serve(socket: path) } else { await serveBuiltInPhone() }
   }

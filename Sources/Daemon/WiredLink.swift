@@ -88,13 +88,13 @@ extension Supervisor {
     while !isStopping {
       do {
         let socket = try PacketSocket.connect(unix: path)
-        sourceWait = .phone(.dialling)
+        sourceWait = .dialling
         // A phone that disconnects before the session subscribes must not cause a busy loop of
         // connects.
         let link = WiredLink(socket, timeline.begin(adapter: nil, phone: nil))
         failures = await serve(link) ? 0 : failures + 1
       } catch {
-        sourceWait = .phone(.nobodyListens(path: path, error.errno.text))
+        sourceWait = .nobodyListens(path: path, error.errno.text)
         failures += 1
       }
       await platform.sleep(for: Self.dialPauses[min(failures, Self.dialPauses.count - 1)])
