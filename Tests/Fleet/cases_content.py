@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import json
 
-from Harness.ancs import Notification, call
-from Harness.case import case, check, expect
+from Harness.ancs import Notification
+from Harness.case import case, check
 
 from .testbed import PHONE, Testbed
 
@@ -61,59 +61,6 @@ async def content_bytes(bed: Testbed) -> None:
         missing = [text for text in (apps | titles | messages) - withheld[level] if not shown(text)]
         check(not missing, f"with `{level}`, {missing} was not sent")
         bed.remark(f"{level}: {len(traffic):,} bytes")
-
-
-@case("mqtt-content-levels")
-async def content_levels(bed: Testbed) -> None:
-    """`none`, `app`, `title`, `full`: withheld members are absent, and named."""
-    broker = await bed.mosquitto()
-    daemon, phone, _ = await bed.served()
-    watcher = await bed.watcher(broker)
-    for level in ("none", "app", "title", "full"):
-        await bed.bridge(daemon, broker.url, board=level, content=level)
-        await watcher.message(f"ancsd/{level}/phone/iphone/state", state="online")
-    phone.ancs.post(Notification(1, title="Secret title", subtitle="Secret subtitle", message="Secret message"))
-    told = {}
-    for level in ("app", "title", "full"):
-        told[level] = (await watcher.message(f"ancsd/{level}/phone/iphone/event/notification", uid=1)).json
-    await watcher.message("ancsd/none/phone/iphone/counts", total=1)
-    check(not watcher.of("ancsd/none/phone/iphone/event/#"), "something was published at `none`")
-    check(not {"title", "subtitle", "message"} & told["app"].keys(), f"with `app` this was published: {told['app']}")
-    check({"title", "subtitle", "message"} <= set(told["app"]["withheld"]), f"withheld are {told['app']['withheld']}")
-    expect(told["title"], title="Secret title", subtitle="Secret subtitle", withheld=["message", "message_size"])
-    check("message" not in told["title"], f"with `title` this was published: {told['title']}")
-    expect(told["full"], title="Secret title", message="Secret message")
-    check("withheld" not in told["full"], f"withheld with `full`: {told['full'].get('withheld')}")
-    everything = b"".join(m.payload for m in watcher.of("ancsd/none/#") + watcher.of("ancsd/app/#"))
-    check(b"Secret" not in everything, "a text was published at `none` or `app`")
-    answer = await watcher.ask("ancsd/none/phone/iphone/request/notifications.list")
-    check(b"Secret" not in json.dumps(answer).encode(), f"the list at `none` is {answer}")
-    phone.ancs.post(call(2))
-    for level in ("app", "full"):
-        ringing = await watcher.message(f"ancsd/{level}/phone/iphone/call", state="ringing")
-        check(ringing.json == {"state": "ringing", "app": "Phone"}, f"at `{level}` the retained call is {ringing.json}")
-        rings = await watcher.message(f"ancsd/{level}/phone/iphone/event/call", change="incoming")
-        check(rings.json.get("title") == (None if level == "app" else "+1 (212) 555-0142"), f"at `{level}` the call is {rings.json}")
-
-
-@case("mqtt-content-rules")
-async def content_rules(bed: Testbed) -> None:
-    """A rule sets the content for an app: an allow list is `none` with rules."""
-    broker = await bed.mosquitto()
-    rule = '[[mqtt.rule]]\napp = "com.apple.mobilemail"\ncontent = "full"'
-    _, phone, _ = await bed.board(broker, rule, content="none")
-    watcher = await bed.online(broker)
-    phone.ancs.post(Notification(1, message="Secret message"))
-    phone.ancs.post(Notification(2, app_id="com.apple.mobilemail", category=6, message="Open message"))
-    told = await watcher.message(EVENTS, uid=2)
-    expect(told.json, message="Open message")
-    await watcher.message(f"{PHONE}/counts", total=2)
-    check(not [m for m in watcher.of(EVENTS) if m.json["uid"] == 1], "the other app was published")
-    phone.ancs.remove(2)
-    await watcher.message(EVENTS, uid=2, change="removed")
-    phone.ancs.remove(1)
-    await watcher.message(f"{PHONE}/counts", total=0)
-    check(not [m for m in watcher.of(EVENTS) if m.json["uid"] == 1], "the other app's removal was published")
 
 
 @case("mqtt-digest")

@@ -45,21 +45,6 @@ async def events(bed: Testbed) -> None:
     check(not [t for t in await watcher.retained("#") if "/event" in t], "an event is retained")
 
 
-@case("mqtt-call")
-async def calls(bed: Testbed) -> None:
-    """A call rings on its own topic, and ends; a missed call is published there too."""
-    broker = await bed.mosquitto()
-    _, phone, _ = await bed.board(broker)
-    watcher = await bed.online(broker)
-    phone.ancs.post(call(5))
-    await watcher.message(f"{PHONE}/event/call", change="incoming", uid=5)
-    await watcher.message(f"{PHONE}/call", state="ringing")
-    phone.ancs.remove(5)
-    await watcher.message(f"{PHONE}/event/call", change="ended", uid=5)
-    phone.ancs.post(Notification(6, "com.apple.mobilephone", "+1 (212) 555-0142", category=2))
-    await watcher.message(f"{PHONE}/event/call", change="missed", uid=6)
-
-
 @case("mqtt-call-ends", seconds=90)
 async def call_ends(bed: Testbed) -> None:
     """Nothing retained says that a call rings once the bridge, the daemon or the phone has gone, and no name ever is."""
@@ -98,42 +83,6 @@ async def call_ends(bed: Testbed) -> None:
     since = await rings(2)
     await daemon.stop()
     await watcher.message(f"{PHONE}/call", since=since, state="idle")
-
-
-@case("mqtt-pre-existing")
-async def pre_existing(bed: Testbed) -> None:
-    """Notifications from before the session are counted, but not published as events unless `preexisting` is set."""
-    broker = await bed.mosquitto()
-    watcher = await bed.watcher(broker)
-    phone = bed.phone()
-    phone.ancs.post(*(Notification(uid) for uid in range(1, 6)))
-    daemon = await bed.daemon(phone)
-    await daemon.event("notification", uid=5)
-    bridge = await bed.bridge(daemon, broker.url)
-    await watcher.message(f"{PHONE}/counts", total=5)
-    phone.ancs.post(Notification(9))
-    await watcher.message(EVENTS, uid=9)
-    check(uids(watcher) == [9], f"published: {uids(watcher)}")
-    await bridge.stop()
-    since = watcher.now
-    await bed.bridge(daemon, broker.url, board="attic", preexisting=True)
-    phone.stop_listening()
-    phone.disconnect()
-    await watcher.message("ancsd/attic/phone/iphone/state", since=since, state="offline")
-    phone.listen()
-    await watcher.message("ancsd/attic/phone/iphone/event/notification", since=since, within=20, uid=9, repeat=True)
-
-
-@case("mqtt-burst", seconds=90)
-async def burst(bed: Testbed) -> None:
-    """500 notifications at once: each arrives once, in order, and the final counts are right."""
-    broker = await bed.mosquitto()
-    daemon, phone, _ = await bed.scripted_board(broker)
-    watcher = await bed.online(broker)
-    await phone.do("burst", count=500, title="n", message="Saturday? \U0001f370")
-    await watcher.message(EVENTS, within=40, uid=500)
-    check(uids(watcher) == list(range(1, 501)), "they came in another order, twice, or not all")
-    await watcher.message(f"{PHONE}/counts", total=500, within=10)
 
 
 @case("mqtt-expiry")

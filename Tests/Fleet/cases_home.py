@@ -16,7 +16,7 @@ from Harness.case import Failure, Skipped, case, check, eventually, expect, pati
 from Harness.process import DEVNULL, PIPE, EventProcess
 
 from .mosquitto import Mosquitto
-from .testbed import PHONE, Testbed
+from .testbed import Testbed
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs/home-assistant.md"

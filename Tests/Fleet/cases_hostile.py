@@ -117,21 +117,3 @@ async def hostile_broker(bed: Testbed) -> None:
     # 1, 2, 4, 8 and 16 s, each with up to half of it more or less.
     check(times[-1] > 7 > times[0], f"the pauses are {times}")
     check(bridge.running, f"the bridge has ended: {bridge.ending}")
-
-
-@case("mqtt-accepts-and-ends", seconds=90)
-async def accepts_and_ends(bed: Testbed) -> None:
-    """A broker that accepts each connection and ends it at once is tried less and less often."""
-    broker = await bed.scripted()
-    daemon, _, _ = await bed.served()
-    bridge = await bed.bridge(daemon, broker.url)
-    end = asyncio.get_running_loop().time() + 45
-    seen = 0
-    while asyncio.get_running_loop().time() < end:
-        await asyncio.sleep(0.02)
-        if len(broker.connects) > seen:
-            seen = len(broker.connects)
-            await asyncio.sleep(0.1)
-            broker.end(0x8B)
-    check(seen <= 9, f"it was tried {seen} times in 45 s: {bridge.log}")
-    bed.remark(f"{seen} attempts in 45 s")

@@ -82,19 +82,6 @@ async def packet_size(bed: Testbed) -> None:
     check(bridge.running, "the bridge has ended")
 
 
-@case("mqtt-answer-size")
-async def answer_size(bed: Testbed) -> None:
-    """A response longer than the broker allows becomes an error that says so."""
-    broker = await bed.scripted(MaximumPacketSize=900)
-    _, phone, bridge = await bed.board(broker)
-    await broker.seen(f"{PHONE}/state")
-    phone.ancs.post(*(Notification(uid) for uid in range(1, 11)))
-    await eventually(lambda: 10 in numbers(broker), "the notifications were not published", 10)
-    broker.send(f"{PHONE}/request/notifications.list", b'{"transaction":5}', ResponseTopic="me/answer")
-    expect(json.loads((await broker.seen("me/answer")).payload), status="error", code=2, transaction=5)
-    check(max(p.size for p in broker.published) <= 900 and bridge.running, "something was too long")
-
-
 @case("mqtt-subscribe-refused")
 async def subscribe_refused(bed: Testbed) -> None:
     """A refused subscription is named, and the rest continues."""
@@ -221,24 +208,6 @@ async def one_name(bed: Testbed) -> None:
     bed.remark(f"{since} take-overs")
 
 
-@case("mqtt-disconnects")
-async def disconnects(bed: Testbed) -> None:
-    """After the broker disconnects with a reason, the bridge reconnects, and publishes the states again each time."""
-    broker = await bed.scripted()
-    _, phone, bridge = await bed.board(broker)
-    since = 0
-    for turn, reason in enumerate((0x8B, 0x89, 0x98), 1):
-        await broker.connected(turn, within=20)
-        await broker.seen("ancsd/kitchen/state", since)
-        await asyncio.sleep(0.3)
-        since = len(broker.published)
-        broker.end(reason)
-    await broker.connected(4, within=20)
-    phone.ancs.post(Notification(1))
-    await broker.seen(EVENTS)
-    check(bridge.running, "the bridge has ended")
-
-
 @case("mqtt-garbage", seconds=180)
 async def garbage(bed: Testbed) -> None:
     """If the broker sends invalid packets, the bridge reconnects, and does not exit."""
@@ -258,20 +227,3 @@ async def garbage(bed: Testbed) -> None:
     phone.ancs.post(Notification(1))
     await broker.seen(EVENTS)
     check(bridge.running, "the bridge has ended")
-
-
-@case("mqtt-unasked")
-async def unasked(bed: Testbed) -> None:
-    """Messages on topics without a subscription, or retained ones, have no effect."""
-    broker = await bed.scripted()
-    _, phone, bridge = await bed.board(broker)
-    await broker.connected()
-    await phone.subscribed("ams")
-    await broker.seen(f"{PHONE}/state")
-    before = len(phone.ams.remote_commands)
-    for topic in ("ancsd/attic/request/media.command", "ancsd/kitchen/state", "x", "ancsd/kitchen/request",
-                  "ancsd/kitchen/request/media.command/x", "ancsd/kitchen/phone/request/media.command"):
-        broker.send(topic, b'{"command":"toggle"}')
-    await asyncio.sleep(1)
-    check(len(phone.ams.remote_commands) == before, "something was performed")
-    check(bridge.running and len(broker.connects) == 1, "the bridge has left")

@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import signal
-import struct
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from Harness.control import ControlClient
 from Harness.process import Daemon, Process
 
 from .cases_events import EVENTS, uids
-from .scripted import PUBACK, Published, packet
+from .scripted import Published
 from .sleeper import Sleeper
 from .testbed import PHONE, Testbed
 from .watcher import Watcher
@@ -48,35 +47,6 @@ async def broker_late(bed: Testbed) -> None:
     await watcher.message(f"{PHONE}/counts", total=0)
     phone.ancs.post(Notification(1))
     await watcher.message(EVENTS, uid=1)
-
-
-@case("mqtt-broker-restart", seconds=120)
-async def broker_restart(bed: Testbed) -> None:
-    """A broker without persistence is killed and restarted: the events in between arrive once each, and all states."""
-    broker = await bed.mosquitto()
-    relay = await bed.relay(broker)
-    _, phone, _ = await bed.board(relay)
-    watcher = await bed.online(broker)
-    phone.ancs.post(Notification(1))
-    await watcher.message(EVENTS, uid=1)
-    await relay.acknowledged()
-    relay.stop_listening()
-    relay.cut()
-    subscriptions = watcher.subscriptions
-    await broker.down()
-    phone.ancs.post(*(Notification(uid) for uid in range(2, 12)))
-    phone.ancs.remove(5)
-    await asyncio.sleep(1)
-    since = watcher.now
-    await broker.up()
-    # This broker keeps nothing, so the watcher has to be back before the bridge.
-    await watcher.back(subscriptions)
-    await relay.start()
-    await watcher.message(f"{PHONE}/counts", since=since, within=40, total=10)
-    await watcher.message(EVENTS, since=since, within=10, uid=11)
-    check(len(uids(watcher)) == len(set(uids(watcher))), f"published: {uids(watcher)}")
-    kept = await watcher.retained("ancsd/#")
-    check({"ancsd/kitchen/state", f"{PHONE}/state", f"{PHONE}/counts"} <= set(kept), f"retained are {sorted(kept)}")
 
 
 @case("mqtt-broker-persistent", seconds=120)
@@ -256,22 +226,6 @@ async def quota(bed: Testbed) -> None:
     check(len(broker.connects) == 1 and bridge.log.count("Quota") == 1, f"the log is {bridge.log}")
 
 
-@case("mqtt-quota-age")
-async def quota_age(bed: Testbed) -> None:
-    """If the broker has no space for longer than `max-age`, the events from before are left out and counted; later ones arrive."""
-    broker = await bed.scripted()
-    daemon, phone, _ = await bed.board(broker, max_age=3)
-    await broker.seen(f"{PHONE}/counts")
-    broker.verdict = lambda published: 0x97 if published.topic == EVENTS else 0
-    phone.ancs.post(*(Notification(uid) for uid in range(1, 41)))
-    await reported(daemon, "skipped", 40)
-    since = len(broker.published)
-    broker.verdict = lambda _: 0
-    phone.ancs.post(Notification(41))
-    await eventually(lambda: 41 in numbers(broker, since), "the later event is missing", 20)
-    check(numbers(broker, since) == [41], f"published: {numbers(broker, since)}")
-
-
 @case("mqtt-both-away", seconds=120)
 async def both_away(bed: Testbed) -> None:
     """Daemon and broker stop and restart in either order: the last state is right, and nothing is duplicated."""
@@ -303,46 +257,9 @@ async def both_away(bed: Testbed) -> None:
     check(bridge.running, "the bridge has ended")
 
 
-@case("mqtt-no-acknowledgement", seconds=150)
-async def no_acknowledgement(bed: Testbed) -> None:
-    """The bridge leaves a broker that never acknowledges, and says so; nothing is lost."""
-    broker = await bed.scripted()
-    broker.acknowledges = False
-    _, phone, bridge = await bed.board(broker)
-    await broker.connected()
-    phone.ancs.post(*(Notification(uid) for uid in range(1, 60)))
-    await bed.says(bridge, "acknowledge", within=60)
-    check(broker.most_open <= 16, f"{broker.most_open} publications waited at the same time")
-    since = len(broker.published)
-    broker.acknowledges = True
-    await broker.connected(2, within=40)
-    await eventually(lambda: len(set(numbers(broker, since))) >= 59, "events are missing", 20)
-    check(list(dict.fromkeys(numbers(broker, since))) == list(range(1, 60)), f"published: {numbers(broker, since)}")
-
-
 def numbers(broker, since=0):  # type: ignore[no-untyped-def]
     """The UIDs of the added notifications that a scripted broker has received."""
     return [json.loads(p.payload)["uid"] for p in broker.of(EVENTS, since) if json.loads(p.payload)["change"] == "added"]
-
-
-@case("mqtt-late-acknowledgement")
-async def late_acknowledgements(bed: Testbed) -> None:
-    """Late, reordered and unexpected acknowledgements do no harm."""
-    broker = await bed.scripted()
-    broker.acknowledges = False
-    _, phone, bridge = await bed.board(broker)
-    await broker.connected()
-    phone.ancs.post(*(Notification(uid) for uid in range(1, 41)))
-    for _ in range(200):
-        await asyncio.sleep(0.1)
-        for number in reversed(list(broker.withheld)):
-            broker.acknowledge(number)
-        assert broker.writer is not None
-        broker.writer.write(packet(PUBACK, struct.pack(">H", 60000)))
-        if len(numbers(broker)) >= 40:
-            break
-    check(numbers(broker) == list(range(1, 41)), f"published: {numbers(broker)}")
-    check(len(broker.connects) == 1 and bridge.running, "the bridge has left")
 
 
 @case("mqtt-daemon-restart-position")

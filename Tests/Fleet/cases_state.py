@@ -49,23 +49,6 @@ async def states(bed: Testbed) -> None:
     check(not any("AA:" in m.payload.decode() or m.topic.count(":") for m in watcher.messages), "an address is in a topic")
 
 
-@case("mqtt-phone-leaves")
-async def phone_leaves(bed: Testbed) -> None:
-    """A phone that leaves is offline, and online again when it returns; its battery level stays."""
-    broker = await bed.mosquitto()
-    daemon, phone, _ = await bed.board(broker)
-    watcher = await bed.online(broker)
-    await watcher.message(f"{PHONE}/battery", level=80)
-    since = watcher.now
-    phone.stop_listening()
-    phone.disconnect()
-    await watcher.message(f"{PHONE}/state", since=since, state="offline")
-    await watcher.message("ancsd/kitchen/event", since=since, event="disconnected")
-    phone.listen()
-    await watcher.message(f"{PHONE}/state", since=since, state="online", within=20)
-    check(watcher.last(f"{PHONE}/battery").json == {"level": 80}, "the level is gone")
-
-
 @case("mqtt-will")
 async def will(bed: Testbed) -> None:
     """A killed bridge is offline by its will; a stopped one publishes that itself, immediately."""
@@ -100,25 +83,6 @@ async def short_break(bed: Testbed) -> None:
     await asyncio.sleep(11)
     late = [m.json["state"] for m in watcher.of("ancsd/kitchen/state", since)]
     check("offline" not in late, f"the board's states were {late}")
-
-
-@case("mqtt-daemon-leaves")
-async def daemon_leaves(bed: Testbed) -> None:
-    """Without a daemon the board is offline, with a reason; then the next daemon's life is published."""
-    broker = await bed.mosquitto()
-    daemon, _, bridge = await bed.board(broker)
-    watcher = await bed.watcher(broker)
-    first = (await watcher.message("ancsd/kitchen/state", state="online")).json["life"]
-    since = watcher.now
-    await daemon.stop()
-    offline = await watcher.message("ancsd/kitchen/state", since=since, state="offline")
-    check(offline.json.get("why"), f"offline without a reason: {offline.json}")
-    await watcher.message(f"{PHONE}/state", since=since, state="offline")
-    await daemon.start()
-    online = await watcher.message("ancsd/kitchen/state", since=since, state="online", within=20)
-    check(online.json["life"] != first, "the daemon's new life is not published")
-    await watcher.message(f"{PHONE}/state", since=since, state="online", within=20)
-    check(bridge.running, "the bridge has ended with the daemon")
 
 
 @case("mqtt-no-daemon")

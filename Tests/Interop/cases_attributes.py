@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a notification's event has: every attribute, category and flag, in fragments of every size."""
+"""What a notification's event has: every attribute, category and flag; and many at once."""
 
 from __future__ import annotations
 
 import random
-from typing import Any
 
-from Harness.ancs import Notification, attributes_response
-from Harness.case import case, check, expect
+from Harness.ancs import Notification
+from Harness.case import case, check, eventually, expect
+from Harness.process import Event, EventProcess
 from Harness.profiles import IDEAL
 from Harness.testbed import check_served
 
@@ -73,30 +73,6 @@ async def categories(bed: Testbed) -> None:
         check(right, f"flags of 0x{flags:02X} are {event['flags']}")
 
 
-@case("category-count")
-async def category_count(bed: Testbed) -> None:
-    """The category's count, and UIDs at both ends of their range."""
-    daemon, phone, since = await bed.served()
-    for count, uid in enumerate((0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE), 1):
-        phone.ancs.post(Notification(uid, category=6))
-        expect(await daemon.event("notification", since=since, uid=uid), category_count=count)
-
-
-@case("fragments")
-async def fragments(bed: Testbed) -> None:
-    """Data Source fragments of every size, from one byte to what the MTU holds."""
-    daemon, phone, _ = await bed.served(mtu=185)
-    message = "0\0\1\2 ☎️ 🎂 " * 25  # zeros, so that a fragment may look like the start of a response
-    for size in range(1, 183):
-        phone.ancs.fragment = size
-        since = daemon.now
-        title, subtitle = f"in {size}s", "x" * (size % 7)
-        phone.ancs.post(Notification(size, title=title, subtitle=subtitle, message=message))
-        event = await daemon.event("notification", since=since, uid=size)
-        expect(event, title=title, subtitle=subtitle, message=message)
-        phone.ancs.remove(size)
-
-
 @case("fragments-uneven")
 async def uneven(bed: Testbed) -> None:
     """Fragments of random sizes, empty ones too, and fragments before the Write Response."""
@@ -139,63 +115,6 @@ async def cut_characters(bed: Testbed) -> None:
         cut = event.get("truncated", [])
         check("message" in cut, f"truncated is {cut} where {len(text.encode())} bytes became 30")
         check(set(cut) <= {"title", "subtitle", "message"}, f"truncated is {cut}")
-
-
-@case("exactly-the-maximum")
-async def exactly(bed: Testbed) -> None:
-    """A message of exactly the maximum length is not truncated; one that is a byte longer is."""
-    daemon, phone, since = await bed.served("--max-length", "30", profile=IDEAL)
-    for length in (29, 30, 31):
-        phone.ancs.post(Notification(length, message="m" * length))
-        event = await daemon.event("notification", since=since, uid=length)
-        expect(event, message="m" * min(length, 30), message_size=length)
-        cut = "message" in event.get("truncated", [])
-        check(cut == (length > 30), f"truncated is {event.get('truncated')} at {length} bytes")
-
-
-@case("not-utf-8")
-async def not_utf8(bed: Testbed) -> None:
-    """Bytes that are not UTF-8 cost the broken part, never the event."""
-    daemon, phone, _ = await bed.served()
-    broken = [b"\xff\xfe", b"ab\xc3", b"ab\xf0\x9f\x8e", b"\xc0\x80x", b"a\xed\xa0\x80b", b"\x80" * 40]
-    broken += [bytes(range(128, 256)), b"good \xe2\x82 middle", b"\xf4\x90\x80\x80"]
-    for uid, text in enumerate(broken, 1):
-        attributes = [b"com.apple.MobileSMS", text, text, text, b"3", b"20261121T070000", text, text]
-        phone.ancs.override = lambda command, _response, attributes=attributes: (
-            [attributes_response(command, attributes)] if command[0] == 0 else None
-        )
-        since = daemon.now
-        phone.ancs.post(Notification(uid, positive="a", negative="b"))
-        event = await daemon.event("notification", since=since, uid=uid)
-        if text[:2] == b"ab":  # only the end is broken
-            check(event["title"] == "ab", f"{text!r} became {event['title']!r}")
-        check("error" not in event, f"the event has the error {event.get('error')}")
-
-
-@case("empty-and-absent")
-async def empty(bed: Testbed) -> None:
-    """Every attribute may be empty; an app without a name is called by its id."""
-    daemon, phone, since = await bed.served()
-    nothing: dict[str, Any] = dict(title="", subtitle="", message="", date="", positive="", negative="")
-    phone.ancs.post(Notification(1, app_id="com.example.nameless", **nothing))
-    event = await daemon.event("notification", since=since, uid=1)
-    expect(
-        event, app_id="com.example.nameless", app="com.example.nameless", title="", subtitle="",
-        message="", message_size=0, date=None, flags=[],
-    )
-    for key in ("positive", "negative"):  # absent where there is no such action, else empty
-        check(event.get(key, "") == "", f"{key} is {event.get(key)!r}")
-    phone.ancs.post(Notification(2, app_id=""))
-    expect(await daemon.event("notification", since=since, uid=2), app_id="", title="Mum")
-    phone.ancs.apps["com.example.empty"] = ""
-    phone.ancs.post(Notification(3, app_id="com.example.empty"))
-    expect(await daemon.event("notification", since=since, uid=3), app="com.example.empty")
-    # Every attribute has length zero, the message's size too.
-    phone.ancs.override = lambda c, _r: [attributes_response(c, [b""] * 8)] if c[0] == 0 else None
-    phone.ancs.post(Notification(4))
-    expect(await daemon.event("notification", since=since, uid=4), title="", message="", date=None)
-    phone.ancs.override = lambda _c, _r: None
-    await check_served(daemon, phone, 5)
 
 
 @case("dates")
@@ -253,19 +172,6 @@ async def app_names(bed: Testbed) -> None:
     expect(await daemon.event("notification", since=since, uid=20), app="New name")
 
 
-@case("fetch-list")
-async def fetch_list(bed: Testbed) -> None:
-    """--fetch title,date requests only these, and prints only these."""
-    daemon, phone, since = await bed.served("--fetch", "title,date")
-    phone.ancs.post(Notification(1, positive="Yes"))
-    event = await daemon.event("notification", since=since, uid=1)
-    expect(event, title="Mum", date="2026-11-21T07:00:00")
-    extra = {"app_id", "app", "subtitle", "message", "message_size", "positive", "negative"}
-    check(not extra & set(event), f"the event also has {extra & set(event)}")
-    ids = [command for command in phone.ancs.commands if command[0] == 0][-1][5:]
-    check(ids[:1] == b"\1" and ids[3:] == b"\5", f"asked for {ids.hex(' ')}, not title and date")
-
-
 @case("fetch-none")
 async def fetch_none(bed: Testbed) -> None:
     """--fetch none requests nothing until `show` does."""
@@ -278,21 +184,6 @@ async def fetch_none(bed: Testbed) -> None:
     check(got.get("title") == "Mum", f"notifications.get is {got}")
     shown = (await bed.client(daemon, "show", "1", "--format", "json")).expect(0)
     check("Mum" in shown.out, f"show printed {shown.out!r}")
-
-
-@case("max-length")
-async def max_length(bed: Testbed) -> None:
-    """--max-length is the length requested of title, subtitle and message; default 256 and 1024."""
-    for options, title, message in (((), 256, 1024), (("--max-length", "77"), 77, 77)):
-        daemon, phone, since = await bed.served(*options, mtu=517, profile=IDEAL)
-        text = "x" * 2000
-        phone.ancs.post(Notification(1, title=text, subtitle=text, message=text))
-        event = await daemon.event("notification", since=since, uid=1)
-        lengths = [len(event[key]) for key in ("title", "subtitle", "message")]
-        check(lengths == [title, title, message], f"with {options} the lengths are {lengths}")
-        check(set(event["truncated"]) == {"title", "subtitle", "message"}, f"{event['truncated']}")
-        expect(event, message_size=2000)
-        await daemon.stop()
 
 
 @case("early")
@@ -310,3 +201,26 @@ async def early(bed: Testbed) -> None:
     plain, other, since = await bed.served()
     await check_served(plain, other, 2)
     plain.none("incoming")
+
+
+def uids(daemon: EventProcess, since: Event | int) -> list[int]:
+    """The UIDs of the notification events since then, in order."""
+    return [event["uid"] for event in daemon.since(since, "notification")]
+
+
+@case("five-hundred", seconds=70)
+async def five_hundred(bed: Testbed) -> None:
+    """500 notifications at once: none lost, none twice, in the phone's order, each one whole."""
+    daemon, phone, since = await bed.served()
+    posted = [
+        Notification(n, title=f"title {n}", message=f"message {n} " * (n % 40), category=n % 12)
+        for n in range(1, 501)
+    ]
+    phone.ancs.post(*posted)
+    await eventually(lambda: len(uids(daemon, since)) >= 500, "not all events came", 30)
+    order = uids(daemon, since)
+    check(order == list(range(1, 501)), f"the order is wrong: {order}")
+    for notification, event in zip(posted, daemon.since(since, "notification"), strict=True):
+        expect(event, title=notification.title, message=notification.message)
+    listed = await daemon.listed("notifications")
+    check(len(listed) == 500, f"notifications.list has {len(listed)}")

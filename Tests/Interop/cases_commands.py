@@ -7,7 +7,6 @@ import asyncio
 import time
 from pathlib import Path
 
-from Harness.ams import INVALID_COMMAND
 from Harness.ancs import Notification
 from Harness.case import case, check, check_plain, eventually, patient
 from Harness.process import Daemon, Outcome
@@ -86,55 +85,6 @@ async def act(bed: Testbed) -> None:
     (await bed.client(daemon, "show", "999")).expect(1)
 
 
-@case("commands-media")
-async def media(bed: Testbed) -> None:
-    """media prints what is playing; its commands reach the phone by name."""
-    daemon, phone, _ = await bed.served()
-    await daemon.event("media", where=lambda e: len(e["commands"]) == 14 and e["track"]["duration"])
-    state = (await bed.client(daemon, "media", "--format", "json")).expect(0).objects[0]
-    check(state["track"]["title"] == "Sinnerman", f"media printed {state}")
-    text = (await bed.client(daemon, "media", "--format", "text")).expect(0).out
-    check("Sinnerman" in text and "Nina Simone" in text, f"media printed {text!r}")
-    check_plain(text, "media")
-    commands = ["pause", "volume-up", "skip-forward", "bookmark"]
-    for command in commands:
-        (await bed.client(daemon, "media", command)).expect(0)
-    check(phone.ams.remote_commands == commands, f"the phone saw {phone.ams.remote_commands}")
-    phone.link.notify(phone.ams.remote.handle, bytes([0, 1]))
-    await daemon.event("media", where=lambda e: e["commands"] == ["play", "pause"], wanted="two commands")
-    hint = (await bed.client(daemon, "media", "next")).expect(0)
-    check("does not offer it now" in hint.err and "it offers play, pause" in hint.err, f"media next printed {hint.err!r}")
-    phone.ams.refusal = lambda _: INVALID_COMMAND
-    refused = (await bed.client(daemon, "media", "like")).expect(1)
-    check(refused.err.strip(), "a refused command printed nothing")
-    (await bed.client(daemon, "media", "sing")).expect(64)
-
-
-@case("commands-status")
-async def status(bed: Testbed) -> None:
-    """status and phones, with a phone and without; exit status 69 without a daemon."""
-    daemon, phone, _ = await bed.served()
-    await daemon.event("battery")
-    found = (await bed.client(daemon, "status", "--format", "json")).expect(0).objects
-    check("ancs" in str(found), f"status printed {found}")
-    text = (await bed.client(daemon, "status", "--format", "text")).expect(0).out
-    check(text.strip(), "status printed nothing")
-    check_plain(text, "status")
-    await bed.client(daemon, "phones")
-    phone.stop_listening()
-    phone.disconnect()
-    await daemon.event("disconnected")
-    (await bed.client(daemon, "status")).expect(0)
-    for command in ("list", "count", "apps"):
-        alone = (await bed.client(daemon, command)).expect(69)
-        check("no phone is connected" in alone.err, f"{command} printed {alone.err!r}")
-    (await bed.client(daemon, "media", "play")).expect(69)
-    (await bed.client(daemon, "act", "1", "positive")).expect(69)
-    await daemon.stop()
-    for command in ("status", "list", "watch", "act 1 positive", "media"):
-        (await bed.client(daemon, *command.split())).expect(69)
-
-
 async def watchers(daemon: Daemon, number: int) -> None:
     """Waits until this many clients are connected to the control socket."""
     ending = str(daemon.socket)
@@ -204,27 +154,3 @@ async def reconnect(bed: Testbed) -> None:
     check([e["event"] for e in events] == ["ready", "subscribed"] * 2, f"watch printed {events}")
     lives = {e["life"] for e in events if e["event"] == "ready"}
     check(len(lives) == 2, f"the lives are {lives}")
-
-
-@case("commands-usage")
-async def usage(bed: Testbed) -> None:
-    """Wrong command lines end with 64 and one line; --help and --version with 0."""
-    for words in (
-        "--no-such-option", "frobnicate", "run --att", "run --att tcp:x", "run --fetch colour",
-        "run --max-length -1", "run --max-length x", "run --format xml", "list --category",
-        "watch -n many", "run --io telepathy", "run --advertise loudly",
-    ):
-        (await bed.run(*words.split())).expect(64)
-    for words, sentence in {
-        "list extra": "unexpected argument “extra”; see ancsd list --help",
-        "watch -n": "-n needs a value (N); see ancsd watch --help",
-        "list --format xml": "--format must be text or json, not “xml”; see ancsd list --help",
-        "--pairable 60": "unexpected argument “60”; did you mean --pairable=60?",
-        "watch --event notificaton": "--event: “notificaton” is not an event; did you mean notification?",
-    }.items():
-        outcome = (await bed.run(*words.split())).expect(64)
-        check(outcome.err == f"ancsd: {sentence}\n", f"`{words}` printed {outcome.err!r}")
-    for words in ("--help", "run --help", "list --help", "--version"):
-        outcome = (await bed.run(*words.split())).expect(0)
-        check(outcome.out.strip(), f"`{outcome.command}` printed nothing")
-        check_plain(outcome.out + outcome.err, words)

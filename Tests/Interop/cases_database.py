@@ -7,7 +7,6 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-import bumble.att
 from bumble.crypto import aes_cmac  # type: ignore[attr-defined]
 from bumble.gatt import Characteristic
 
@@ -122,82 +121,3 @@ async def protected(bed: Testbed) -> None:
     await check_served(daemon, phone, 1)
     indicated = [p for p in link.received if p[0] == att.INDICATE]
     check(not indicated, f"the daemon indicated {indicated}")
-
-
-@case("server-errors")
-async def errors(bed: Testbed) -> None:
-    """What does not exist, is not allowed or not supported gets the right error."""
-    daemon, phone, _ = await bed.served()
-    link = phone.link
-    _, found = await discover(link)
-    name = found[DEVICE_NAME].handle
-    group, kind = att.READ_BY_GROUP, att.READ_BY_TYPE
-    battery = struct.pack("<BHHHH", att.FIND_BY_TYPE_VALUE, 1, 0xFFFF, att.PRIMARY, 0x180F)
-    wanted: list[tuple[str, bytes, int, int]] = [
-        ("read handle 0", att.read(0), att.INVALID_HANDLE, 0),
-        ("read handle 0xFFFF", att.read(0xFFFF), att.INVALID_HANDLE, 0xFFFF),
-        ("write handle 0xFFFF", att.write(0xFFFF, b"x"), att.INVALID_HANDLE, 0xFFFF),
-        ("write a declaration", att.write(1, b"x"), att.WRITE_NOT_PERMITTED, 1),
-        ("blob beyond the end", att.read_blob(name, 500), att.INVALID_OFFSET, name),
-        ("blob of handle 0", att.read_blob(0, 0), att.INVALID_HANDLE, 0),
-        ("groups from 0", att.by_type(group, 0x2800, 0), att.INVALID_HANDLE, 0),
-        ("groups backwards", att.by_type(group, 0x2800, 9, 3), att.INVALID_HANDLE, 9),
-        ("groups beyond the end", att.by_type(group, 0x2800, 0xFFF0), att.NOT_FOUND, 0xFFF0),
-        ("groups of no group", att.by_type(group, 0x2803), att.UNSUPPORTED_GROUP, 1),
-        ("types from 0", att.by_type(kind, 0x2803, 0), att.INVALID_HANDLE, 0),
-        ("types backwards", att.by_type(kind, 0x2803, 9, 3), att.INVALID_HANDLE, 9),
-        ("a type that does not exist", att.by_type(kind, 0x2ABC), att.NOT_FOUND, 1),
-        ("information from 0", att.find_information(0, 9), att.INVALID_HANDLE, 0),
-        ("information backwards", att.find_information(9, 3), att.INVALID_HANDLE, 9),
-        ("information beyond the end", att.find_information(0xFFF0), att.NOT_FOUND, 0xFFF0),
-        ("an unknown request", bytes([0x3E, 1, 2]), att.REQUEST_NOT_SUPPORTED, 0),
-        ("a battery service, which is the phone's", battery, att.NOT_FOUND, 1),
-    ]
-    for what, request, code, handle in wanted:
-        answer = await link.request(request)
-        expected = att.error(request[0], handle, code)
-        check(answer == expected, f"{what}: {answer.hex(' ')}, not {expected.hex(' ')}")
-    await check_served(daemon, phone, 1)
-
-
-@case("server-unsupported")
-async def unsupported(bed: Testbed) -> None:
-    """Commands that can't be executed are dropped; prepared writes get an error."""
-    daemon, phone, _ = await bed.served()
-    link = phone.link
-    before = len(link.received)
-    commands = [b"\x52\1\0x", b"\x52", b"\xd2\1\0x" + bytes(12), b"\xd2", b"\x7e\1\2\3", b"\xc0"]
-    for command in commands:
-        link.send(command)
-    answer = await link.request(att.by_type(att.READ_BY_TYPE, 0x2A00))
-    check(answer[0] == att.READ_BY_TYPE_RESPONSE, f"the response is {answer.hex(' ')}")
-    strays = [p for p in link.received[before:] if p[0] == att.ERROR]
-    check(not strays, f"a command got a response: {strays}")
-    prepared = await link.request(struct.pack("<BHH", att.PREPARE_WRITE, 1, 0) + b"x")
-    check(att.error_code(prepared) is not None, f"a declaration was prepared: {prepared.hex(' ')}")
-    await link.request(bytes([att.EXECUTE_WRITE, 0]))
-    await check_served(daemon, phone, 1)
-
-
-@case("server-while-asking")
-async def while_asking(bed: Testbed) -> None:
-    """The phone makes requests before it responds to the daemon's: neither direction waits for the other."""
-    phone = bed.phone()
-    responses: list[bytes] = []
-
-    async def ask_then_respond(link: Link, pdu: bytes) -> None:
-        responses.append(await link.request(att.by_type(att.READ_BY_TYPE, 0x2A00)))
-        phone.server.on_gatt_pdu(link, bumble.att.ATT_PDU.from_bytes(pdu))  # type: ignore[arg-type]
-
-    def ask_first(link: Link, pdu: bytes) -> list[bytes] | None:
-        if pdu[0] not in att.REQUESTS:
-            return None
-        bed.spawn(ask_then_respond(link, pdu))
-        return []
-
-    phone.intercept = ask_first
-    daemon = await bed.daemon(phone)
-    await daemon.event("subscribed", within=20)
-    wrong = [a for a in responses if a[:1] != bytes([att.READ_BY_TYPE_RESPONSE])]
-    check(responses and not wrong, f"during its own requests: {wrong[:1]}")
-    await check_served(daemon, phone, 1)

@@ -16,42 +16,6 @@ from .link import Link
 from .peers import Intercept, OddDevice, pass_through
 from .testbed import Testbed
 
-#: The names in the specification, and a part of the remedy, if there is one.
-ERRORS: dict[int, tuple[str, str]] = {
-    0x01: ("Invalid Handle (0x01)", ""),
-    0x02: ("Read Not Permitted (0x02)", ""),
-    0x05: ("Insufficient Authentication (0x05)", "can't be secured"),
-    0x08: ("Insufficient Authorization (0x08)", "has to allow it"),
-    0x0C: ("Encryption Key Size Too Short (0x0C)", "longer key"),
-    0x0E: ("Unlikely Error (0x0E)", ""),
-    0x0F: ("Insufficient Encryption (0x0F)", "can't be secured"),
-    0x11: ("Insufficient Resources (0x11)", ""),
-    0x13: ("Value Not Allowed (0x13)", ""),
-    0x77: ("Error 0x77", ""),
-    0x81: ("Application Error 0x81", ""),
-    0xFC: ("Write Request Rejected (0xFC)", ""),
-    0xFF: ("Out of Range (0xFF)", ""),
-}
-
-
-@case("gatt-errors")
-async def errors(bed: Testbed) -> None:
-    """Each ATT error by name, with a remedy, and status 1: reading, writing and subscribing."""
-
-    async def one(part: Testbed, code: int) -> None:
-        name, remedy = ERRORS[code]
-        device = part.device()
-        device.intercept = lambda _link, pdu: (
-            [att.refusal(pdu, code)] if pdu[0] in (att.READ, att.WRITE) else None
-        )
-        for words in (["read", "0x0031"], ["write", "0x0023", "01"], ["subscribe", "0x0031"]):
-            refused = (await part.gatt(device, *words)).expect(1)
-            check(name in refused.err and remedy in refused.err, f"{words}: {refused.err!r}")
-            check(len(refused.err.splitlines()) == 1, f"{words}: {refused.err!r}")
-            check(not refused.out, f"{words} printed {refused.out!r}")
-
-    await bed.every(ERRORS, one, name=lambda code: f"{code:02x}")
-
 
 @case("gatt-any-error")
 async def any_error(bed: Testbed) -> None:

@@ -67,26 +67,6 @@ async def hook_fails(bed: Testbed) -> None:
     check(daemon.log.count("exited with status 7") == 1, "a failure is logged more than once")
 
 
-@case("grace")
-async def grace(bed: Testbed) -> None:
-    """The link is lost and comes back: what the phone announces again is `repeat`, everything else `removed`."""
-    daemon, phone, _ = await bed.served()
-    phone.ancs.post(Notification(1, title="stays", app_id="a.b"), Notification(2, title="goes", app_id="a.b"))
-    await daemon.event("notification", uid=2)
-    since = daemon.now
-    phone.disconnect()
-    await daemon.event("disconnected", since=since)
-    listed = await daemon.listed("notifications")
-    check([entry.get("stale") for entry in listed] == [True, True], f"the list is {listed}")
-    del phone.ancs.notifications[2]
-    again = await daemon.event("notification", since=since, within=40, title="stays")
-    check(again["repeat"] is True, f"it is no repeat: {again}")
-    gone = await daemon.event("notification", since=since, within=20, change="removed")
-    check((gone["title"], gone["app_id"]) == ("goes", "a.b"), f"removed was {gone}")
-    listed = await daemon.listed("notifications")
-    check([(entry["title"], "stale" in entry) for entry in listed] == [("stays", False)], f"{listed}")
-
-
 @case("settings")
 async def settings(bed: Testbed) -> None:
     """A file sets options, hooks and rules; SIGHUP applies a changed one while the phone is served, and refuses an

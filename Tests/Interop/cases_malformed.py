@@ -130,28 +130,6 @@ def unsendable(pdu: bytes) -> bool:
     return not pdu or pdu[0] in (att.READ_BLOB, att.MTU_REQUEST)
 
 
-@case("random-pdus", seconds=76)
-async def random_pdus(bed: Testbed) -> None:
-    """4,000 PDUs of random bytes, in bursts; every request among them gets a response."""
-    daemon, phone, _ = await bed.served()
-    link = phone.link
-    name = await name_handle(link)
-    link.strict = False
-    dice = random.Random(SEED + 1)
-    others = {NOTIFY, INDICATE, CONFIRM, att.WRITE_COMMAND, att.SIGNED_WRITE, att.NOTIFY_MULTIPLE}
-    known = sorted(REQUESTS | RESPONSES | others)
-    for _ in range(100):
-        burst: list[bytes] = []
-        while len(burst) < 40:
-            first = dice.choice(known) if dice.random() < 0.7 else dice.randrange(256)
-            pdu = bytes([first]) + dice.randbytes(dice.choice([0, 1, 2, 3, 4, 6, 8, 20, 182]))
-            if not unsendable(pdu):
-                burst.append(pdu)
-        await send_burst(link, name, burst)
-    await be_strict(link)
-    await still_works(daemon, phone)
-
-
 @case("mutated-pdus", seconds=77)
 async def mutated(bed: Testbed) -> None:
     """4,000 PDUs of a real session with bits flipped, cut or lengthened, at any time."""

@@ -5,29 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import struct
-import time
 from collections.abc import Callable
 from typing import Any
 
 from Harness import att
-from Harness.ams import (
-    ALBUM,
-    ARTIST,
-    COMMANDS,
-    COUNT,
-    DURATION,
-    INDEX,
-    NAME,
-    PLAYBACK,
-    PLAYER,
-    QUEUE,
-    REPEAT,
-    SHUFFLE,
-    TITLE,
-    TRACK,
-    VOLUME,
-)
-from Harness.case import Failure, case, check, eventually, expect
+from Harness.ams import ALBUM, COMMANDS, COUNT, DURATION, PLAYER, QUEUE, REPEAT, SHUFFLE, TITLE, TRACK, VOLUME
+from Harness.case import Failure, case, check, expect
 from Harness.process import Condition, Daemon, Event
 from Harness.testbed import check_served
 
@@ -81,25 +64,6 @@ async def state(bed: Testbed) -> None:
     check(whole["track"]["album"] in (None, ""), f"track is {whole['track']}")
 
 
-@case("media-changed")
-async def changed(bed: Testbed) -> None:
-    """`changed` names what is new and nothing else, and each event has the whole state."""
-    daemon, phone, _ = await bed.served()
-    await media_state(daemon, lambda s: s["track"]["duration"] == 622, "the first track")
-    await daemon.settled("media", quiet=0.3)
-    since = daemon.now
-    phone.ams.set({(TRACK, TITLE): "Another"})
-    event = await media_event(daemon, lambda e: e["track"]["title"] == "Another", "it", since)
-    # Another title starts at its beginning, whatever the player said before.
-    check(set(event["changed"]) - {"player.elapsed"} == {"track.title"}, f"{event['changed']}")
-    check(event["track"]["artist"] == "Nina Simone", f"the event has only {event['track']}")
-    since = daemon.now
-    phone.ams.set({(PLAYER, PLAYBACK): "0,0.0,100.5"})
-    event = await media_event(daemon, lambda e: e["player"]["state"] == "paused", "paused", since)
-    check("player.state" in event["changed"], f"changed is {event['changed']}")
-    check(event["player"]["elapsed"] == 100.5, f"player is {event['player']}")
-
-
 @case("media-truncated")
 async def truncated(bed: Testbed) -> None:
     """Values longer than a PDU are read whole before the event, at MTU 23 too."""
@@ -120,88 +84,6 @@ async def truncated(bed: Testbed) -> None:
         await check_served(daemon, phone, 1)
 
     await bed.every([23, 48, 185, 517], one, name=lambda mtu: f"mtu-{mtu}")
-
-
-@case("media-truncated-storm")
-async def storm(bed: Testbed) -> None:
-    """Long values that change while they are read: the last one wins, and none are mixed."""
-    daemon, phone, _ = await bed.served(mtu=23)
-    for turn in range(20):
-        phone.ams.set({(TRACK, key): f"{turn:03}" * 30 for key in (TITLE, ARTIST, ALBUM)})
-        if turn % 3 == 0:
-            await asyncio.sleep(0.01)  # so that some are being read
-    last = "019" * 30
-    await media_state(
-        daemon, lambda s: all(s["track"][k] == last for k in ("title", "artist", "album")), "the last"
-    )
-    texts = [e["track"][k] for e in daemon.since(0, "media") for k in ("title", "artist")]
-    mixed = [t for t in texts if t and len(t) == 90 and t != t[:3] * 30]
-    check(not mixed, f"a text made of two: {mixed[:1]}")
-    await check_served(daemon, phone, 1)
-
-
-@case("media-absent")
-async def absent(bed: Testbed) -> None:
-    """A truncated value that is gone when it is read (0xA2) does no harm."""
-    daemon, phone, _ = await bed.served()
-    phone.ams.values[TRACK, ALBUM] = ""
-    phone.link.notify(phone.ams.update.handle, bytes([TRACK, ALBUM, 1]) + b"x" * 100)
-    await check_served(daemon, phone, 1)
-    phone.ams.play(2)
-    await media_event(daemon, lambda e: e["track"]["title"] == "andata", "the next track")
-
-
-@case("playback-info")
-async def playback(bed: Testbed) -> None:
-    """Playback info in every form that phones send, and malformed: never a wrong state."""
-    daemon, phone, _ = await bed.served()
-    await media_state(daemon, lambda s: s["player"]["state"] == "playing", "a player")
-    good: dict[str, dict[str, Any]] = {
-        "0,0.0,10.0": {"state": "paused", "rate": 0, "elapsed": 10},
-        "1,1.0,20": {"state": "playing", "rate": 1},
-        "2,-2.0,33.5": {"state": "rewinding", "rate": -2},
-        "3,4,1.5": {"state": "fast-forwarding", "rate": 4},
-        "0,,": {"state": "paused"},
-        "0,0.0,12.25": {"state": "paused", "rate": 0, "elapsed": 12.25},
-    }
-    for text, wanted in good.items():
-        phone.ams.set({(PLAYER, PLAYBACK): text})
-        found = await media_state(
-            daemon, lambda s, state=wanted["state"]: s["player"]["state"] == state, text
-        )
-        expect(found["player"], **wanted)
-    bad = ["0,1,00,-0,00", "1,2", "junk", "1,2,3,4", ",,,,,", "NaN,NaN,NaN", "1e999,1,1"]
-    for text in [*bad, "9" * 400 + ",1,1"]:
-        phone.ams.set({(PLAYER, PLAYBACK): text})
-    phone.ams.set({(QUEUE, INDEX): "junk", (QUEUE, COUNT): "-7", (PLAYER, VOLUME): "loud"})
-    phone.ams.set({(TRACK, DURATION): "inf", (QUEUE, SHUFFLE): "9", (QUEUE, REPEAT): ""})
-    await check_served(daemon, phone, 1)
-    player = (await daemon.call("media.get"))["player"]
-    check(player["state"] in ("paused", None), f"malformed values made the player {player}")
-    # A time before the beginning, which phones do send, and then nothing any more.
-    phone.ams.set({(PLAYER, PLAYBACK): "1,1.0,-3.5"})
-    found = await media_state(daemon, lambda s: s["player"]["state"] == "playing", "playing")
-    check(found["player"]["elapsed"] >= 0, f"the time is {found['player']['elapsed']}")
-    phone.ams.set({(PLAYER, PLAYBACK): ""})
-    await media_state(daemon, lambda s: s["player"]["state"] is None, "no state")
-
-
-@case("elapsed")
-async def elapsed(bed: Testbed) -> None:
-    """The elapsed time advances at the rate while playing, and stands still while paused."""
-    daemon, phone, _ = await bed.served()
-    phone.ams.set({(PLAYER, PLAYBACK): "1,2.0,100.0"})
-    first = await media_state(daemon, lambda s: (s["player"]["elapsed"] or 0) >= 100, "100 s")
-    began = time.monotonic()
-    await asyncio.sleep(1)
-    second = await daemon.call("media.get")
-    took = time.monotonic() - began
-    gone = second["player"]["elapsed"] - first["player"]["elapsed"]
-    check(2 * took - 0.2 <= gone <= 2 * took + 1, f"at twice the speed {took:.2f} s made {gone} s")
-    phone.ams.set({(PLAYER, PLAYBACK): "0,0.0,50.0"})
-    await media_state(daemon, lambda s: s["player"]["elapsed"] == 50, "50 s")
-    await asyncio.sleep(0.3)
-    check((await daemon.call("media.get"))["player"]["elapsed"] == 50, "it advances while paused")
 
 
 @case("media-commands")
@@ -225,27 +107,6 @@ async def commands(bed: Testbed) -> None:
     phone.ams.refusal = lambda _: 0xA0
     error = await daemon.refused("media.command", command="play")
     check(error.get("data", {}).get("att") == 0xA0, f"the error is {error}")
-
-
-@case("player-changes")
-async def player_changes(bed: Testbed) -> None:
-    """Another player: Remote Command is subscribed to again, since phones do not notify them unasked."""
-    daemon, phone, _ = await bed.served()
-    await media_state(daemon, lambda s: s["player"]["name"] == "Music", "the first player")
-    before = phone.ams.remote_subscriptions
-    phone.ams.supported = bytes([0, 1])
-    phone.ams.set({(PLAYER, NAME): "Podcasts"})
-    await eventually(
-        lambda: phone.ams.remote_subscriptions > before, "no new subscription to Remote Command"
-    )
-    await media_state(daemon, lambda s: s["commands"] == ["play", "pause"], "the new commands")
-    # No player at all, and one again.
-    phone.ams.set({(PLAYER, NAME): "", (PLAYER, PLAYBACK): ""})
-    await media_state(daemon, lambda s: s["player"]["name"] in (None, ""), "no player")
-    phone.ams.set({(PLAYER, NAME): "Music", (PLAYER, PLAYBACK): "0,0,0"})
-    await media_state(daemon, lambda s: s["player"]["name"] == "Music", "a player")
-    registered = [registration[0] for registration in phone.ams.registrations]
-    check(sorted(registered) == [0, 1, 2], f"the entities were registered as {registered}")
 
 
 @case("battery-and-time")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 
 from Harness.ancs import Notification
@@ -124,26 +123,6 @@ async def message(bed: Testbed) -> None:
     await window.shows("word399 at last")
 
 
-@case("screen-sizes")
-async def sizes(bed: Testbed) -> None:
-    """At any size, also of wide characters, no row is broken, and the selection is visible."""
-    daemon, _ = await served(bed)
-    window = await screen(bed, daemon, 100, 30)
-    await window.shows("Dinner tonight?")
-    await window.press("Down")
-    for columns, rows in ((120, 40), (80, 24), (40, 12), (40, 8), (27, 6), (20, 5), (61, 15), (100, 30)):
-        await window.resize(columns, rows)
-        await window.shows(
-            lambda shown, rows=rows, columns=columns: len(shown.split("\n")) == rows + 1
-            and any(row.startswith("> ") and "日" in row for row in shown.split("\n"))
-            and any(row == "─" * columns or re.match("── ./3 ", row) and len(row) == columns for row in shown.split("\n"))
-        )
-    await window.resize(12, 3)
-    await window.shows("too small")
-    await window.resize(80, 24)
-    await window.shows("Dinner tonight?")
-
-
 #: Texts that terminals could obey, reorder, join, or give another width than expected.
 HOSTILE = (
     "\x1b[2J\x1b]0;title\x07\x9b31m" * 5,
@@ -211,34 +190,6 @@ async def without_alternate(bed: Testbed) -> None:
     await window.press("q")
     rows = await window.shows("status 0")
     check("status 0" in [row.rstrip() for row in rows], f"the last row was not free: {rows}")
-
-
-@case("screen-restart-beneath")
-async def beneath(bed: Testbed) -> None:
-    """The selection stays with its notification when the daemon is restarted and the phone renumbers."""
-    phone = bed.phone()
-    daemon = await bed.daemon(phone)
-    await daemon.event("subscribed")
-    names = ["Anna", "Ben", "Eve"]
-    phone.ancs.post(*(Notification(uid, title=name, negative="Clear") for uid, name in enumerate(names, 1)))
-    await daemon.event("notification", uid=3)
-    window = await screen(bed, daemon)
-    await window.shows("/3 notifications")
-    await window.press("Down")
-    await window.shows(lambda shown: re.search(r"^> .*Ben", shown, re.MULTILINE) is not None)
-    await daemon.stop()
-    await window.shows("no daemon is running there")
-    for uid in (1, 2, 3):
-        phone.ancs.remove(uid)
-    # The selected number is another notification's now.
-    phone.ancs.post(*(Notification(uid, title=name, negative="Clear") for uid, name in ((2, "Eve"), (3, "Anna"), (9, "Ben"))))
-    again = await bed.start(Daemon(daemon.command, bed.out / "again", daemon.socket))
-    await again.event("notification", uid=9)
-    await window.shows(lambda shown: re.search(r"^> .*Ben", shown, re.MULTILINE) is not None)
-    await window.shows_not(" to fetch")
-    await asyncio.sleep(2.5)
-    await window.press("-")
-    await eventually(lambda: phone.ancs.actions == [(9, "negative")], lambda: f"the phone saw {phone.ancs.actions}")
 
 
 @case("screen-terminals")

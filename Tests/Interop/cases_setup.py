@@ -6,64 +6,53 @@ from __future__ import annotations
 import asyncio
 
 from Harness import att
-from Harness.ancs import Notification
+from Harness.ancs import GET_APP, Notification
 from Harness.case import case, check, eventually, patient
-from Harness.profiles import IDEAL
 from Harness.services import SERVICES
 from Harness.testbed import check_served
 
 from .link import Link
 from .testbed import Testbed
 
-#: The requests that a set-up may take.
-AT_MOST = 20
-
-
-async def first_meeting(bed: Testbed, mtu: int) -> None:
-    daemon, phone, subscribed = await bed.served(mtu=mtu)
-    seen = len(phone.link.requests())
-    names = [event.name for event in daemon.events[: subscribed.index + 1]]
-    order = [n for n in names if n in ("ready", "connected", "subscribed")]
-    check(order == ["ready", "connected", "subscribed"], f"the events were {' '.join(names)}")
-    connected = await daemon.event("connected")
-    check(connected.get("encrypted") is True, f"the link is encrypted, but connected is {connected}")
-    check("bonded" in connected, f"connected has no `bonded`: {connected}")
-    check(set(subscribed["services"]) == SERVICES, f"services are {subscribed['services']}")
-    check(subscribed["mtu"] == mtu, f"mtu is {subscribed['mtu']}, the phone's is {mtu}")
-    requests = subscribed["requests"]
-    check(requests <= AT_MOST, f"{requests} requests until subscribed, more than {AT_MOST}")
-    # More requests may have followed since, but not fewer.
-    check(requests <= seen, f"subscribed says {requests} requests, but the phone has seen {seen} in all")
-    bed.remark(f"{requests} requests")
-    for key in ("seq", "time"):
-        check(key in subscribed, f"subscribed has no {key}: {subscribed}")
-    await check_served(daemon, phone, 7)
+BATTERY_LEVEL = bytes.fromhex("192a")
 
 
 @case("first-meeting")
 async def meeting(bed: Testbed) -> None:
-    """From the link to `subscribed` at MTU 185 in at most 20 requests, and what the events say."""
-    await first_meeting(bed, 185)
-
-
-@case("first-meeting-mtu-23")
-async def meeting_small(bed: Testbed) -> None:
-    """The same at MTU 23, where a response holds least."""
-    await first_meeting(bed, 23)
-
-
-@case("returning")
-async def returning(bed: Testbed) -> None:
-    """A phone that returns is served again, with no more requests than the first time."""
-    daemon, phone, first = await bed.served()
-    await check_served(daemon, phone, 1)
-    phone.disconnect()
-    gone = await daemon.event("disconnected", since=first)
-    check(isinstance(gone.get("reason"), str), f"disconnected is {gone}")
-    again = await daemon.event("subscribed", since=gone)
-    check(again["requests"] <= first["requests"], f"{again['requests']} requests the second time")
-    bed.remark(f"{first['requests']} requests, then {again['requests']}")
-    await check_served(daemon, phone, 2)
+    """What the events say, after at most 11 requests; quiet after 18. What the phone says first is confirmed and answered
+    once, ANCS comes first, and nothing is done twice."""
+    daemon, phone, subscribed = await bed.served()
+    link = phone.link
+    seen = len(link.requests())
+    names = [event.name for event in daemon.events[: subscribed.index + 1]]
+    order = [n for n in names if n in ("ready", "connected", "subscribed")]
+    check(order == ["ready", "connected", "subscribed"], f"the events were {' '.join(names)}")
+    connected = await daemon.event("connected")
+    check(connected.get("encrypted") is True and "bonded" in connected, f"connected is {connected}")
+    check(set(subscribed["services"]) == SERVICES, f"services are {subscribed['services']}")
+    check(subscribed["mtu"] == 185 and {"seq", "time"} <= subscribed.keys(), f"subscribed is {subscribed}")
+    check(subscribed["requests"] <= min(11, seen), f"{subscribed['requests']} requests until subscribed, and the phone has seen {seen}")
+    await phone.quiet(1)
+    # Service Changed, and the phone's request for the MTU.
+    check(link.confirmations() == 1, f"{link.confirmations()} confirmations")
+    answers = [pdu for pdu in link.received if pdu[0] == att.MTU_RESPONSE]
+    check(len(answers) == 1, f"the responses to the MTU request are {answers}")
+    check(sum(pdu[0] == att.MTU_REQUEST for pdu in link.requests()) <= 1, "the MTU was asked for twice")
+    # Without the request for an app's name, by which the daemon learns whether it has access.
+    probe = att.write(phone.ancs.control.handle, bytes([GET_APP]))
+    requests = [pdu for pdu in link.requests() if not pdu.startswith(probe)]
+    bed.remark(f"{subscribed['requests']} requests until subscribed, {len(requests)} in all")
+    check(len(requests) <= 18, f"{len(requests)} requests in all")
+    writes = [att.first_handle(pdu) for pdu in requests if pdu[0] == att.WRITE]
+    source, data = phone.ancs.source.handle + 1, phone.ancs.data.handle + 1
+    check(set(writes[:2]) == {source, data}, f"the first handles written are {writes}")
+    configured = [handle for handle in writes if handle != phone.ams.update.handle]
+    check(len(configured) == len(set(configured)), f"written twice: {writes}")
+    level = [pdu for pdu in requests if pdu[:3] == att.read(phone.services.battery.handle)]
+    by_type = [pdu for pdu in requests if pdu[0] == att.READ_BY_TYPE and pdu[5:] == BATTERY_LEVEL]
+    check(len(level) + len(by_type) == 1, f"the battery is read {len(level) + len(by_type)} times")
+    daemon.none("disconnected")
+    await check_served(daemon, phone, 7)
 
 
 @case("mtus")
@@ -79,64 +68,6 @@ async def mtus(bed: Testbed) -> None:
         await check_served(daemon, phone, mtu)
 
     await bed.every(sizes, one, name=lambda mtu: f"mtu-{mtu}")
-
-
-@case("mtu-odd-answers")
-async def mtu_odd(bed: Testbed) -> None:
-    """The MTU request is refused, or its response is too small or too large."""
-    answers = {
-        "refused": (att.error(att.MTU_REQUEST, 0, att.REQUEST_NOT_SUPPORTED), 23),
-        "too-little": (bytes([att.MTU_RESPONSE, 5, 0]), 23),
-        "zero": (bytes([att.MTU_RESPONSE, 0, 0]), 23),
-        "more-than-it-can": (bytes([att.MTU_RESPONSE, 0xFF, 0xFF]), 517),
-    }
-
-    async def one(part: Testbed, what: str) -> None:
-        answer, mtu = answers[what]
-        phone = part.phone(profile=IDEAL)  # whose own request would settle it
-
-        def answers_oddly(link: Link, pdu: bytes) -> list[bytes] | None:
-            if pdu[0] != att.MTU_REQUEST:
-                return None
-            link.att_mtu = min(mtu, int.from_bytes(pdu[1:3], "little"))
-            return [answer]
-
-        phone.intercept = answers_oddly
-        daemon = await part.daemon(phone)
-        subscribed = await daemon.event("subscribed")
-        expected = phone.link.att_mtu
-        check(subscribed["mtu"] == expected, f"mtu is {subscribed['mtu']}, not {expected}")
-        await check_served(daemon, phone, 1)
-
-    await bed.every(answers, one)
-
-
-@case("mtu-from-both-sides")
-async def mtu_both(bed: Testbed) -> None:
-    """The phone requests the MTU too, at once, as phones do; both sides agree."""
-    phone = bed.phone(profile=IDEAL)
-    answers: list[asyncio.Future[bytes]] = []
-    phone.on_accept = lambda link: answers.append(link.ask_mtu(185))
-    daemon = await bed.daemon(phone)
-    await phone.connected(within=5)
-    answer = await asyncio.wait_for(answers[0], 5)
-    check(answer[0] == att.MTU_RESPONSE and len(answer) == 3, f"the response is {answer.hex(' ')}")
-    offered = int.from_bytes(answer[1:], "little")
-    check(185 <= offered <= 517, f"the daemon accepts PDUs of {offered} bytes at most")
-    subscribed = await daemon.event("subscribed")
-    check(subscribed["mtu"] == 185, f"mtu is {subscribed['mtu']}")
-    await check_served(daemon, phone, 1)
-
-
-@case("slow-phone", seconds=61)
-async def slow(bed: Testbed) -> None:
-    """A phone that takes 200 ms for every PDU is served nevertheless."""
-    phone = bed.phone()
-    phone.delay = 0.2
-    daemon = await bed.daemon(phone)
-    await daemon.event("subscribed", within=20)
-    await check_served(daemon, phone, 1)
-    daemon.none("disconnected")
 
 
 @case("mute-phone", seconds=90)
@@ -252,3 +183,32 @@ async def reconnections(bed: Testbed) -> None:
     took = phone.links[-1].opened - phone.links[0].opened
     check(took < 60, f"twenty reconnections took {took:.0f} s")
     bed.remark(f"{took / 20:.2f} s a reconnection")
+
+
+@case("sharing-off", seconds=62)
+async def sharing_off(bed: Testbed) -> None:
+    """0x03 from the Control Point becomes `authorization`; the daemon keeps trying, now and then."""
+    phone = bed.phone()
+    phone.ancs.authorized = False
+    phone.ancs.post(Notification(1, title="hidden"))
+    daemon = await bed.daemon(phone)
+    denied = await daemon.event("authorization", granted=False)
+    await daemon.event("subscribed")
+    await asyncio.sleep(3)  # long enough to see how often it tries
+    commands = len(phone.ancs.commands)
+    check(commands <= 8, f"{commands} commands in 3 s while sharing is off")
+    said = list(daemon.since(0, "authorization"))
+    check(len(said) == 1, f"there are {len(said)} authorization events")
+    failed = daemon.find("notification", uid=1)
+    check(failed is None or "title" not in failed, f"a notification that may not be read: {failed}")
+    phone.ancs.authorized = True
+    granted = await daemon.event("authorization", since=denied, granted=True, within=20)
+    await daemon.event("notification", since=denied, uid=1, title="hidden", within=15)
+    await check_served(daemon, phone, 2)
+    # And off again, during the session.
+    phone.ancs.authorized = False
+    phone.ancs.post(Notification(3))
+    await daemon.event("authorization", since=granted, granted=False)
+    phone.ancs.authorized = True
+    await daemon.event("notification", since=granted, uid=3, title="Mum", within=20)
+    daemon.none("disconnected")

@@ -7,7 +7,7 @@ from __future__ import annotations
 from Harness.case import case, check
 from Harness.process import Daemon, Event, VirtualPhone, run
 
-from .cases_queue import uids
+from .cases_attributes import uids
 from .prompt import Prompt
 from .testbed import NO_SELF, Testbed
 
@@ -64,83 +64,6 @@ async def rehearsal(bed: Testbed) -> None:
         check(ending in outcome.out + outcome.err, f"it said {outcome.out} {outcome.err}")
         check("This is a rehearsal" in outcome.out and not list(bed.work.glob("ancsd-setup*")), f"it left {list(bed.work.iterdir())}")
     check("Wrote /etc/ancsd/ancsd.toml." not in outcome.out, "it wrote before the last answer")
-
-
-@case("own-phone-services", seconds=90)
-async def services(bed: Testbed) -> None:
-    """`ancsd phone`: ANCS and AMS go and return, at the same handles and at others, while in use."""
-    daemon, phone, _ = await pair(bed)
-    for turn in range(12):
-        since = daemon.now
-        service, handles = "ancs" if turn % 3 else "ams", "fresh" if turn % 2 else "same"
-        await phone.do("burst", count=20, title="n")
-        await phone.do("unpublish", service=service)
-        await phone.do("add", title=f"round {turn}")
-        await phone.do("publish", service=service, handles=handles)
-        event = await daemon.event("notification", since=since, title=f"round {turn}")
-        check("error" not in event, f"a notification failed: {event}")
-        title = f"title {turn}"
-        await phone.do("media", track={"title": title})
-        await daemon.event(
-            "media", where=lambda e, title=title: e["track"]["title"] == title, since=since, wanted=title
-        )
-        await phone.do("remove-all")
-        await daemon.settled("notification", quiet=0.1)
-
-
-@case("own-phone-reconnect", seconds=180)
-async def reconnecting(bed: Testbed) -> None:
-    """`ancsd phone`: after each of twenty reconnections everything comes again, marked as such."""
-    daemon, phone, subscribed = await pair(bed)
-    for title in ("one", "two", "three"):
-        await phone.do("add", title=title)
-    await daemon.event("notification", title="three")
-    for _ in range(20):
-        since = daemon.now
-        await phone.do("disconnect")
-        await daemon.event("disconnected", since=since)
-        subscribed = await daemon.event("subscribed", since=since, within=40)
-        last = await daemon.event("notification", since=since, title="three")
-        check(last["repeat"] is True, "a known notification is not marked `repeat`")
-        check("pre-existing" in last["flags"], "a known notification is not pre-existing")
-        check(uids(daemon, since) == [1, 2, 3], f"instead of three came {uids(daemon, since)}")
-        check(subscribed["requests"] <= 20, f"{subscribed['requests']} requests until subscribed")
-    phone.check_rules()
-
-
-@case("own-phone-faults", seconds=120)
-async def faults(bed: Testbed) -> None:
-    """`ancsd phone`: silence, cut responses, refusals, sharing switched off, a phone that freezes."""
-    daemon, phone, _ = await pair(bed)
-    await phone.do("fail", code="0xA2", count=1)
-    await phone.do("add", title="refused")
-    event = await daemon.event("notification", uid=1)
-    check(event.get("error") == "Invalid Parameter", f"instead of the phone's error: {event}")
-    await phone.do("silence")
-    await phone.do("add", title="silent")
-    await phone.do("cut")
-    await phone.do("add", title="cut")
-    await phone.do("add", title="whole")
-    event = await daemon.event("notification", uid=4, within=30)
-    check(event["title"] == "whole", "the notification after the failures is not whole")
-    check("error" in (await daemon.event("notification", uid=2)), "silence made no error")
-    check("error" in (await daemon.event("notification", uid=3)), "a cut response made no error")
-
-    since = daemon.now
-    await phone.do("authorize", granted=False)
-    await phone.do("disconnect")
-    await daemon.event("authorization", since=since, granted=False, within=40)
-    await phone.do("authorize", granted=True)
-    await daemon.event("authorization", since=since, granted=True, within=70)
-    await daemon.event("notification", since=since, uid=4, title="whole")
-    phone.check_rules()
-
-    since = daemon.now
-    await phone.do("freeze", frozen=True)
-    await phone.do("notify", characteristic="notification-source", value="0000040109000000")
-    await daemon.event("disconnected", since=since, within=40)
-    await phone.do("freeze", frozen=False)
-    await daemon.event("subscribed", since=since, within=40)
 
 
 @case("own-phone-actions")

@@ -15,49 +15,6 @@ from .phone import Phone
 from .testbed import Testbed
 
 
-@case("restart")
-async def restart(bed: Testbed) -> None:
-    """The daemon ends and starts again: the phone comes back without pairing."""
-    daemon, phone, subscribed = await bed.served()
-    await bed.set_up(phone)  # the handles must be known after the restart
-    await daemon.stop()
-    await phone.dropped()
-    since = daemon.now
-    await daemon.start()
-    await daemon.event("ready", since=since)
-    await phone.connect()
-    connected = await daemon.event("connected", since=since)
-    check(connected.get("bonded") is True, f"the phone is not known any more: {connected}")
-    check(connected.get("phone") == phone.address, f"connected names {connected.get('phone')}")
-    again = await daemon.event("subscribed", since=connected)
-    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
-    check(
-        again["requests"] < subscribed["requests"],
-        f"{again['requests']} requests with known handles, {subscribed['requests']} without",
-    )
-    phone.ancs.post(Notification(2, title="after the restart"))
-    await daemon.event("notification", since=again, uid=2, title="after the restart")
-
-
-@case("returns", seconds=75)
-async def returns(bed: Testbed) -> None:
-    """The phone leaves and returns ten times, and is served each time."""
-    daemon, phone, last = await bed.served()
-    for turn in range(1, 11):
-        await phone.disconnect()
-        last = await daemon.event("disconnected", since=last)
-        await phone.connect()
-        last = await daemon.event("subscribed", since=last)
-        phone.ancs.post(Notification(turn, title=f"turn {turn}"))
-        last = await daemon.event("notification", since=last, uid=turn, title=f"turn {turn}")
-        phone.ancs.remove(turn)
-    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
-    daemon.none("error")
-    bond = json.loads(next(bed.state.rglob("*.bond.json")).read_text())
-    seen = json.loads(next(bed.state.rglob("*.cache.json")).read_text())
-    check(seen["last_seen"] > bond["first_seen"], f"it was not seen since it paired: {seen}")
-
-
 @case("private-address")
 async def private_address(bed: Testbed) -> None:
     """A phone with changing private addresses is the same phone, also after a restart."""

@@ -9,7 +9,6 @@ from typing import Any
 from Harness.ancs import Notification
 from Harness.case import Failure, case, check, eventually, expect, patient
 from Harness.process import Daemon
-from Harness.profiles import REAL
 
 from .testbed import Testbed
 
@@ -56,23 +55,6 @@ async def tuned(bed: Testbed) -> None:
     await daemon.event("notification", uid=11)
 
 
-@case("tuning-refused")
-async def refused(bed: Testbed) -> None:
-    """A phone that keeps its parameters is asked every five seconds only, and served as well."""
-    bed.adapter.controller.update_status = 0x20  # Unsupported LL Parameter Value
-    daemon, phone, subscribed = await bed.served()
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    await eventually(lambda: CALM in requested(bed), "never calm", within=14)
-    *fast, calm = requested(bed)
-    most = (loop.time() - began) // 5 + 2  # the first comes before the subscription
-    check(set(fast) == {FAST} and calm == CALM and 2 <= len(fast) <= most, f"the requests were {requested(bed)}")
-    phone.ancs.post(Notification(5))
-    await daemon.event("notification", since=subscribed, uid=5)
-    link = await status(daemon)
-    check(link["interval"] != 30, f"status has parameters that were refused: {link}")
-
-
 @case("not-tuned")
 async def not_tuned(bed: Testbed) -> None:
     """With --no-tune nothing is requested of the phone."""
@@ -84,29 +66,3 @@ async def not_tuned(bed: Testbed) -> None:
     link = await status(daemon)
     expect(link, rssi=bed.adapter.controller.RSSI)
     check("interval" not in link, f"no parameters were ever reported, but: {link}")
-
-
-@case("given-up")
-async def given_up(bed: Testbed) -> None:
-    """A phone that counts links without a subscription stays away after three of them, until its user taps the name."""
-    daemon, phone, since = await bed.served(profile=REAL)
-    await bed.set_up(phone)
-    await phone.disconnect()
-    await daemon.event("disconnected", since=since)
-    phone.encrypts_after, phone.speaks_first = 60, True
-    for strikes in 1, 2, 3:
-        check(phone.strikes == strikes - 1, f"{phone.strikes} strikes before the link {strikes}")
-        connecting = asyncio.create_task(phone.connect())
-        connected = await daemon.event("connected", since=since)
-        await asyncio.sleep(0.3)  # the kernel crashes if the phone never sent a byte
-        await phone.disconnect()
-        since = await daemon.event("disconnected", since=connected)
-        connecting.cancel()
-    check(phone.gave_up, f"the phone has not given up after {phone.strikes} links")
-    phone.tap()
-    phone.encrypts_after = 0
-    await phone.connect()
-    await daemon.event("subscribed", since=since)
-    await phone.disconnect()
-    await eventually(lambda: not phone.connected, "the link is still up")
-    check(phone.strikes == 0, f"{phone.strikes} strikes after a subscription")

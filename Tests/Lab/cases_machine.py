@@ -19,36 +19,6 @@ NOBODY = 65534
 CAP_NET_RAW = 1 << 13  # capabilities(7)
 
 
-@case("unplugged")
-async def unplugged(bed: Testbed) -> None:
-    """The adapter is unplugged and plugged in again: the same daemon serves the same phone again."""
-    daemon, phone, subscribed = await bed.served()
-    bed.adapter.unplug()
-    gone = await daemon.event("disconnected", since=subscribed)
-    await phone.dropped(within=5)
-    check(daemon.running, f"ancsd ended with its adapter: {daemon.ending}")
-    await bed.plug_again()
-    await daemon.event("ready", since=gone)
-    await phone.connect()
-    again = await daemon.event("subscribed", since=gone)
-    phone.ancs.post(Notification(4, title="plugged in again"))
-    await daemon.event("notification", since=again, uid=4, title="plugged in again")
-    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
-
-
-@case("old-controller")
-async def old_controller(bed: Testbed) -> None:
-    """A controller of Bluetooth 4.2, without extended advertising, serves as well."""
-    bed.adapter.unplug()
-    bed.adapter = await bed.plug(extended=False)
-    daemon, phone, subscribed = await bed.served()
-    await phone.disconnect()
-    last = await daemon.event("disconnected", since=subscribed)
-    await phone.connect()
-    await daemon.event("subscribed", since=last)
-    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
-
-
 @case("two-adapters")
 async def two_adapters(bed: Testbed) -> None:
     """One daemon serves a phone on each of two adapters; one is unplugged, the other serves on."""
@@ -68,37 +38,6 @@ async def two_adapters(bed: Testbed) -> None:
     daemon.none("disconnected", adapter=bed.adapter.name)
 
 
-@case("not-there-yet")
-async def not_there_yet(bed: Testbed) -> None:
-    """The daemon waits for an adapter that does not exist yet, and says so."""
-    bed.adapter.unplug()
-    daemon = await bed.daemon("--io", "none", ready=False)
-    await eventually(lambda: bed.adapter.name in daemon.log, "no line says what it waits for")
-    check(daemon.running, f"ancsd did not wait: {daemon.ending}")
-    daemon.none("ready")
-    await bed.plug_again()
-    await daemon.event("ready")
-
-
-@case("rfkill")
-async def rfkill(bed: Testbed) -> None:
-    """The radio is blocked, which the log says, and unblocked: the phone is served again."""
-    check(Path("/dev/rfkill").exists(), "there is no /dev/rfkill here (kernel module rfkill)")
-    daemon, phone, subscribed = await bed.served()
-    async with blocked():
-        lost = await daemon.event("disconnected", since=subscribed)
-        await eventually(
-            lambda: "rfkill" in daemon.log or "blocked" in daemon.log,
-            "no line says that the radio is blocked",
-        )
-    # On 6.1 the controller goes on advertising without its host, and drops phones that connect meanwhile.
-    await daemon.event("ready", since=lost, within=15)
-    await phone.disconnect()
-    await phone.connect()
-    await daemon.event("subscribed", since=lost)
-    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
-
-
 @case("killed")
 async def killed(bed: Testbed) -> None:
     """kill -9 during a session, and a restart: the phone comes back without pairing."""
@@ -116,20 +55,6 @@ async def killed(bed: Testbed) -> None:
     again = await daemon.event("subscribed", since=since)
     await daemon.event("notification", since=again.index - 1, uid=1, message="x" * 900)
     check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
-
-
-@case("no-bluetoothd")
-async def no_bluetoothd(bed: Testbed) -> None:
-    """A phone is served without bluetoothd and without a message bus."""
-    daemon, _, _ = await bed.served()
-    check(not procfs.processes("bluetoothd"), "a bluetoothd runs on this machine")
-    process = Path(f"/proc/{daemon.pid}")
-    # /proc does not say where a socket leads: look for the library, and the bus's name.
-    files = [os.readlink(fd) for fd in (process / "fd").iterdir()]
-    maps = (process / "maps").read_text()
-    check("dbus" not in maps and "dbus" not in " ".join(files), "ancsd has a D-Bus library loaded")
-    unset = b"DBUS" not in (process / "environ").read_bytes()
-    check(unset or bed.adapter.index > 0, "a message bus is in ancsd's environment")
 
 
 @case("bluetoothd-runs")

@@ -98,25 +98,6 @@ async def unknown_phone(bed: Testbed) -> None:
     check(phone.pairings == 1, "the bonded phone had to pair again")
 
 
-@case("pair-opened")
-async def opened(bed: Testbed) -> None:
-    """After pairing.open a second phone can pair; after pairing.close a third one can't."""
-    daemon, phone, subscribed = await bed.served()
-    await phone.disconnect()
-    await daemon.event("disconnected", since=subscribed)
-    await daemon.call("pairing.open", seconds=30)
-    second = await bed.second_phone()
-    await second.connect()
-    await daemon.event("subscribed", since=subscribed)
-    check(second.pairings == 1, "the second phone did not pair")
-    await second.disconnect()
-    await daemon.call("pairing.close")
-    third = await bed.phone(address="C4:0A:0B:0C:0D:0E", name="Third")
-    await third.connect()
-    check(third.pairings == 0, "a third phone paired after pairing.close")
-    check(len(await daemon.listed("phones")) == 2, "not two phones are listed")
-
-
 @case("pair-legacy")
 async def legacy(bed: Testbed) -> None:
     """A bond by legacy pairing is removed without --allow-legacy, and kept with it."""

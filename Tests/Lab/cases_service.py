@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a phone is paired for: notifications, actions, media, battery, time."""
+"""What a phone is paired for: notifications and media."""
 
 from __future__ import annotations
 
 from Harness.ams import LONG_TITLE
 from Harness.ancs import Notification
-from Harness.case import case, check, eventually, expect
-from Harness.profiles import IDEAL
+from Harness.case import case, check, expect
 
 from .testbed import Testbed
 
@@ -38,49 +37,6 @@ async def notification(bed: Testbed) -> None:
     await daemon.event("notification", since=changed, uid=posted.uid, change="removed")
 
 
-@case("notification-cut")
-async def cut(bed: Testbed) -> None:
-    """A message cut inside a character loses the broken end and is marked as truncated."""
-    daemon, phone, subscribed = await bed.served("--max-length", "30", profile=IDEAL)
-    text = "a" * 29 + "é and what the phone leaves out"
-    phone.ancs.post(Notification(3, message=text, subtitle="", date=""))
-    event = await daemon.event("notification", since=subscribed, uid=3)
-    expect(event, message="a" * 29, truncated=["message"], subtitle="", date=None)
-
-
-@case("notification-waiting")
-async def waiting(bed: Testbed) -> None:
-    """Notifications from before the session come too, marked as such; none of many is lost."""
-    daemon = await bed.daemon("--io", "none")
-    phone = await bed.phone()
-    phone.ancs.post(*(Notification(uid, title=f"number {uid}") for uid in range(1, 21)))
-    await phone.connect()
-    await daemon.event("subscribed")
-    for uid in range(1, 21):
-        event = await daemon.event("notification", uid=uid, title=f"number {uid}", within=15)
-        check("pre-existing" in event["flags"], f"the flags of {uid} are {event['flags']}")
-    listed = await daemon.listed("notifications")
-    check(len(listed) == 20, f"notifications.list has {len(listed)} of 20")
-
-
-@case("action")
-async def action(bed: Testbed) -> None:
-    """Actions reach the phone; one that the phone refuses is an error with its ATT name."""
-    daemon, phone, subscribed = await bed.served()
-    phone.ancs.post(Notification(9, category=1, positive="Answer", negative="Decline"))
-    await daemon.event("notification", since=subscribed, uid=9)
-    done = await daemon.call("notifications.act", uid=9, action="positive")
-    check(done is True, f"notifications.act returned {done}")
-    check(phone.ancs.actions == [(9, "positive")], f"the phone saw {phone.ancs.actions}")
-    await daemon.event("notification", since=subscribed, uid=9, change="removed")
-    phone.ancs.post(Notification(10))
-    await daemon.event("notification", since=subscribed, uid=10)
-    phone.ancs.actions_fail = True
-    error = await daemon.refused("notifications.act", uid=10, action="negative")
-    check(error.get("data") == {"att": 0xA3}, f"the error is {error}")
-    check("Action Failed" in error.get("message", ""), f"the error is {error}")
-
-
 @case("media")
 async def media(bed: Testbed) -> None:
     """Media both ways: a command changes the track, and a change on the phone becomes an event."""
@@ -110,52 +66,3 @@ async def media(bed: Testbed) -> None:
         "media", where=lambda e: e["player"]["state"] == "paused", since=changed, wanted="a pause"
     )
     check("player.state" in paused["changed"], f"changed names {paused['changed']}")
-
-
-@case("companions")
-async def companions(bed: Testbed) -> None:
-    """The phone's battery and clock."""
-    daemon = await bed.daemon("--io", "none")
-    phone = await bed.phone()
-    phone.services.clock_ahead = 3600
-    await phone.connect()
-    await daemon.event("battery", level=80)
-    offset = (await daemon.event("time"))["offset"]
-    check(abs(offset - 3600) <= 3, f"the offset is {offset}, the phone is 3600 s ahead")
-    battery = phone.services.battery
-    await eventually(lambda: phone.server.subscribed(phone.connection, battery), "not subscribed")
-    phone.services.set_battery(79)
-    await daemon.event("battery", level=79)
-
-
-@case("sharing-off")
-async def sharing_off(bed: Testbed) -> None:
-    """Share System Notifications is off: an event says so; once it is on, notifications come."""
-    daemon = await bed.daemon("--io", "none")
-    phone = await bed.phone()
-    phone.ancs.authorized = False
-    phone.ancs.post(Notification(1, title="hidden"))
-    await phone.connect()
-    denied = await daemon.event("authorization", granted=False)
-    phone.ancs.authorized = True
-    phone.ancs.post(Notification(2, title="shown"))
-    await daemon.event("authorization", since=denied, granted=True, within=15)
-    await daemon.event("notification", since=denied, uid=2, title="shown")
-
-
-@case("services-changed")
-async def services_changed(bed: Testbed) -> None:
-    """ANCS goes and returns at new handles: found by Service Changed."""
-    daemon, phone, subscribed = await bed.served()
-    await phone.server.unpublish(phone.ancs.service)
-    gone = await daemon.event("services-changed", since=subscribed)
-    check("ancs" not in gone["services"], f"ancs is reported as present: {gone}")
-    await phone.server.publish(phone.ancs.service)
-    back = await daemon.event(
-        "services-changed", where=lambda e: "ancs" in e["services"], since=gone, wanted="ancs"
-    )
-    await eventually(
-        lambda: phone.server.subscribed(phone.connection, phone.ancs.source), "not subscribed again"
-    )
-    phone.ancs.post(Notification(5, title="after the change"))
-    await daemon.event("notification", since=back.index - 1, uid=5, title="after the change")

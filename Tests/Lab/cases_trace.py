@@ -6,7 +6,6 @@ The captures stay in the case's folder: scripts/test compares them with what tsh
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 from pathlib import Path
@@ -147,15 +146,6 @@ def pdu(line: Line) -> Line:
     """A PDU without its time and link."""
     context = ("frame", "time", "connection", "phone", "adapter", "cid")
     return {key: value for key, value in line.items() if key not in context}
-
-
-@case("trace-not-allowed")
-async def not_allowed(bed: Testbed) -> None:
-    """Without permission to trace, it says so and what to do."""
-    os.chmod(bed.work, 0o755)
-    process = await start_trace(bed, "nobody", user=NOBODY)
-    outcome = (await process.outcome(15)).expect(77)
-    check("CAP_NET_RAW" in outcome.err, f"it says {outcome.err!r}")
 
 
 @case("trace-late", seconds=90)

@@ -74,10 +74,5 @@ PRESETS = {
 #: Those that an adapter with the usual options serves.
 USUAL = ("modern", "plain", "old")
 
-#: Cases of Tests/Lab that make sense with any radio, by module.
-ORDINARY = {
-    "pair-just-works": "cases_pairing", "pair-numbers": "cases_pairing", "notification": "cases_service",
-    "media": "cases_service", "restart": "cases_bonds", "returns": "cases_bonds",
-    "private-address": "cases_bonds", "phone-forgot": "cases_bonds", "two-phones": "cases_bonds",
-    "unplugged": "cases_machine", "rfkill": "cases_machine",
-}
+#: Cases of Tests/Lab that are played for each of them, by module.
+ORDINARY = {"pair-numbers": "cases_pairing", "notification": "cases_service", "private-address": "cases_bonds"}
