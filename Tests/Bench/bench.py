@@ -1,10 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ancsd costs, in one table (docs/performance.md explains the figures): instructions, allocations and
-system calls a notification beside a consumer in plain C that prints the same lines; what runs, waits and takes
-memory when nothing happens; the start, a client, and captures.
-
-Instructions and counts repeat, so they can be kept (`--keep`) and held against later (`--check`).
+"""The budget: what ancsd costs, in one table (docs/performance.md explains the figures). Instructions and counts repeat, so
+they can be kept (`--keep`) and held against later (`--check`).
 """
 
 from __future__ import annotations
@@ -13,7 +10,6 @@ import argparse
 import json
 import platform
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,13 +21,10 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from Bench import emulator, runs  # noqa: E402
+from Bench import runs  # noqa: E402
 from Bench.phone import Phone  # noqa: E402
 from Bench.runs import Consumer, Unavailable  # noqa: E402
 from Harness import procfs  # noqa: E402
-
-HERE = Path(__file__).resolve().parent
-
 
 @dataclass
 class Bench:
@@ -39,12 +32,8 @@ class Bench:
 
     ancsd: Consumer
     binary: Path
-    #: None if there is nothing to compare with.
-    c: Consumer | None
     work: Path
     idle: float
-    #: The emulator, if the program is for another processor.
-    emulator: emulator.Emulator | None = None
     #: Runs that several rows share, by name.
     cache: dict[str, object] = field(default_factory=dict)
 
@@ -53,84 +42,51 @@ class Bench:
             self.cache[name] = measure()
         return self.cache[name]
 
-    @property
-    def compared(self) -> list[Consumer]:
-        return [self.ancsd, self.c] if self.c else [self.ancsd]
-
     def client(self, *words: str) -> list[str]:
-        played = self.emulator.command if self.emulator else ()
-        return [*played, str(self.binary), *words, "--socket", str(self.ancsd.control)]
-
-    def tool(self, tool: runs.Tool) -> runs.Tool:
-        """The tool that counts the same on this processor."""
-        return self.emulator.tools[tool] if self.emulator else tool
-
-    def alone(self) -> None:
-        """A process that contains an emulator is not measured."""
-        if self.emulator:
-            raise Unavailable("qemu-user plays the processor")
+        return [str(self.binary), *words, "--socket", str(self.ancsd.control)]
 
 
 # MARK: What is measured
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A value, and that of the C consumer, if it does the same."""
-
-    value: float
-    c: float | None = None
-
-
-@dataclass(frozen=True)
 class Row:
-    """A figure of the table. Greater is worse, except for rates."""
+    """A figure of the table. Greater is worse."""
 
     name: str
-    goal: float | None
-    measure: Callable[[Bench], Figure]
-    is_rate: bool = False
+    goal: float
+    measure: Callable[[Bench], float]
     #: Whether it takes long, and so is left out of a quick run.
     is_slow: bool = False
     #: Whether it is counted, not timed, and so the same on any machine, and can be recorded.
     is_counted: bool = False
 
-    def meets_goal(self, value: float) -> bool:
-        return self.goal is None or (value >= self.goal if self.is_rate else value <= self.goal)
 
-
-def cost(bench: Bench, consumer: Consumer, tool: runs.Tool, mtu: int = runs.MTU, clients: int = 0) -> runs.Cost:
+def cost(bench: Bench, tool: runs.Tool, mtu: int = runs.MTU, clients: int = 0) -> runs.Cost:
     return bench.once(
-        f"{consumer.name} {tool.name} {mtu} {clients}",
-        lambda: runs.each(consumer, bench.work, bench.tool(tool), mtu=mtu, clients=clients),
+        f"{tool.name} {mtu} {clients}", lambda: runs.each(bench.ancsd, bench.work, tool, mtu=mtu, clients=clients),
     )  # type: ignore[return-value]
 
 
-def each(tool: runs.Tool, mtu: int = runs.MTU) -> Callable[[Bench], Figure]:
-    return lambda bench: Figure(*(cost(bench, one, tool, mtu).count for one in bench.compared))
+def each(tool: runs.Tool, mtu: int = runs.MTU) -> Callable[[Bench], float]:
+    return lambda bench: cost(bench, tool, mtu).count
 
 
-def allocations(bench: Bench) -> Figure:
-    bench.alone()
-    figure = Figure(*(cost(bench, one, runs.INSTRUCTIONS).allocations for one in bench.compared))
-    if figure.value == 0:
+def allocations(bench: Bench) -> float:
+    count = cost(bench, runs.INSTRUCTIONS).allocations
+    if count == 0:
         raise Unavailable("the program has neither symbols nor the linker's map (scripts/build) beside it")
-    return figure
+    return count
 
 
-def subscribed(bench: Bench, clients: int) -> float:
-    """Instructions per notification with this number of clients."""
-    return cost(bench, bench.ancsd, runs.INSTRUCTIONS, clients=clients).count
-
-
-def each_client(bench: Bench) -> Figure:
+def each_client(bench: Bench) -> float:
     # Of several clients, because the difference of two runs varies by hundreds.
-    return Figure((subscribed(bench, 5) - subscribed(bench, 0)) / 5)
+    return (cost(bench, runs.INSTRUCTIONS, clients=5).count - cost(bench, runs.INSTRUCTIONS).count) / 5
 
 
 @dataclass
 class Quiet:
-    """An idle daemon, and a client of a busy one."""
+    """An idle daemon, and one that is ready."""
 
     wake_ups: int = 0
     threads: int = 0
@@ -139,8 +95,6 @@ class Quiet:
 
 
 def quiet(bench: Bench) -> Quiet:
-    bench.alone()
-
     def measure() -> Quiet:
         quiet = Quiet()
 
@@ -160,115 +114,35 @@ def quiet(bench: Bench) -> Quiet:
     return bench.once("quiet", measure)  # type: ignore[return-value]
 
 
-def start(bench: Bench) -> Figure:
-    tool = bench.tool(runs.INSTRUCTIONS)
-    daemon = runs.ready(bench.ancsd, bench.work, tool)
+def start(bench: Bench) -> float:
+    daemon = runs.ready(bench.ancsd, bench.work, runs.INSTRUCTIONS)
     with daemon:
         pass
-    return Figure(tool.read(daemon.log))
+    return runs.INSTRUCTIONS.read(daemon.log)
 
 
-def status(bench: Bench) -> Figure:
+def status(bench: Bench) -> float:
     with runs.ready(bench.ancsd, bench.work):
-        return Figure(runs.count(bench.client("status"), bench.work, bench.tool(runs.INSTRUCTIONS)))
+        return runs.count(bench.client("status"), bench.work, runs.INSTRUCTIONS)
 
 
-def listing(count: int) -> Callable[[Bench], Figure]:
-    def measure(bench: Bench) -> Figure:
-        found: list[int] = []
+def listing(bench: Bench) -> float:
+    found: list[int] = []
 
-        def ask(_: int, phone: Phone) -> None:
-            runs.pause(phone, 1)
-            command = bench.client("list", "--format", "json")
-            shown = subprocess.run(command, capture_output=True)
-            listed = shown.stdout.count(b'"uid":')
-            # With such texts these are slightly more than the 16 MiB that are kept per phone (docs/security.md).
-            if shown.returncode or listed < 0.99 * count:
-                said = shown.stderr.decode().strip()
-                raise Unavailable(f"{listed} of {count} were listed, status {shown.returncode}: {said}")
-            found.append(runs.count(command, bench.work, bench.tool(runs.INSTRUCTIONS)))
+    def ask(_: int, phone: Phone) -> None:
+        runs.pause(phone, 1)
+        found.append(runs.count(bench.client("list", "--format", "json"), bench.work, runs.INSTRUCTIONS))
 
-        runs.run(bench.ancsd, bench.work, count, during=ask)
-        return Figure(found[0])
-
-    return measure
+    runs.run(bench.ancsd, bench.work, 1_000, during=ask)
+    return found[0]
 
 
-#: Notifications while the longest turn is measured.
-MANY = 3_000
-
-
-def longest_turn(*command: str) -> Callable[[Bench], Figure]:
-    """The longest turn of a daemon that fetches many notifications, and then serves this client."""
-
-    def measure(bench: Bench) -> Figure:
-        def ask(_: int, phone: Phone) -> None:
-            runs.pause(phone, 1)
-            if command:
-                subprocess.run(bench.client(*command), stdout=subprocess.DEVNULL, check=True)
-
-        return Figure(runs.run(bench.ancsd, bench.work, MANY, tool=bench.tool(runs.LONGEST_TURN), during=ask).count)
-
-    return measure
-
-
-def stripped(bench: Bench) -> Figure:
+def stripped(bench: Bench) -> float:
     copy = bench.work / "stripped"
-    # Swift's compiler supports every processor.
-    objcopy = "llvm-objcopy" if bench.emulator else "objcopy"
-    if shutil.which(objcopy) is None:
-        raise Unavailable(f"{objcopy} is not installed")
-    subprocess.run([objcopy, "--strip-all", bench.binary, copy], check=True)
-    return Figure(copy.stat().st_size / 1e6)
-
-
-def needed(bench: Bench) -> Figure:
-    """Libraries that the board needs in addition to the C library."""
-    told = subprocess.run(["objdump", "-p", bench.binary], capture_output=True, text=True, check=True).stdout
-    libraries = [line.split()[1] for line in told.splitlines() if line.split()[:1] == ["NEEDED"]]
-    return Figure(len(libraries))
-
-
-# MARK: Captures
-
-#: Notifications in the decoded capture.
-CAPTURED = 5_000
-
-
-def capture(bench: Bench) -> tuple[Path, int]:
-    """A capture by the daemon of its own link, and its number of records."""
-
-    def measure() -> tuple[Path, int]:
-        path = bench.work / "capture.btsnoop"
-        runs.run(bench.ancsd.with_options("--btsnoop", str(path)), bench.work, CAPTURED)
-        data = path.read_bytes()
-        at, records = 16, 0
-        while at < len(data):
-            at += 24 + int.from_bytes(data[at + 4 : at + 8], "big")
-            records += 1
-        return path, records
-
-    return bench.once("capture", measure)  # type: ignore[return-value]
-
-
-def decode(*options: str) -> Callable[[Bench], Figure]:
-    """Records per second of CPU time."""
-
-    def measure(bench: Bench) -> Figure:
-        bench.alone()
-        path, records = capture(bench)
-        words = [str(bench.binary), "decode", *options, str(path)]
-        return Figure(records / statistics.median(runs.cpu_seconds(words) for _ in range(3)))
-
-    return measure
-
-
-def page(bench: Bench) -> Figure:
-    """Instructions a record of the page of --html."""
-    path, records = capture(bench)
-    words = [str(bench.binary), "decode", str(path), "--html", str(bench.work / "page")]
-    played = bench.emulator.command if bench.emulator else ()
-    return Figure(runs.count([*played, *words], bench.work, bench.tool(runs.INSTRUCTIONS)) / records)
+    if shutil.which("objcopy") is None:
+        raise Unavailable("objcopy is not installed")
+    subprocess.run(["objcopy", "--strip-all", bench.binary, copy], check=True)
+    return copy.stat().st_size / 1e6
 
 
 #: The table, by goal.
@@ -279,50 +153,35 @@ ROWS = (
     Row("instructions, each of five subscribed clients", 2_500, each_client, is_slow=True, is_counted=True),
     Row("system calls a notification, MTU 185", 4.1, each(runs.SYSTEM_CALLS), is_counted=True),
     Row("system calls a notification, MTU 23", 4.6, each(runs.SYSTEM_CALLS, mtu=23), is_slow=True, is_counted=True),
-    Row("wake-ups while idle", 0, lambda bench: Figure(quiet(bench).wake_ups)),
-    Row("threads", 1, lambda bench: Figure(quiet(bench).threads)),
+    Row("wake-ups while idle", 0, lambda bench: quiet(bench).wake_ups),
+    Row("threads", 1, lambda bench: quiet(bench).threads),
     Row("binary, stripped, MB", 14, stripped),
-    Row("shared libraries that it needs", 0, needed),
-    Row("anonymous memory when ready, KiB", 1_024, lambda bench: Figure(quiet(bench).anonymous)),
-    Row("resident memory when ready, KiB", 7_168, lambda bench: Figure(quiet(bench).resident)),
+    Row("anonymous memory when ready, KiB", 1_024, lambda bench: quiet(bench).anonymous),
+    Row("resident memory when ready, KiB", 7_168, lambda bench: quiet(bench).resident),
     Row("instructions from start to ready, and to the end", 4.5e6, start, is_counted=True),
     Row("instructions of “ancsd status”", 4.5e6, status, is_counted=True),
-    Row("instructions of “ancsd list”, 1,000", 8e6, listing(1_000), is_counted=True),
-    Row("instructions of “ancsd list”, 16,384", 8e6 * 16.384, listing(16_384), is_slow=True),
-    Row("instructions of the longest turn, 3,000 fetched", 100e6, longest_turn(), is_slow=True),
-    Row("instructions of the longest turn, 3,000 listed", 100e6, longest_turn("list", "--json"), is_slow=True),
-    Row("decode as text, records a CPU second", None, decode(), is_rate=True),
-    Row("decode as JSON, records a CPU second", None, decode("--format", "json"), is_rate=True),
-    Row("instructions a record of “decode --html”", None, page),
+    Row("instructions of “ancsd list”, 1,000", 8e6, listing, is_counted=True),
 )
 
 
 # MARK: The table
 
 
-def number(value: float | None) -> str:
-    if value is None:
-        return ""
+def number(value: float) -> str:
     return f"{value:,.1f}" if abs(value) < 100 and value != int(value) else f"{value:,.0f}"
 
 
 def table(bench: Bench, rows: list[Row]) -> Iterator[tuple[Row, float]]:
     """Prints the table line by line; if something can't be measured here, its line says why."""
-    print(f"{'figure':48} {'ancsd':>12} {'C':>10} {'ratio':>6} {'goal':>12}")
+    print(f"{'figure':48} {'ancsd':>12} {'goal':>12}")
     for row in rows:
         try:
-            figure = row.measure(bench)
+            value = row.measure(bench)
         except (Unavailable, TimeoutError, OSError) as error:
             print(f"{row.name:48} not measured: {error}", flush=True)
             continue
-        ratio = f"{figure.value / figure.c:.1f}" if figure.c else ""
-        met = "" if row.meets_goal(figure.value) else "  missed"
-        print(
-            f"{row.name:48} {number(figure.value):>12} {number(figure.c):>10} {ratio:>6} "
-            f"{number(row.goal):>12}{met}",
-            flush=True,
-        )
-        yield row, figure.value
+        print(f"{row.name:48} {number(value):>12} {number(row.goal):>12}{'  missed' if value > row.goal else ''}", flush=True)
+        yield row, value
 
 
 #: The tolerance, unless the file has one.
@@ -356,16 +215,6 @@ def keep(path: Path, found: dict[Row, float]) -> None:
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def compiled(work: Path, played: emulator.Emulator | None) -> Path:
-    """The consumer in C."""
-    compiler = played.compiler if played else ("cc",)
-    if shutil.which(compiler[0]) is None:
-        raise SystemExit(f"bench: there is no C compiler ({compiler[0]}) for Tests/Bench/consumer.c: install gcc")
-    program = work / "consumer"
-    subprocess.run([*compiler, "-O2", "-Wall", "-o", program, HERE / "consumer.c"], check=True)
-    return program
-
-
 def readable(binary: Path, work: Path) -> Path:
     """The program with symbols, if it has any, but without debugging information, which valgrind can't read."""
     if shutil.which("strip") is None:
@@ -378,8 +227,6 @@ def readable(binary: Path, work: Path) -> Path:
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", type=Path, required=True)
-    parser.add_argument("--emulator", metavar="COMMAND", help="what runs the program, which is one for another processor")
-    parser.add_argument("--sdk", metavar="DIRECTORY", type=Path, help="the SDK for that processor")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--row", metavar="TEXT", action="append")
     parser.add_argument("--idle", type=float, default=60)
@@ -391,7 +238,7 @@ def parsed() -> argparse.Namespace:
 
 def main() -> int:
     arguments = parsed()
-    if arguments.check and (arguments.emulator or platform.machine() != "x86_64"):
+    if arguments.check and platform.machine() != "x86_64":
         print("skipped scripts/bench --check: the figures that are kept are those of x86-64")
         return 0
     wanted = [text.lower() for text in arguments.row or []]
@@ -401,26 +248,16 @@ def main() -> int:
             return row.is_counted
         return any(text in row.name.lower() for text in wanted) if wanted else not (arguments.quick and row.is_slow)
 
-    rows = [row for row in ROWS if is_measured(row)]
     with tempfile.TemporaryDirectory(prefix="ancsd.") as directory:
         work = Path(directory)
-        played = emulator.emulator(arguments.emulator, work, arguments.sdk) if arguments.emulator else None
-        binary = arguments.binary if played else readable(arguments.binary, work)
-        program = compiled(work, played)
-        prefix = played.command if played else ()
+        binary = readable(arguments.binary, work)
         # scripts/build leaves the linker's map there.
-        ancsd = runs.ancsd(binary, work, prefix, arguments.binary.parents[2] / "ancsd.map")
-        c = Consumer("c", lambda phone: [*prefix, str(program), str(phone)])
-        idle = min(arguments.idle, 5) if arguments.quick else arguments.idle
-        bench = Bench(ancsd, binary, None if arguments.check else c, work, idle, played)
-        one, other = (runs.run(consumer, work, 50).lines for consumer in (ancsd, c))
-        if difference := runs.same_lines(one, other):
-            print(f"bench: ancsd and the consumer in C print different lines:\n{difference}", file=sys.stderr)
-            return 1
-        found = dict(table(bench, rows))
+        ancsd = runs.ancsd(binary, work, arguments.binary.parents[2] / "ancsd.map")
+        bench = Bench(ancsd, binary, work, min(arguments.idle, 5) if arguments.quick else arguments.idle)
+        found = dict(table(bench, [row for row in ROWS if is_measured(row)]))
     failures = check(arguments.check, found) if arguments.check else []
     if arguments.strict:
-        failures += [f"{row.name}: the goal is missed" for row, value in found.items() if not row.meets_goal(value)]
+        failures += [f"{row.name}: the goal is missed" for row, value in found.items() if value > row.goal]
     for failure in failures:
         print(f"bench: {failure}", file=sys.stderr)
     if arguments.keep:

@@ -8,7 +8,6 @@ start, set-up and end fall out, and so does what happens only until the daemon's
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -18,7 +17,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from Bench.phone import MTU, Phone
@@ -39,27 +38,25 @@ class Unavailable(Exception):
 class Consumer:
     """A program that reads a phone on a socket and prints a line for each notification."""
 
-    name: str
     command: Callable[[Path], list[str]]
-    #: Its control socket, if it has one.
-    control: Path | None = None
+    #: Its control socket.
+    control: Path
     #: callgrind's names for the functions that allocate.
-    allocators: frozenset[str] = frozenset(("malloc", "calloc", "realloc"))
+    allocators: frozenset[str]
 
     def __call__(self, work: Path) -> list[str]:
         return self.command(work / "phone")
 
     def with_options(self, *more: str) -> Consumer:
-        return Consumer(self.name, lambda phone: [*self.command(phone), *more], self.control, self.allocators)
+        return Consumer(lambda phone: [*self.command(phone), *more], self.control, self.allocators)
 
 
-def ancsd(binary: Path, work: Path, before: Sequence[str] = (), linker_map: Path = Path("none")) -> Consumer:
-    """The daemon, which prints JSON; `before` is the emulator, if it needs one."""
+def ancsd(binary: Path, work: Path, linker_map: Path = Path("none")) -> Consumer:
+    """The daemon, which prints JSON."""
     control = work / "control"
     return Consumer(
-        "ancsd",
         lambda phone: [
-            *before, str(binary), "--att", f"unix:{phone}", "--format", "json",
+            str(binary), "--att", f"unix:{phone}", "--format", "json",
             "--socket", str(control), "--state-dir", str(work / "state"),
         ],
         control,
@@ -71,7 +68,6 @@ def ancsd(binary: Path, work: Path, before: Sequence[str] = (), linker_map: Path
 class Run:
     """The cost of a run, from start to end."""
 
-    lines: list[bytes] = field(default_factory=list)
     #: The tool's count, if there was one.
     count: int = 0
     #: The number of allocations, if the tool was callgrind.
@@ -117,10 +113,6 @@ SYSTEM_CALLS = Tool(
     ("chrt", "--idle", "0", "strace", "-f", "-c", "-qq", "-o", "LOG"),
     r"^100\.00 +\S+ +\S* +(\d+) .*total$",
 )
-
-#: Instructions of the loop's longest turn, for which everybody else waits; only qemu-user's plugin counts them.
-LONGEST_TURN = Tool("turns", ("QEMU_PLUGIN",), "")
-
 
 #: The functions that allocate.
 ALLOCATORS = frozenset(("malloc", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign"))
@@ -214,8 +206,9 @@ class ready:
         self.process.communicate()
 
 
-def notification_lines(output: Path) -> list[bytes]:
-    return [line for line in output.read_bytes().splitlines() if b'"notification"' in line[:30]]
+def printed(output: Path) -> int:
+    """How many notifications the daemon has printed."""
+    return sum(b'"notification"' in line[:30] for line in output.read_bytes().splitlines())
 
 
 @contextlib.contextmanager
@@ -256,12 +249,11 @@ def run(
         if clients:
             # The rest of the daemon's setup comes first, since it serves clients between the phone's responses.
             pause(phone, 0.3 if tool is None else 3)
-            assert consumer.control is not None
             readers = Clients(consumer.control, clients)
         phone.held = False
         phone.post()
         until(phone, lambda: phone.done > 0)
-        until(phone, lambda: len(notification_lines(output)) >= count)
+        until(phone, lambda: printed(output) >= count)
         if during:
             during(process.pid, phone)
     finally:
@@ -270,7 +262,6 @@ def run(
         if readers:
             readers.close()
         phone.close(path)
-    result.lines = notification_lines(output)
     if tool:
         result.count = tool.read(log)
     if tool is INSTRUCTIONS:
@@ -322,31 +313,11 @@ def each(consumer: Consumer, work: Path, tool: Tool, *, mtu: int = MTU, clients:
     return Cost((long.count - short.count) / each, (long.allocations - short.allocations) / each)
 
 
-def same_lines(one: Sequence[bytes], other: Sequence[bytes]) -> str | None:
-    """Where two consumers' lines differ, apart from numbers and times; None if nowhere."""
-    changing = re.compile(rb'"seq":\d+,"time":"[^"]*",')
-    for mine, theirs in zip(one, other, strict=True):
-        if changing.sub(b"", mine) != changing.sub(b"", theirs):
-            return f"{mine.decode()}\n{theirs.decode()}"
-        json.loads(mine)
-    return None
-
-
 def count(command: Sequence[str], work: Path, tool: Tool) -> int:
     """The cost of a command that ends by itself."""
     log = work / "tool"
     subprocess.run(tool.wrap(list(command), log), stdout=subprocess.DEVNULL, check=True, timeout=PATIENCE)
     return tool.read(log)
-
-
-def cpu_seconds(command: Sequence[str]) -> float:
-    """User and system time of a command that ends by itself."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise Unavailable(f"{command[0]} ended with {process.returncode}")
-    return usage.ru_utime + usage.ru_stime
 
 
 def memory(pid: int) -> tuple[int, int]:

@@ -51,10 +51,10 @@ class Mosquitto(Process):
 
     def __init__(
         self, work: Path, directory: Path, *settings: str, users: Mapping[str, str] = {}, acl: str = "",
-        persistent: bool = False, saves: bool = True, tls: Path | None = None,
+        persistent: bool = False, tls: Path | None = None,
     ) -> None:
         """`users` has passwords by name; without any, everybody may connect. `persistent`: it has a file, to which it
-        `saves` every change, or else only on a signal. `tls` is an Authority's folder."""
+        saves every change. `tls` is an Authority's folder."""
         self.port = free_port()
         self.tls_port = free_port() if tls else 0
         self.socket = work / "broker.sock"
@@ -79,7 +79,7 @@ class Mosquitto(Process):
         if persistent:
             (work / "persistence").mkdir()
             lines += ["persistence true", f"persistence_location {work}/persistence/",
-                      "autosave_interval 1" if saves else "autosave_interval 0", f"autosave_on_changes {str(saves).lower()}"]
+                      "autosave_interval 1", "autosave_on_changes true"]
         settings_file = work / "mosquitto.conf"
         settings_file.write_text("\n".join(lines) + "\n")
         super().__init__([program("mosquitto"), "-c", settings_file], directory)
@@ -93,10 +93,6 @@ class Mosquitto(Process):
         await self.start()
         await listening(self, within)
         return self
-
-    def save(self) -> None:
-        """Makes it save sessions, retained messages and queues."""
-        self.send_signal(signal.SIGUSR1)
 
     async def stop_cleanly(self) -> None:
         """Ends it as its service does, so that it saves its state."""

@@ -15,11 +15,10 @@ from Harness.case import eventually
 
 
 class Sleeper:
-    """`payloads` has what arrived on topics that match a filter, in order, and `topics` the topic of each."""
+    """`events` has the events of added notifications that arrived on topics that match a filter, in order."""
 
     def __init__(self, port: int, topic: str) -> None:
-        self.payloads: list[bytes] = []
-        self.topics: list[str] = []
+        self.events: list[dict[str, Any]] = []
         self.port = port
         self.subscribed = False
         self.client = paho.Client(paho.CallbackAPIVersion.VERSION2, client_id="sleeper", protocol=paho.MQTTv5)
@@ -28,18 +27,12 @@ class Sleeper:
         self.client.on_subscribe = self.on_subscribe
 
     def on_message(self, _client: Any, _data: Any, message: Any) -> None:
-        self.topics.append(message.topic)
-        self.payloads.append(bytes(message.payload))
+        event = json.loads(message.payload)
+        if event["change"] == "added":
+            self.events.append(event)
 
     def on_subscribe(self, *_: Any) -> None:
         self.subscribed = True
-
-    @property
-    def events(self) -> list[dict[str, Any]]:
-        """The events of added notifications, each with its `board`."""
-        events = [{**json.loads(payload), "board": topic.split("/")[1]}
-                  for topic, payload in zip(list(self.topics), list(self.payloads))]
-        return [event for event in events if event["change"] == "added"]
 
     @property
     def uids(self) -> list[int]:
@@ -55,10 +48,6 @@ class Sleeper:
         await asyncio.to_thread(self.client.connect, "127.0.0.1", self.port, clean_start=False, properties=properties)
         self.client.loop_start()
         await eventually(lambda: self.subscribed, "the sleeper could not subscribe", 20)
-
-    def clear(self) -> None:
-        """Forgets what has arrived."""
-        self.payloads, self.topics = [], []
 
     def close(self) -> None:
         self.client.disconnect()
