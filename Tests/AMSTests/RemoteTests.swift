@@ -19,8 +19,7 @@ struct RemoteTests {
   )
   func subscribe() throws {
     let playing = playing
-    try TestLoop.run { loop in
-      let session = try RemoteSession(loop.clock)
+    try RemoteSession.run { loop, session in
       session.source.values = playing
       session.source.commands = [0, 1, 2]
       try await session.remote.subscribe()
@@ -42,12 +41,9 @@ struct RemoteTests {
   @Test("Changes that arrive together are published together")
   func gathering() throws {
     let playing = playing
-    try TestLoop.run { loop in
-      let session = try RemoteSession(loop.clock)
+    try RemoteSession.run { loop, session in
       session.source.values = playing
-      try await session.remote.subscribe()
-      loop.start { try await session.remote.run() }
-      await loop.sleep(for: .seconds(1))
+      try await session.begin(loop)
       session.source.notify(.title, "Blue in Green")
       await loop.sleep(for: .milliseconds(20))
       session.source.notify(.duration, "337")
@@ -63,8 +59,7 @@ struct RemoteTests {
   @Test("A truncated value is read whole before it is published", arguments: [18, 22, 44, 400])
   func truncated(length: Int) throws {
     let playing = playing
-    try TestLoop.run { loop in
-      let session = try RemoteSession(loop.clock)
+    try RemoteSession.run { loop, session in
       session.source.values = playing
       session.source.values[.title] = String(repeating: "é", count: length)
       try await session.remote.subscribe()
@@ -78,11 +73,8 @@ struct RemoteTests {
 
   @Test("A newer value replaces one that is being read")
   func superseded() throws {
-    try TestLoop.run { loop in
-      let session = try RemoteSession(loop.clock)
-      try await session.remote.subscribe()
-      loop.start { try await session.remote.run() }
-      await loop.sleep(for: .seconds(1))
+    try RemoteSession.run { loop, session in
+      try await session.begin(loop)
       session.source.notify(.title, "A very, very long title indeed")
       await loop.sleep(for: .milliseconds(2))
       session.source.notify(.title, "Short")
@@ -96,12 +88,9 @@ struct RemoteTests {
     "A value that cannot be read whole stays truncated, an absent one is empty",
     arguments: [(UInt8(0x0E), "Größe und ande"), (0xA2, "")])
   func unreadable(code: UInt8, title: String) throws {
-    try TestLoop.run { loop in
-      let session = try RemoteSession(loop.clock)
+    try RemoteSession.run { loop, session in
       session.source.refuse = { handle, _ in handle == StubSource.entityAttribute ? code : nil }
-      try await session.remote.subscribe()
-      loop.start { try await session.remote.run() }
-      await loop.sleep(for: .seconds(1))
+      try await session.begin(loop)
       session.source.notify(.title, "Größe und andeåres mehr")
       await loop.sleep(for: .seconds(1))
       #expect(session.remote.state.track.title == title)
@@ -111,13 +100,10 @@ struct RemoteTests {
   @Test("When the player changes, its commands are requested")
   func playerChange() throws {
     let playing = playing
-    try TestLoop.run { loop in
-      let session = try RemoteSession(loop.clock)
+    try RemoteSession.run { loop, session in
       session.source.values = playing
       session.source.commands = [0, 1]
-      try await session.remote.subscribe()
-      loop.start { try await session.remote.run() }
-      await loop.sleep(for: .seconds(1))
+      try await session.begin(loop)
       #expect(session.source.log.count == 5)
       session.source.commands = [0, 1, 9, 10]
       session.source.notify(.playerName, "Podcasts")
@@ -130,8 +116,7 @@ struct RemoteTests {
 
   @Test("Every command is sent, whatever the player's list says")
   func commands() throws {
-    try TestLoop.run { loop in
-      let session = try RemoteSession(loop.clock)
+    try RemoteSession.run { loop, session in
       try await session.remote.subscribe()
       loop.start { try await session.remote.run() }
       let unknown = loop.start { try await session.remote.send(.likeTrack) }
@@ -195,14 +180,11 @@ struct RemoteTests {
 
   @Test("A refused entity does not affect the others")
   func refusedRegistration() throws {
-    try TestLoop.run { loop in
-      let session = try RemoteSession(loop.clock)
+    try RemoteSession.run { loop, session in
       session.source.refuse = { handle, value in
         handle == StubSource.entityUpdate && value.first == 1 ? 0xA1 : nil
       }
-      try await session.remote.subscribe()
-      loop.start { try await session.remote.run() }
-      await loop.sleep(for: .seconds(1))
+      try await session.begin(loop)
       #expect(session.source.log.count == 5)
       let none = try RemoteSession(loop.clock)
       none.source.refuse = { handle, _ in handle == StubSource.entityUpdate ? 0xA1 : nil }
@@ -219,9 +201,7 @@ struct RemoteTests {
       var settings = RemoteSettings()
       settings.unwanted = [.playerName]
       let session = try RemoteSession(loop.clock, StubSource.service, settings)
-      try await session.remote.subscribe()
-      loop.start { try await session.remote.run() }
-      await loop.sleep(for: .seconds(1))
+      try await session.begin(loop)
       #expect(session.source.log.contains("52 = 000102"))
     }
   }
@@ -255,8 +235,7 @@ struct RemoteTests {
 
   @Test("Nothing that a phone sends causes a trap, and the next value is published")
   func fuzz() throws {
-    try TestLoop.run { loop in
-      let session = try RemoteSession(loop.clock)
+    try RemoteSession.run { loop, session in
       try await session.remote.subscribe()
       loop.start { try await session.remote.run() }
       var random = SeededGenerator(seed: 7)

@@ -136,4 +136,18 @@ final class RemoteSession {
     }
     remote.onDropped = { [unowned self] _, _ in dropped += 1 }
   }
+
+  /// Runs a test with a session.
+  static func run(
+    _ test: @escaping @Sendable (isolated TestLoop, RemoteSession) async throws -> Void
+  ) throws {
+    try TestLoop.run { loop in try await test(loop, RemoteSession(loop.clock)) }
+  }
+
+  /// Subscribes, serves from then on, and waits for the first values.
+  func begin(_ loop: isolated TestLoop) async throws {
+    try await remote.subscribe()
+    loop.start { try await self.remote.run() }
+    await loop.sleep(for: .seconds(1))
+  }
 }

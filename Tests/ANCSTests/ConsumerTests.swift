@@ -13,8 +13,7 @@ struct ConsumerTests {
 
   @Test("The Data Source is subscribed to before the Notification Source")
   func subscribe() throws {
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock)
+    try Session.run { loop, session in
       try await session.consumer.subscribe()
       #expect(session.phone.log == ["41 = 0100", "44 = 0100"])
     }
@@ -22,8 +21,7 @@ struct ConsumerTests {
 
   @Test("A session that may still exist is ended before a new one begins")
   func subscribeAnew() throws {
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock)
+    try Session.run { loop, session in
       try await session.consumer.subscribe(again: true)
       #expect(session.phone.log == ["41 = 0000", "44 = 0000", "41 = 0100", "44 = 0100"])
     }
@@ -31,8 +29,7 @@ struct ConsumerTests {
 
   @Test("A refused subscription is tried again a few times")
   func insist() throws {
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock)
+    try Session.run { loop, session in
       var refusals = 0
       session.phone.refuseSubscription = { _ in
         refusals += 1
@@ -75,8 +72,7 @@ struct ConsumerTests {
 
   @Test("A notification is reported with its attributes and its app's name, which is fetched once")
   func notification() throws {
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, apps)
+    try Session.run(apps) { loop, session in
       session.phone.notifications = [1: [0: "mail", 1: "Hello"], 2: [0: "mail", 1: "World"]]
       session.phone.apps = ["mail": "Mail"]
       try await session.begin(loop)
@@ -97,9 +93,7 @@ struct ConsumerTests {
     "The response is assembled from any fragments, before or after the Write Response",
     arguments: [1, 3, 20, 500], [true, false])
   func fragments(length: Int, isDataFirst: Bool) throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       let phone = session.phone
       phone.notifications = [1: [1: String(repeating: "x", count: 100)]]
       phone.fragment = length
@@ -117,9 +111,7 @@ struct ConsumerTests {
 
   @Test("Hundreds at once are reported in order, pre-existing ones last")
   func hundreds() throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       for uid in UInt32(1)...500 { session.phone.notifications[uid] = [1: "t\(uid)"] }
       try await session.consumer.subscribe()
       for uid in UInt32(251)...500 { session.phone.notify(.added, uid, .email, .preExisting) }
@@ -132,9 +124,7 @@ struct ConsumerTests {
 
   @Test("A Data Source that falls silent fails its notification only, and late bytes do no harm")
   func silence() throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       let phone = session.phone
       phone.notifications = [1: [1: "one one one one one"], 2: [1: "two"], 3: [1: "three"]]
       phone.react = { [unowned phone] command in
@@ -160,9 +150,7 @@ struct ConsumerTests {
 
   @Test("Each fragment extends the timeout by ten seconds, up to a limit")
   func dribble() throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       let phone = session.phone
       phone.notifications = [1: [1: "twelve bytes"], 2: [1: "t"]]
       phone.react = { command in
@@ -189,8 +177,7 @@ struct ConsumerTests {
     "An app whose id does not fit into a write is asked for in parts; if the phone refuses that, the reason is given",
     arguments: [true, false])
   func longIdentifier(takesLongWrites: Bool) throws {
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, ConsumerSettings(AttributeSelection([.appIdentifier])))
+    try Session.run(ConsumerSettings(AttributeSelection([.appIdentifier]))) { loop, session in
       let phone = session.phone
       let app = "com.example.an-app-with-a-long-id"
       phone.apps = [app: "Long"]
@@ -213,9 +200,7 @@ struct ConsumerTests {
       [[0, 1, 0, 0, 0, 1, 0xFF, 0xFF]],
     ])
   func malformed(values: [[UInt8]]) throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       session.phone.notifications = [2: [1: "two"]]
       session.phone.react = { command in
         guard case .getNotificationAttributes(1, _) = command else { return nil }
@@ -238,9 +223,7 @@ struct ConsumerTests {
       (0xA3, "Action Failed"), (0x0E, "Unlikely Error"), (0x05, "Insufficient Authentication"),
     ])
   func refusals(code: UInt8, name: String) throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       session.phone.notifications = [2: [1: "two"]]
       session.phone.react = { command in
         guard case .getNotificationAttributes(1, _) = command else { return nil }
@@ -258,9 +241,7 @@ struct ConsumerTests {
 
   @Test("A failed fetch is retried once, and then reported")
   func refusedOnce() throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       session.phone.notifications = [1: [1: "one"], 2: [1: "two"]]
       session.phone.react = { [unowned phone = session.phone] command in
         guard case .getNotificationAttributes(1, _) = command else { return nil }
@@ -278,8 +259,7 @@ struct ConsumerTests {
   @Test("A missing app name is requested again, after growing pauses")
   func nameAgain() throws {
     let apps = apps
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, apps)
+    try Session.run(apps) { loop, session in
       session.phone.notifications = [1: [0: "mail", 1: "t"]]
       session.phone.react = { command in
         if case .getAppAttributes = command { return .refuse(0x0E) }
@@ -306,9 +286,7 @@ struct ConsumerTests {
 
   @Test("A repeated request for a name delays nothing else")
   func nameInBackground() throws {
-    let apps = apps
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, apps)
+    try Session.run(apps) { loop, session in
       for uid in UInt32(1)...50 { session.phone.notifications[uid] = [0: "mail", 1: "t\(uid)"] }
       session.phone.react = { command in
         if case .getAppAttributes = command { return .response([]) }
@@ -328,9 +306,7 @@ struct ConsumerTests {
     "A phone that announces one notification again with each fragment keeps nobody else waiting",
     arguments: [false, true])
   func restless(removesIt: Bool) throws {
-    let apps = apps
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, apps)
+    try Session.run(apps) { loop, session in
       let phone = session.phone
       for uid in UInt32(1)...20 { phone.notifications[uid] = [0: "mail", 1: "t\(uid)"] }
       try await session.consumer.subscribe()
@@ -358,9 +334,7 @@ struct ConsumerTests {
 
   @Test("Bytes that are not a response cause one pause")
   func wrongOnce() throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       for uid in UInt32(1)...4 { session.phone.notifications[uid] = [1: "t\(uid)"] }
       session.phone.react = { [unowned phone = session.phone] command in
         guard case .getNotificationAttributes(let uid, _) = command, uid == 1 || uid == 3,
@@ -381,8 +355,7 @@ struct ConsumerTests {
   @Test("A command that exceeds the MTU is written in parts")
   func longCommand() throws {
     let apps = apps
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, apps)
+    try Session.run(apps) { loop, session in
       session.phone.notifications = [1: [0: "com.example.a-rather-long-name", 1: "t"]]
       session.phone.apps = ["com.example.a-rather-long-name": "Long"]
       try await session.begin(loop)
@@ -394,9 +367,7 @@ struct ConsumerTests {
 
   @Test("An app without a name is called by its id")
   func unknownApp() throws {
-    let apps = apps
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, apps)
+    try Session.run(apps) { loop, session in
       session.phone.notifications = [1: [0: "gone", 1: "t"], 2: [0: "gone", 1: "u"]]
       try await session.begin(loop)
       session.phone.notify(.added, 1)
@@ -437,8 +408,7 @@ struct ConsumerTests {
 
   @Test("New rules that show thousands of hidden notifications report each of them")
   func thousandsShown() throws {
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, ConsumerSettings(.none))
+    try Session.run(ConsumerSettings(.none)) { loop, session in
       session.notifications.judge = { _, _ in Judgement(.hidden, isFinal: true) }
       try await session.begin(loop)
       for uid in UInt32(1)...16_000 { session.phone.notify(.added, uid) }
@@ -471,9 +441,7 @@ struct ConsumerTests {
 
   @Test("Nothing that a phone sends causes a trap, and a valid notification is reported afterwards")
   func fuzz() throws {
-    let apps = apps
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, apps)
+    try Session.run(apps) { loop, session in
       var random = SeededGenerator(seed: 6)
       session.phone.notifications = [1: [0: "mail", 1: "Hello"]]
       session.phone.react = { [unowned phone = session.phone] command in

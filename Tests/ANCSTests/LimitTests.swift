@@ -101,8 +101,7 @@ struct LimitTests {
 
   @Test("An app identifier, date and labels that are too long are truncated, and the rest is kept")
   func cut() throws {
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock)
+    try Session.run { loop, session in
       session.phone.fragment = 400
       session.phone.notifications[1] = [
         0: String(repeating: "a", count: 5_000), 1: "Title", 3: "Text", 4: "4",
@@ -130,8 +129,7 @@ struct LimitTests {
 
   @Test("An app's name that is too long is cut")
   func appName() throws {
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, ConsumerSettings(AttributeSelection([.appIdentifier])))
+    try Session.run(ConsumerSettings(AttributeSelection([.appIdentifier]))) { loop, session in
       session.phone.fragment = 400
       session.phone.notifications[1] = [0: "app"]
       session.phone.apps["app"] = String(repeating: "x", count: 3_000)
@@ -144,8 +142,7 @@ struct LimitTests {
 
   @Test("Forgotten notifications are logged once")
   func said() throws {
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, ConsumerSettings(.none))
+    try Session.run(ConsumerSettings(.none)) { loop, session in
       var said = 0
       session.notifications.onForgotten = { said += 1 }
       try await session.begin(loop)
@@ -159,8 +156,7 @@ struct LimitTests {
 
   @Test("A user's request without a waiting client is not sent")
   func cancelled() throws {
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, ConsumerSettings(.none))
+    try Session.run(ConsumerSettings(.none)) { loop, session in
       session.phone.notifications[1] = [1: "Hello"]
       try await session.begin(loop)
       await loop.sleep(for: .seconds(5))

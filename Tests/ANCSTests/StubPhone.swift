@@ -193,6 +193,14 @@ final class Session {
     consumer.onDropped = { [unowned self] _, _ in dropped += 1 }
   }
 
+  /// Runs a test with a session.
+  static func run(
+    _ settings: ConsumerSettings = .init(),
+    _ test: @escaping @Sendable (isolated TestLoop, Session) async throws -> Void
+  ) throws {
+    try TestLoop.run { loop in try await test(loop, Session(loop.clock, settings)) }
+  }
+
   /// Subscribes, and serves from then on.
   func begin(_ loop: isolated TestLoop) async throws {
     try await consumer.subscribe()

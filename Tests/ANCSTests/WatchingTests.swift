@@ -21,9 +21,7 @@ struct WatchingTests {
 
   @Test("A silent phone is probed for whether it allows access")
   func firstProbe() throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       try await session.begin(loop)
       await loop.sleep(for: .seconds(60))
       #expect(session.log == ["authorization unknown until a notification"])
@@ -58,8 +56,7 @@ struct WatchingTests {
     arguments: [(10, 9, true), (10, 11, false), (30, 29, true), (1, 2, false)])
   func newsIsNews(limit: Int, seconds: Int, isOld: Bool) throws {
     let settings = titles(where: { $0.preExisting = .seconds(limit) })
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, settings)
+    try Session.run(settings) { loop, session in
       var incoming: [NotificationEvent] = []
       session.consumer.onIncoming = { incoming.append($0) }
       try await session.begin(loop)
@@ -74,9 +71,7 @@ struct WatchingTests {
 
   @Test("What a phone announces when its user allows access, or to a renewed subscription, is old")
   func oldIsOld() throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       var incoming: [NotificationEvent] = []
       session.consumer.onIncoming = { incoming.append($0) }
       session.phone.react = { _ in .refuse(0x03) }
@@ -99,9 +94,7 @@ struct WatchingTests {
   @Test(
     "A phone that refuses access is asked again, and then everything that waited is reported")
   func authorization() throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       for uid in UInt32(1)...3 { session.phone.notifications[uid] = [1: "t\(uid)"] }
       session.phone.react = { _ in .refuse(0x03) }
       try await session.begin(loop)
@@ -128,9 +121,7 @@ struct WatchingTests {
     "An event from a phone that refused brings the next attempt forward, but not to the same moment"
   )
   func newsWhileRefused() throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       session.phone.react = { _ in .refuse(0x03) }
       try await session.begin(loop)
       await loop.sleep(for: .seconds(200))
@@ -147,10 +138,8 @@ struct WatchingTests {
     "Every fifteen minutes the phone is asked whether it knows the session; a good one is left alone"
   )
   func probing() throws {
-    let titles = titles
     let probes = probes
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       try await session.begin(loop)
       await loop.sleep(for: .seconds(3600))
       #expect(probes(session.phone) == 4)
@@ -161,9 +150,7 @@ struct WatchingTests {
 
   @Test("A phone that forgot the session is subscribed to again, and reported as stale")
   func forgotten() throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       session.phone.notifications = [1: [1: "t"]]
       try await session.begin(loop)
       session.phone.notify(.added, 1)
@@ -189,9 +176,7 @@ struct WatchingTests {
 
   @Test("A phone that responds slowly to a probe is stale; one that never responds ends the link")
   func slowProbe() throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       try await session.consumer.subscribe()
       let run = loop.start { try await session.consumer.run() }
       await loop.sleep(for: .seconds(10))
@@ -230,9 +215,7 @@ struct WatchingTests {
 
   @Test("Where the MTU has room, the first probe is for the name of an app")
   func probeByName() throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       session.phone.apps = ["com.apple.MobileSMS": "Messages"]
       session.phone.bearer.receive(PDU.exchangeMTURequest(clientMTU: 185).encoded)
       try await session.begin(loop)
@@ -251,9 +234,7 @@ struct WatchingTests {
     "A session is dead after two probes without a response, or when its Control Point is gone",
     arguments: [(0xA0, 906), (0x0E, 906), (0x01, 901), (0x12, 901)] as [(UInt8, Int64)])
   func dead(code: UInt8, after seconds: Int64) throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       try await session.consumer.subscribe()
       let run = loop.start { try await session.consumer.run() }
       await loop.sleep(for: .seconds(10))
@@ -272,9 +253,7 @@ struct WatchingTests {
 
   @Test("A response that does not come is followed by a probe at once, and later asked for again")
   func doubt() throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       session.phone.notifications = [1: [1: "t"]]
       try await session.begin(loop)
       await loop.sleep(for: .seconds(60))
@@ -291,9 +270,7 @@ struct WatchingTests {
 
   @Test("An event of a reserved kind makes no notification")
   func reserved() throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       try await session.begin(loop)
       session.phone.notify(NotificationChange(rawValue: 3), 1)
       await loop.sleep(for: .seconds(1))
@@ -305,9 +282,7 @@ struct WatchingTests {
 
   @Test("After six hours of silence the subscriptions are written again")
   func silence() throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       try await session.begin(loop)
       await loop.sleep(for: .seconds(5 * 3600))
       session.phone.notify(.added, 1)
@@ -323,9 +298,7 @@ struct WatchingTests {
 
   @Test("A call whose removal is lost is ended once")
   func lostCall() throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       session.phone.notifications = [1: [1: "Mum"], 2: [1: "Dad"]]
       try await session.begin(loop)
       session.phone.notify(.added, 1, .incomingCall)
@@ -350,9 +323,7 @@ struct WatchingTests {
 
   @Test("An idle session only wakes up for probes")
   func idle() throws {
-    let titles = titles
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, titles)
+    try Session.run(titles) { loop, session in
       try await session.begin(loop)
       await loop.sleep(for: .seconds(10))
       #expect(loop.clock.scheduled == 1)
@@ -366,9 +337,7 @@ struct RequestTests {
 
   @Test("Attributes that were not fetched are fetched on request, and then known")
   func get() throws {
-    let lazily = lazily
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, lazily)
+    try Session.run(lazily) { loop, session in
       session.phone.notifications = [1: [0: "mail", 1: "Hello", 3: "World"]]
       session.phone.apps = ["mail": "Mail"]
       try await session.begin(loop)
@@ -396,8 +365,7 @@ struct RequestTests {
 
   @Test("What a user has fetched before the phone's change was reported is reported anyway")
   func getBeforeChange() throws {
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, ConsumerSettings(AttributeSelection([.title])))
+    try Session.run(ConsumerSettings(AttributeSelection([.title]))) { loop, session in
       session.phone.notifications = [1: [1: "Hello"]]
       session.phone.react = { [unowned phone = session.phone] _ in
         phone.commands.count == 1 ? .response([]) : nil
@@ -415,9 +383,7 @@ struct RequestTests {
 
   @Test("An action is performed, or fails with the phone's error")
   func act() throws {
-    let lazily = lazily
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, lazily)
+    try Session.run(lazily) { loop, session in
       session.phone.notifications = [1: [:], 2: [:]]
       session.phone.react = { command in
         if case .performNotificationAction(2, _) = command { return .refuse(0xA3) }
@@ -438,9 +404,7 @@ struct RequestTests {
 
   @Test("A request is tried even while the phone refuses access")
   func whileRefused() throws {
-    let lazily = lazily
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, lazily)
+    try Session.run(lazily) { loop, session in
       session.phone.notifications = [1: [1: "Hello"]]
       session.phone.react = { _ in .refuse(0x03) }
       try await session.begin(loop)
@@ -458,9 +422,7 @@ struct RequestTests {
 
   @Test("The end of a session fails every request, and later ones")
   func end() throws {
-    let lazily = lazily
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, lazily)
+    try Session.run(lazily) { loop, session in
       session.phone.notifications = [1: [1: "Hello"]]
       session.phone.react = { _ in .response([]) }
       try await session.consumer.subscribe()
@@ -485,9 +447,7 @@ struct RequestTests {
 
   @Test("The end of the link fails every request")
   func linkLost() throws {
-    let lazily = lazily
-    try TestLoop.run { loop in
-      let session = try Session(loop.clock, lazily)
+    try Session.run(lazily) { loop, session in
       session.phone.react = { _ in .ignore }
       try await session.consumer.subscribe()
       let run = loop.start { try await session.consumer.run() }

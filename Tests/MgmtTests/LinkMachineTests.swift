@@ -29,15 +29,6 @@ struct LinkMachineTests {
     #expect(actions.end?.cause == .unencrypted)
   }
 
-  @Test("While it may pair again it has a person's time")
-  func mayPairAnew() {
-    var talk = bonded(admission: .open)
-    _ = talk.tell(.attached)
-    #expect(talk.pass(.seconds(5)) == [.requestSecurity])
-    #expect(talk.pass(Pairing.longest - .milliseconds(1)) == [])
-    #expect(talk.pass(.milliseconds(1)).end?.cause == .unencrypted)
-  }
-
   @Test("A bonded phone that encrypts is served, and not asked", arguments: [0, 4_000, 9_000])
   func encrypts(after milliseconds: Int) {
     var talk = bonded()

@@ -123,37 +123,6 @@ struct LinkPairingTests {
     #expect(talk.tell(.adapterGone).end?.failure == nil)
   }
 
-  @Test("While pairing is closed nothing is confirmed, and why is reported once")
-  func closed() throws {
-    var talk = LinkTalk.attached(admission: .closed)
-    #expect(talk.hear(.confirm()) == [no, .failed(.windowClosed)])
-    #expect(talk.hear(.passkeyRequest) == [.send(.userPasskeyNegativeReply(phone))])
-    #expect(talk.hear(.show(1)) == [.send(.disconnect(phone))])
-    let key = MgmtEvent.newLongTermKey(try Sample.longTermKey(.secure), store: true)
-    #expect(talk.hear(key) == [.discardKeys])
-    #expect(!talk.machine.isSecured)
-    #expect(
-      talk.pass(.seconds(10)).end?.reason.hasPrefix("pairing failed: pairing is closed") == true)
-  }
-
-  @Test("A key that comes unasked while pairing is closed is discarded")
-  func unaskedKey() throws {
-    var talk = LinkTalk.attached(admission: .closed)
-    #expect(
-      talk.hear(.newLongTermKey(try Sample.longTermKey(.secure), store: true))
-        == [.failed(.windowClosed), .discardKeys])
-  }
-
-  @Test("Opening pairing asks the phone that is there")
-  func opened() {
-    var talk = LinkTalk.attached(.displayYesNo, admission: .closed)
-    talk.board.admission = .open
-    #expect(talk.tell(.windowOpened) == [.pair(.pairDevice(phone, .displayYesNo))])
-    #expect(talk.tell(.windowOpened) == [])
-    #expect(talk.pass(.seconds(20)) == [])
-    #expect(talk.tell(.pairCompleted(.busy)) == [])
-  }
-
   @Test("Closing pairing ends that of an unknown phone, and no other")
   func closedMeanwhile() throws {
     var talk = LinkTalk.attached(.displayYesNo)
@@ -187,15 +156,6 @@ struct LinkPairingTests {
     #expect(
       talk.hear(.newLongTermKey(ltk, store: true))
         == [.save(Bond(identity: phone, longTermKeys: [ltk]), isNew: true), .secured(isNew: true)])
-  }
-
-  @Test("Numbers are compared by a person: no, said once")
-  func numericComparisonDeclined() {
-    var talk = LinkTalk.attached(.displayYesNo)
-    _ = talk.hear(.confirm(1))
-    #expect(talk.tell(.answered(accept: false, nil)) == [no, .failed(.declinedHere)])
-    #expect(talk.tell(.pairCompleted(.authenticationFailed)) == [])
-    #expect(talk.tell(.adapterGone).end?.failure == nil)
   }
 
   @Test("A passkey is shown, and the phone's typing followed, which gives it no more time")
@@ -242,30 +202,6 @@ struct LinkPairingTests {
     #expect(talk.tell(.pairCompleted(.alreadyPaired)) == [.failed(.foreignKey), .discardKeys])
     #expect(talk.tell(.polled(.encrypted(isAuthenticated: false, keySize: 16))) == [])
     #expect(talk.pass(.seconds(10)).end?.reason == "pairing failed: \(PairingFailure.foreignKey)")
-  }
-
-  @Test("A phone whose pairing failed may try again while pairing is open, and is served then")
-  func secondAttempt() throws {
-    var talk = LinkTalk.attached(.displayOnly)
-    _ = talk.hear(.show(42))
-    #expect(talk.tell(.pairCompleted(.authenticationFailed)).failures == [.refusedByPhone])
-    #expect(talk.pass(.seconds(9)) == [])
-    #expect(talk.hear(.show(43)) == [.ask])
-    #expect(talk.pass(.seconds(9)) == [])
-    let key = try Sample.longTermKey(.secureAuthenticated)
-    let actions = talk.hear(.newLongTermKey(key, store: true))
-    #expect(actions.contains(.secured(isNew: true)) && talk.machine.isSecured)
-    #expect(talk.pass(.seconds(600)).end == nil)
-  }
-
-  @Test("A phone whose pairing failed is disconnected, with the reason logged")
-  func failedStays() {
-    var talk = LinkTalk.attached()
-    #expect(talk.tell(.pairCompleted(.failed)) == [.failed(.noResponse)])
-    let actions = talk.pass(.seconds(10))
-    #expect(actions.first == .send(.disconnect(phone)))
-    #expect(actions.end?.reason == "pairing failed: \(PairingFailure.noResponse)")
-    #expect(actions.end?.cause == .board)
   }
 
   @Test(
@@ -315,46 +251,6 @@ struct LinkPairingTests {
         == [.save(Bond(identity: phone, longTermKeys: [peripheral, central]), isNew: false)])
   }
 
-  @Test("An identity that comes after the key still becomes the bond's")
-  func lateIdentity() throws {
-    var talk = LinkTalk.attached(peer: Sample.privateAddress)
-    let early = try Sample.longTermKey(.secure, peer: Sample.privateAddress)
-    #expect(
-      talk.hear(.newLongTermKey(early, store: true))
-        == [
-          .save(Bond(identity: Sample.privateAddress, longTermKeys: [early]), isNew: true),
-          .secured(isNew: true),
-        ])
-    let irk = try Sample.identityResolvingKey()
-    let bond = Bond(
-      identity: phone, longTermKeys: [try Sample.longTermKey(.secure)], identityResolvingKey: irk)
-    #expect(
-      talk.hear(.identity(irk))
-        == [.save(bond, isNew: false), .void(Sample.privateAddress), .identified])
-  }
-
-  @Test("A bonded phone that forgot the board can pair again while pairing is open")
-  func pairsAnew() throws {
-    var talk = LinkTalk.attached(bonds: [Sample.bond()])
-    #expect(talk.hear(.confirm()) == [.ask, yes])
-    #expect(talk.pass(.seconds(6)) == [])
-    let (irk, ltk) = (try Sample.identityResolvingKey(), try Sample.longTermKey(.secure))
-    #expect(talk.hear(.identity(irk)) == [])
-    let bond = Bond(identity: phone, longTermKeys: [ltk], identityResolvingKey: irk)
-    #expect(
-      talk.hear(.newLongTermKey(ltk, store: true))
-        == [.save(bond, isNew: true), .secured(isNew: true)])
-  }
-
-  @Test(
-    "While pairing is closed, a bonded phone that forgot the board is told apart from a stranger")
-  func forgotten() {
-    var talk = LinkTalk.attached(bonds: [Sample.bond()], admission: .closed)
-    #expect(talk.hear(.confirm()) == [no, .failed(.bondLost)])
-    #expect(talk.hear(.failed) == [])
-    #expect("\(PairingFailure.bondLost)".contains("ancsd pair"))
-  }
-
   @Test("A phone that begins to pair by itself, and then refuses, is a failure")
   func refusesWhatItBegan() {
     var talk = LinkTalk.attached(bonds: [Sample.bond()])
@@ -392,13 +288,6 @@ struct LinkPairingTests {
     let actions = talk.pass(.seconds(10))
     #expect(actions.failures == [.notBonded])
     #expect(actions.end?.reason == "pairing failed: \(PairingFailure.notBonded)")
-  }
-
-  @Test("A pairing times out when the kernel reports nothing more")
-  func silentKernel() {
-    var talk = LinkTalk.attached()
-    let actions = talk.pass(Pairing.longest)
-    #expect(actions.failures == [.noResponse] && actions.end != nil)
   }
 
   @Test(
@@ -485,18 +374,6 @@ struct LinkPairingTests {
 
   // MARK: Who may not pair, and which key is not believed
 
-  @Test("Where somebody can be asked, a phone that shows no number waits for a yes")
-  func consent() throws {
-    for (agrees, capability) in [(true, IOCapability.displayYesNo), (false, .keyboardOnly)] {
-      var talk = LinkTalk.attached(capability)
-      #expect(talk.hear(.confirm()) == [.ask])
-      #expect(talk.machine.pairing?.turn == .consent)
-      #expect(
-        talk.tell(.answered(accept: agrees, nil))
-          == (agrees ? [yes] : [no, .failed(.declinedHere)]))
-    }
-  }
-
   @Test("--require-mitm refuses what nobody compared, when it is asked and when the key comes")
   func requiresAuthentication() throws {
     let strict = LinkTalk.attached(.displayYesNo, requiresAuthentication: true)
@@ -509,33 +386,6 @@ struct LinkPairingTests {
     var good = strict
     let key = try Sample.longTermKey(.secureAuthenticated)
     #expect(good.hear(.newLongTermKey(key, store: true)).contains(.secured(isNew: true)))
-  }
-
-  @Test("A stranger who names a bonded phone's identity is refused, in any order of the keys")
-  func identityTaken() throws {
-    let irk = try Sample.identityResolvingKey()
-    let failure = PairingFailure.identityTaken(phone.address)
-    var stranger = LinkTalk.attached(peer: Sample.privateAddress, bonds: [Sample.bond()])
-    #expect(
-      stranger.hear(.identity(irk))
-        == [.failed(failure), .discardKeys, .void(Sample.privateAddress)])
-    #expect(stranger.machine.peer == Sample.privateAddress)
-    // From now on the kernel calls the stranger by that identity.
-    let key = try Sample.longTermKey(.secure)
-    #expect(stranger.machine.concerns(.newLongTermKey(key, store: true), at: stranger.now))
-    #expect(stranger.machine.mayGetKeys(at: stranger.now))
-    #expect(stranger.hear(.newLongTermKey(key, store: true)) == [.discardKeys])
-    #expect(!stranger.machine.isSecured)
-    #expect(stranger.pass(.seconds(1)).end?.reason == "pairing failed: \(failure)")
-    // Nor does it help to tell the key first.
-    var hasty = LinkTalk.attached(peer: Sample.privateAddress, bonds: [Sample.bond()])
-    let early = try Sample.longTermKey(.secure, peer: Sample.privateAddress)
-    _ = hasty.hear(.newLongTermKey(early, store: true))
-    #expect(hasty.hear(.identity(irk)).failures == [failure])
-    #expect(hasty.pass(.zero).end != nil)
-    // The phone itself is known by its identity from the start, and may renew its bond.
-    var phone = LinkTalk.attached(bonds: [Sample.bond()])
-    #expect(phone.hear(.identity(irk)) == [])
   }
 
   @Test("A Long Term Key under a bonded phone's address waits for the identity that it belongs to")

@@ -25,6 +25,13 @@ struct MgmtClientTests {
       client.onMalformed = { [unowned self] in malformed.append($0) }
     }
 
+    /// Runs a test with a client.
+    static func run(
+      _ test: @escaping @Sendable (isolated TestLoop, Socket) async throws -> Void
+    ) throws {
+      try TestLoop.run { loop in try await test(loop, Socket(loop.clock)) }
+    }
+
     /// A packet from the kernel.
     func kernel(_ code: UInt16, _ hex: String, index: ControllerIndex = Sample.hci0) {
       client.receive(Sample.packet(code, hex, index: index).encoded)
@@ -33,8 +40,7 @@ struct MgmtClientTests {
 
   @Test("The reply to a command is what follows its status")
   func setting() throws {
-    try TestLoop.run { loop in
-      let socket = Socket(loop.clock)
+    try Socket.run { loop, socket in
       let reply = loop.start {
         try await socket.client.call(.setPowered(true), index: Sample.hci0)
       }
@@ -49,8 +55,7 @@ struct MgmtClientTests {
 
   @Test("A command that is begun as the socket closes fails at once, and is not sent")
   func closing() throws {
-    try TestLoop.run { loop in
-      let socket = Socket(loop.clock)
+    try Socket.run { loop, socket in
       let calls = (0..<8).map { _ in
         loop.start { try await socket.client.readIndexList() }
       }
@@ -66,8 +71,7 @@ struct MgmtClientTests {
 
   @Test("A command that the kernel does not accept fails at once; the next one is still sent")
   func refused() throws {
-    try TestLoop.run { loop in
-      let socket = Socket(loop.clock)
+    try Socket.run { loop, socket in
       socket.refusal = "Network is down (ENETDOWN)"
       let error = loop.start {
         do throws(MgmtError) {
@@ -93,8 +97,7 @@ struct MgmtClientTests {
 
   @Test("Events between a command and its reply arrive at once, in order")
   func eventsMeanwhile() throws {
-    try TestLoop.run { loop in
-      let socket = Socket(loop.clock)
+    try Socket.run { loop, socket in
       let reply = loop.start {
         try await socket.client.call(.setPowered(false), index: Sample.hci0)
       }
@@ -114,8 +117,7 @@ struct MgmtClientTests {
 
   @Test("Command Status and Command Complete both report an error status")
   func refusals() throws {
-    try TestLoop.run { loop in
-      let socket = Socket(loop.clock)
+    try Socket.run { loop, socket in
       let power = loop.start { try await socket.client.call(.setPowered(true), index: Sample.hci0) }
       let pair = loop.start {
         try await socket.client.call(
@@ -135,8 +137,7 @@ struct MgmtClientTests {
 
   @Test("Replies may come in any order, for several adapters and commands")
   func concurrent() throws {
-    try TestLoop.run { loop in
-      let socket = Socket(loop.clock)
+    try Socket.run { loop, socket in
       let hci1 = ControllerIndex(1)
       let one = loop.start { try await socket.client.call(.setPowered(true), index: Sample.hci0) }
       let two = loop.start { try await socket.client.call(.setPowered(true), index: hci1) }
@@ -154,8 +155,7 @@ struct MgmtClientTests {
 
   @Test("A reply about a device goes to the command about that device")
   func devices() throws {
-    try TestLoop.run { loop in
-      let socket = Socket(loop.clock)
+    try Socket.run { loop, socket in
       let one = loop.start {
         try await socket.client.getSignalStrength(Sample.other, index: Sample.hci0)
       }
@@ -173,8 +173,7 @@ struct MgmtClientTests {
 
   @Test("The reply to Pair Device has the identity address, even while another one is pending")
   func pairDevice() throws {
-    try TestLoop.run { loop in
-      let socket = Socket(loop.clock)
+    try Socket.run { loop, socket in
       let stranger = loop.start {
         try await socket.client.call(
           .pairDevice(Sample.other, .displayYesNo), index: Sample.hci0)
@@ -200,8 +199,7 @@ struct MgmtClientTests {
 
   @Test("Of two in one private address that is told as one identity, each is answered by its name")
   func pairDeviceTwice() throws {
-    try TestLoop.run { loop in
-      let socket = Socket(loop.clock)
+    try Socket.run { loop, socket in
       let command = MgmtCommand.pairDevice(Sample.privateAddress, .displayYesNo)
       let phone = loop.start { try await socket.client.call(command, index: Sample.hci0) }
       await loop.settle()
@@ -223,8 +221,7 @@ struct MgmtClientTests {
 
   @Test("A reply to Pair Device may name an identity before its key does")
   func earlyReply() throws {
-    try TestLoop.run { loop in
-      let socket = Socket(loop.clock)
+    try Socket.run { loop, socket in
       let calls = (0..<2).map { _ in
         loop.start {
           try await socket.client.call(
@@ -243,8 +240,7 @@ struct MgmtClientTests {
 
   @Test("A command without a reply times out, and affects no other")
   func timeout() throws {
-    try TestLoop.run { loop in
-      let socket = Socket(loop.clock)
+    try Socket.run { loop, socket in
       let list = loop.start { try await socket.client.readIndexList() }
       let pair = loop.start {
         try await socket.client.call(
@@ -263,8 +259,7 @@ struct MgmtClientTests {
 
   @Test("A late reply about one device does not complete a command about another")
   func lateAboutAnother() throws {
-    try TestLoop.run { loop in
-      let socket = Socket(loop.clock)
+    try Socket.run { loop, socket in
       let given = loop.start {
         try await socket.client.call(.pairDevice(Sample.other, .displayYesNo), index: Sample.hci0)
       }
@@ -285,8 +280,7 @@ struct MgmtClientTests {
 
   @Test("A late reply answers the next command of its kind, whose own is then reported")
   func lateBeforeNext() throws {
-    try TestLoop.run { loop in
-      let socket = Socket(loop.clock)
+    try Socket.run { loop, socket in
       let command = MgmtCommand.setPowered(true)
       let given = loop.start { try await socket.client.call(command, index: Sample.hci0) }
       await loop.sleep(for: .seconds(31))
@@ -305,8 +299,7 @@ struct MgmtClientTests {
   @Test(
     "Busy is the response to the command that came last, not to the one that is being carried out")
   func busy() throws {
-    try TestLoop.run { loop in
-      let socket = Socket(loop.clock)
+    try Socket.run { loop, socket in
       let calls = [true, false].map { isOn in
         loop.start { try await socket.client.call(.setPowered(isOn), index: Sample.hci0) }
       }
@@ -321,8 +314,7 @@ struct MgmtClientTests {
 
   @Test("Closing fails pending and later commands")
   func close() throws {
-    try TestLoop.run { loop in
-      let socket = Socket(loop.clock)
+    try Socket.run { loop, socket in
       let early = loop.start { try await socket.client.readIndexList() }
       await loop.settle()
       socket.client.close(.closed("no more"))
@@ -338,8 +330,7 @@ struct MgmtClientTests {
 
   @Test("A malformed reply is an error with its offset")
   func malformedResponses() throws {
-    try TestLoop.run { loop in
-      let socket = Socket(loop.clock)
+    try Socket.run { loop, socket in
       let list = loop.start { try await socket.client.readIndexList() }
       let information = loop.start {
         try await socket.client.readControllerInformation(Sample.hci0)
@@ -365,8 +356,7 @@ struct MgmtClientTests {
 
   @Test("Lists and Controller Information are decoded to the last byte")
   func replies() throws {
-    try TestLoop.run { loop in
-      let socket = Socket(loop.clock)
+    try Socket.run { loop, socket in
       let commands = loop.start { try await socket.client.readCommands() }
       let list = loop.start { try await socket.client.readIndexList() }
       let information = loop.start {
@@ -395,8 +385,7 @@ struct MgmtClientTests {
 
   @Test("Random packets while commands are pending never trap")
   func random() throws {
-    try TestLoop.run { loop in
-      let socket = Socket(loop.clock)
+    try Socket.run { loop, socket in
       var dice = Dice(seed: 7)
       for _ in 0..<2_000 {
         loop.start {

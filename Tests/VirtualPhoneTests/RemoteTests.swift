@@ -56,26 +56,6 @@ struct RemoteTests {
     return .media(change)
   }
 
-  @Test(
-    "The media state is published soon and complete, at any MTU", arguments: [23, 50, 158, 185])
-  func initialState(mtu: Int) throws {
-    try Self.run(mtu: mtu) { loop, remote in
-      var last = MediaChange()
-      last.index = 2
-      try remote.bench.phone.perform(.media(last))
-      try await remote.begin(loop)
-      let state = try #require(remote.session?.state)
-      #expect(state.track.title == MediaTests.playlist[2].title)
-      #expect(state.track.duration == 10)
-      #expect(state.queue.index == 2)
-      #expect(state.queue.count == 3)
-      #expect(state.player.volume == 0.5)
-      #expect(state.player.state == .playing)
-      #expect(state.commands == MediaPlayer.allCommands)
-      #expect(remote.dropped == [])
-    }
-  }
-
   @Test("A value of any length is complete, with no broken character")
   func lengths() throws {
     try Self.run(mtu: 23) { loop, remote in
@@ -107,56 +87,6 @@ struct RemoteTests {
       await remote.bench.pass(.seconds(5))
       #expect(remote.told.last?.state.track.title == String(repeating: "long ", count: 40) + "29")
       #expect(remote.told.last?.state.track.artist == "Nina Simone")
-    }
-  }
-
-  @Test("Commands reach the player, and unsupported ones are not sent")
-  func commands() throws {
-    try Self.run { loop, remote in
-      try await remote.begin(loop)
-      let session = try #require(remote.session)
-      try await session.send(.nextTrack)
-      try await session.send(.volumeUp)
-      await remote.bench.pass(.seconds(1))
-      #expect(session.state.track.title == "andata")
-      #expect(session.state.player.volume == 0.5625)
-      var podcasts = MediaChange()
-      podcasts.playerName = "Podcasts"
-      podcasts.commands = [.play, .pause]
-      try remote.bench.phone.perform(.media(podcasts))
-      await remote.bench.pass(.seconds(1))
-      #expect(session.state.commands == [.play, .pause])
-      let unlisted = loop.start { try await session.send(.nextTrack) }
-      await remote.bench.pass(.seconds(1))
-      #expect(unlisted.result != nil)
-      try await session.send(.pause)
-      await remote.bench.pass(.seconds(1))
-      #expect(session.state.player.state == .paused)
-    }
-  }
-
-  @Test("The position advances by itself, and jumps with the phone's")
-  func position() throws {
-    try Self.run { loop, remote in
-      try await remote.begin(loop)
-      let session = try #require(remote.session)
-      await remote.bench.pass(.seconds(30))
-      func difference() -> Double {
-        let now = remote.bench.clock.now
-        return abs(
-          (session.state.elapsed(at: now) ?? 0) - remote.bench.phone.player.elapsed(at: now))
-      }
-      #expect(difference() < 0.1)
-      try await session.send(.skipForward)
-      await remote.bench.pass(.seconds(1))
-      #expect(difference() < 0.1)
-      #expect(session.state.elapsed(at: loop.clock.now) ?? 0 > 45)
-      let before = remote.told.count
-      try remote.bench.phone.perform(.mediaAttribute(.playbackInfo, Array("0,1,00,-0,00".utf8)))
-      try remote.bench.phone.perform(.mediaAttribute(.playbackInfo, Array("1,1".utf8)))
-      await remote.bench.pass(.seconds(1))
-      #expect(remote.told.count == before)
-      #expect(session.state.player.state == .playing)
     }
   }
 

@@ -127,8 +127,7 @@ struct AddressTests {
 
   @Test("Bonds that were kept under no address move to the one on the air")
   func adopted() async throws {
-    try await inWorld(adapter: Self.kind(0)) { world in
-      try await Bonds.make(world)
+    try await inWorld(adapter: Self.kind(0), after: .paired) { world in
       world.phone.leave()
       try await world.stop()
       let disk = world.platform.disk

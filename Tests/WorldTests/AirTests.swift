@@ -20,8 +20,7 @@ struct AirTests {
   @Test(
     "Commands that fail while nobody is connected are tried again until the board is on the air")
   func failedAdvertising() async throws {
-    try await inWorld { world in
-      try await Bonds.makeAndLeave(world)
+    try await inWorld(after: .phoneLeft) { world in
       await world.pass(.seconds(29))
       #expect(world.adapter.isOnAir)
       // The change to the slow pace fails.
@@ -51,8 +50,10 @@ struct AirTests {
       try await world.start { if isNamed { $0.adapters = [.index(0)] } }
       try await world.until(.advertising)
       world.unplug()
+      let told = try await world.until(.error)
       await world.pass(.seconds(3))
-      #expect(world.wait == "no-adapter")
+      #expect("\(told)".contains("hci0 was removed; plug it in again to continue"))
+      #expect(world.wait == "no-adapter" && world.story.filter { $0 == "error" }.count == 1)
       world.kernel.packetFate = { code, _ in code == 0x0004 ? .lost : .arrives }
       world.replug()
       await world.pass(.seconds(40))
@@ -100,8 +101,7 @@ struct AirTests {
 
   @Test("Nobody else can connect while the only bonded phone is connected")
   func besideOnlyPhone() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       var kind = Handset.Kind()
       kind.identity = DeviceAddress(Address(0xC0AA_BBCC_DDEE), .random)
       kind.privateAddress = nil
@@ -119,8 +119,7 @@ struct AirTests {
 
   @Test("Another bonded phone can connect in addition, and is advertised to after it disconnects")
   func twoPhones() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       var kind = Handset.Kind()
       kind.identity = DeviceAddress(Address(0xC0AA_BBCC_DDEE), .random)
       kind.privateAddress = nil
@@ -185,9 +184,7 @@ struct AirTests {
 
   @Test("`connected` says which profile was on the air", arguments: [0, 1, 2, 3, 4, 5, 6])
   func profile(turn: Int) async throws {
-    try await inWorld { world in
-      try await world.start()
-      try await world.until(.advertising)
+    try await inWorld(after: .onAir) { world in
       await world.pass(AdvertisingProfile.turn * turn + .seconds(1))
       world.phone.connect(to: world.adapter)
       guard case .connected(_, _, let profile) = try await world.until(.connected).content else {
@@ -200,9 +197,7 @@ struct AirTests {
 
   @Test("While phones may pair: every 20 ms for five minutes, then every 152.5 ms")
   func paceWhilePairable() async throws {
-    try await inWorld { world in
-      try await world.start()
-      try await world.until(.advertising)
+    try await inWorld(after: .onAir) { world in
       await world.pass(.seconds(299))
       #expect(world.adapter.advertisingInterval == 32)
       await world.pass(.seconds(2))
@@ -218,8 +213,7 @@ struct AirTests {
   func withoutPower() async throws {
     var kind = VirtualAdapter.Kind()
     kind.tellsPower = false
-    try await inWorld(adapter: kind) { world in
-      try await Bonds.makeAndLeave(world)
+    try await inWorld(adapter: kind, after: .phoneLeft) { world in
       await world.pass(.seconds(60))
       #expect(world.adapter.isOnAir && world.adapter.advertisingInterval == 244)
       #expect(world.last(.error) == nil)
@@ -238,8 +232,7 @@ struct AirTests {
 
   @Test("After a hardware error the board is back on the air within two seconds")
   func hardwareError() async throws {
-    try await inWorld { world in
-      try await Bonds.makeAndLeave(world)
+    try await inWorld(after: .phoneLeft) { world in
       await world.pass(.seconds(1))
       world.kernel.failHardware(of: world.adapter)
       await world.pass(.seconds(2))

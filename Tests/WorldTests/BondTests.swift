@@ -59,19 +59,9 @@ enum Bonds {
 
 @Suite("A bonded phone comes back")
 struct BondTests {
-  @Test("It encrypts by itself, or on request after a pause", arguments: [true, false])
-  func comesBack(byItself: Bool) async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
-      if !byItself { world.phone.encryptsAfter = nil }
-      try await Bonds.returnsEncrypted(world)
-    }
-  }
-
   @Test("Also when the daemon was started again", arguments: [true, false])
   func afterRestart(whileConnected: Bool) async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       if !whileConnected { world.phone.leave() }
       try await world.stop()
       #expect(world.adapter.connections.isEmpty)
@@ -81,42 +71,9 @@ struct BondTests {
     }
   }
 
-  @Test("Also when the adapter was unplugged meanwhile")
-  func afterReplug() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
-      world.unplug()
-      guard case .error(_, _, let message, _) = try await world.until(.error).content else {
-        return
-      }
-      #expect(message == "hci0 was removed; plug it in again to continue")
-      await world.pass(.seconds(5))
-      #expect(world.story.filter { $0 == "error" }.count == 1)
-      #expect(world.wait == "no-adapter")
-      world.replug()
-      try await world.until(.ready)
-      try await Bonds.connectsEncrypted(world)
-    }
-  }
-
-  @Test("A link lost out of range ends the session with its reason")
-  func outOfRange() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
-      world.phone.goOutOfRange()
-      guard case .disconnected(let reason) = try await world.until(.disconnected).content else {
-        return
-      }
-      #expect(reason == "Connection Timeout")
-      await world.pass(.seconds(1))
-      #expect(world.wait == "bonded-phone")
-    }
-  }
-
   @Test("Nothing of a session is left in memory when its link is over")
   func released() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       weak let session = world.daemon?.sessions.first
       weak let client = session?.client
       weak let bearer = session?.bearer
@@ -133,8 +90,7 @@ struct BondTests {
     "A forgotten phone's keys are gone from the disk and the kernel, and it can pair again, even if pairing was closed",
     arguments: [true, false])
   func forgotten(wasClosed: Bool) async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       if wasClosed { _ = try await world.call(ControlMethods.closePairing, ClosingParameters()) }
       let phone = PhoneSelector(world.phone.kind.identity.address.description)
       _ = try await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: phone))
@@ -172,8 +128,7 @@ struct OneSidedBondTests {
 
   @Test("The phone: while pairing is closed it is refused, and the reason logged")
   func lostByPhone() async throws {
-    try await inWorld { world in
-      try await Bonds.makeAndLeave(world)
+    try await inWorld(after: .phoneLeft) { world in
       world.phone.forget(world.adapter)
       await world.pass(.seconds(1))
       world.phone.connect(to: world.adapter)
@@ -231,8 +186,7 @@ struct OneSidedBondTests {
 
   @Test("The board: after a few vain attempts it is called stale")
   func lostHere() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       try await world.stop()
       for path in world.platform.disk.paths where path.contains("bond") {
         try world.platform.disk.remove(path)
@@ -257,8 +211,7 @@ struct OneSidedBondTests {
 
   @Test("Neither, but the keys differ: the link ends at once, and it is called stale")
   func keysDiffer() async throws {
-    try await inWorld { world in
-      try await Bonds.makeAndLeave(world)
+    try await inWorld(after: .phoneLeft) { world in
       world.phone.spoilKey(of: world.adapter)
       for _ in 0..<StaleBondWatch.drops {
         await world.pass(.seconds(2))

@@ -53,8 +53,7 @@ struct ControlSocketTests {
 
   @Test("A returning client gets the events it missed, and the active notifications")
   func missed() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       try world.phone.phone.perform(.add(NotificationContents(), uid: nil))
       try await world.until(.notification)
       let client = try world.connectClient()
@@ -69,8 +68,7 @@ struct ControlSocketTests {
 
   @Test("status tells adapters, links and phones, and phones.list the bonds")
   func status() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       let status = try await world.call(ControlMethods.status, NoParameters())
       #expect(status.adapters.map(\.adapter) == ["hci0"])
       #expect(status.adapters.map(\.isPowered) == [true])

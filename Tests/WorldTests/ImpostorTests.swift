@@ -53,8 +53,7 @@ struct ImpostorTests {
     arguments: cases, ownAddresses)
   func impostor(_ order: (Handset.KeyOrder, Phone), _ address: Address) async throws {
     let (order, phone) = order
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       if phone != .thereBefore {
         world.phone.leave()
         try await world.until(.disconnected)
@@ -106,8 +105,7 @@ struct ImpostorTests {
     "Nor is his key used in place of the phone's if he is gone before it is told",
     arguments: Handset.KeyOrder.allCases, ownAddresses)
   func impostorGone(_ order: Handset.KeyOrder, _ address: Address) async throws {
-    try await inWorld { world in
-      try await Bonds.makeAndLeave(world)
+    try await inWorld(after: .phoneLeft) { world in
       let key = BondOwnerTests.keys(world)
       try await world.openPairing()
       let impostor = Self.impostor(world, order, at: address)
@@ -125,8 +123,7 @@ struct ImpostorTests {
     "A stranger at a bonded phone's address, with another identity, costs it no bond",
     arguments: Handset.KeyOrder.allCases)
   func addressTaken(_ order: Handset.KeyOrder) async throws {
-    try await inWorld { world in
-      try await Bonds.makeAndLeave(world)
+    try await inWorld(after: .phoneLeft) { world in
       try await world.openPairing()
       let key = BondOwnerTests.keys(world)
       let stranger = world.stranger { $0.privateAddress = world.phone.kind.identity.address }

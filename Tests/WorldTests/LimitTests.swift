@@ -44,8 +44,7 @@ struct LimitTests {
 
   @Test("Thousands of raw reads delay no notification, and all get responses")
   func readsAndNotification() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       let clients = try (0..<10).map { _ in try world.connectClient() }
       for id in 1...300 {
         for client in clients {
@@ -66,8 +65,7 @@ struct LimitTests {
 
   @Test("What a client has asked for is not asked of the phone once it has gone")
   func deadClients() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       let counter = Counter([0x0A], at: world.phone)
       for _ in 0..<20 {
         let client = try world.connectClient()
@@ -87,8 +85,7 @@ struct LimitTests {
 
   @Test("Beyond the total limit of requests, a client is told to try again")
   func allClients() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       try world.phone.phone.perform(.freeze(true))
       let clients = try (0...ControlLimits.requests / ControlLimits.requestsOfClient).map { _ in
         try world.connectClient()
@@ -107,8 +104,7 @@ struct LimitTests {
 
   @Test("A client that has finished sending still gets all its responses")
   func halfClosed() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       let client = try world.connectClient()
       for id in 1...5 {
         client.call(ControlMethods.readAttribute, Self.reading(3), id: Int64(id))
@@ -165,8 +161,7 @@ struct LimitTests {
   @Test(
     "1,500 notifications of a kilobyte are listed and replayed in pieces that every client reads")
   func longList() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       try world.phone.phone.perform(.burst(1_500, Self.message))
       await world.pass(.seconds(600))
       #expect(world.events.count { $0.name == .notification } == 1_500)
@@ -249,8 +244,7 @@ struct LimitTests {
 
   @Test("Endless Service Changed indications cause a discovery every ten seconds")
   func servicesChanged() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       let mark = world.events.count
       let counter = Counter([0x04, 0x06, 0x08, 0x10], at: world.phone)
       for _ in 0..<600 {
@@ -293,8 +287,7 @@ struct LimitTests {
     "Strangers who come and go push out nothing of the phone's, and have nothing written, by whatever address",
     arguments: [false, true])
   func strangers(byPhonesAddress: Bool) async throws {
-    try await inWorld { world in
-      try await Bonds.makeAndLeave(world)
+    try await inWorld(after: .phoneLeft) { world in
       let stranger = Handset(
         {
           var kind = Handset.Kind()

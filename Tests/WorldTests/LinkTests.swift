@@ -71,22 +71,6 @@ struct LinkTests {
     }
   }
 
-  @Test("A bonded address that does not encrypt is disconnected after 10 s")
-  func neverEncrypts() async throws {
-    try await inWorld { world in
-      try await Self.bondedAndAway(world)
-      let impostor = Self.impostor(world)
-      #expect(impostor.connect(to: world.adapter))
-      await world.pass(.milliseconds(9_900))
-      #expect(impostor.connection != nil)
-      await world.pass(.milliseconds(200))
-      #expect(impostor.connection == nil)
-      guard case .disconnected(let reason)? = world.last(.disconnected) else { return }
-      #expect(reason == "the phone has not encrypted with the bond's key")
-      try await Bonds.connectsEncrypted(world)
-    }
-  }
-
   @Test("While pairing is open it has the time that a person needs to pair again")
   func pairsAnewSlowly() async throws {
     try await inWorld { world in
@@ -158,8 +142,7 @@ struct LinkTests {
     "The end of a refused impostor's link is not that of the phone's next one",
     arguments: [false, true], [500, 3_000, 6_000])
   func impostorEnds(eventFirst: Bool, milliseconds: Int64) async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       try await world.openPairing()
       await world.pass(.seconds(1))
       let impostor = Self.impostor(world)
@@ -179,8 +162,7 @@ struct LinkTests {
   @Test(
     "The end of the phone's own link shows, whatever an impostor's does", arguments: [false, true])
   func impostorEndsFirst(eventFirst: Bool) async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       try await world.openPairing()
       await world.pass(.seconds(1))
       world.phone.endsWithEventFirst = eventFirst
@@ -200,8 +182,7 @@ struct LinkTests {
     "A phone that is back before the kernel has told all of its end keeps its new link",
     arguments: [false, true])
   func backAtOnce(eventFirst: Bool) async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       try await Bonds.returnsEncrypted(world)
       try await world.openPairing()
       await world.pass(.seconds(1))
@@ -269,8 +250,7 @@ struct LinkTests {
     "What the phone has configured on the board starts over with a new bond",
     arguments: Again.allCases)
   func configurationsOfFormerBond(_ again: Again) async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       for handle in UInt8(1)...0x40 { world.phone.say([0x12, handle, 0x00, 0x02, 0x00]) }
       await world.pass(.seconds(1))
       if again != .onFirstLink {

@@ -16,24 +16,6 @@ struct PairingTests {
     "connected", "pairing", "paired", "subscribed", "battery", "media", "time", "authorization",
   ]
 
-  @Test("From the advertisement to the subscription, and the bond is on the disk")
-  func firstPairing() async throws {
-    try await inWorld { world in
-      try await world.start()
-      try await world.until(.advertising)
-      await world.pass(.seconds(1))
-      #expect(world.wait == "first-phone")
-      let mark = world.events.count
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
-      await world.pass(.seconds(10))
-      #expect(world.story(since: mark).starts(with: Self.success), "\(world.story)")
-      #expect(world.daemon?.phoneReports.map(\.phone) == [world.phone.kind.identity.address])
-      #expect(world.platform.disk.paths.contains { $0.hasSuffix("c01122334455.bond.json") })
-      #expect(world.wait == "news")
-    }
-  }
-
   /// How a board with this capability pairs with a phone with that one (Vol 3 Part H, 2.3.5.1).
   struct Capabilities: CustomStringConvertible {
     var board: PairingIO
@@ -103,9 +85,7 @@ struct PairingTests {
   func keyOrder(_ order: Handset.KeyOrder, isPrivate: Bool) async throws {
     var phone = Handset.Kind()
     if !isPrivate { phone.privateAddress = nil }
-    try await inWorld(phone) { world in
-      try await world.start()
-      try await world.until(.advertising)
+    try await inWorld(phone, after: .onAir) { world in
       world.phone.keyOrder = order
       let mark = world.events.count
       world.phone.connect(to: world.adapter)
@@ -121,9 +101,7 @@ struct PairingTests {
     "The ATT channel may come before or after the kernel tells of the phone",
     arguments: [-40, -1, 0, 1, 40, 900])
   func channelDelay(milliseconds: Int64) async throws {
-    try await inWorld { world in
-      try await world.start()
-      try await world.until(.advertising)
+    try await inWorld(after: .onAir) { world in
       world.phone.channelDelay = .milliseconds(milliseconds)
       let mark = world.events.count
       world.phone.connect(to: world.adapter)
@@ -137,9 +115,7 @@ struct PairingTests {
 
   @Test("A phone that pairs by itself is served too")
   func phonePairsFirst() async throws {
-    try await inWorld { world in
-      try await world.start()
-      try await world.until(.advertising)
+    try await inWorld(after: .onAir) { world in
       let mark = world.events.count
       world.phone.connect(to: world.adapter)
       world.phone.pair()
@@ -247,9 +223,7 @@ struct FailedPairingTests {
 
   @Test("An unknown phone is disconnected after a while if pairing is closed")
   func closedOut() async throws {
-    try await inWorld { world in
-      try await world.start()
-      try await world.until(.advertising)
+    try await inWorld(after: .onAir) { world in
       _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
       let mark = world.events.count
       world.phone.connect(to: world.adapter)
@@ -312,9 +286,7 @@ struct FailedPairingTests {
 
   @Test("A phone that waits while pairing is closed pairs once it is opened")
   func openedLate() async throws {
-    try await inWorld { world in
-      try await world.start()
-      try await world.until(.advertising)
+    try await inWorld(after: .onAir) { world in
       _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
       world.phone.connect(to: world.adapter)
       await world.pass(.seconds(5))
@@ -326,9 +298,7 @@ struct FailedPairingTests {
 
   @Test("A phone may not pair by itself while pairing is closed")
   func unaskedWhileClosed() async throws {
-    try await inWorld { world in
-      try await world.start()
-      try await world.until(.advertising)
+    try await inWorld(after: .onAir) { world in
       _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
       world.phone.connect(to: world.adapter)
       world.phone.pair()
@@ -356,9 +326,7 @@ struct FailedPairingTests {
   @Test(
     "A phone that leaves while it pairs is not one that did not answer", arguments: [true, false])
   func leaves(withEventFirst: Bool) async throws {
-    try await inWorld { world in
-      try await world.start()
-      try await world.until(.advertising)
+    try await inWorld(after: .onAir) { world in
       world.phone.consent = .ignores
       world.phone.endsWithEventFirst = withEventFirst
       world.phone.connect(to: world.adapter)
@@ -373,8 +341,7 @@ struct FailedPairingTests {
 
   @Test("A key that is not kept is removed from the kernel before the kept ones are loaded again")
   func discardedKey() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       var kind = Handset.Kind()
       kind.identity = DeviceAddress(Address(0xC0AA_BBCC_DDEE), .random)
       kind.privateAddress = nil

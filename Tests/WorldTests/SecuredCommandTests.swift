@@ -15,8 +15,7 @@ import Wire
 struct SecuredCommandTests {
   @Test("A device at a bonded phone's address gets nothing that a user sends, and is no phone")
   func impostor() async throws {
-    try await inWorld { world in
-      try await Bonds.makeAndLeave(world)
+    try await inWorld(after: .phoneLeft) { world in
       let phone = PhoneSelector("\(world.phone.kind.identity.address)")
       let impostor = world.stranger { $0.privateAddress = world.phone.kind.identity.address }
       var heard: Set<UInt8> = []
@@ -60,8 +59,7 @@ struct SecuredCommandTests {
 
   @Test("A stranger does not make commands ambiguous")
   func stranger() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       try await world.openPairing()
       let stranger = world.stranger()
       stranger.consent = .ignores
@@ -102,8 +100,7 @@ struct SecuredCommandTests {
 
   @Test("Whoever pairs at a bonded phone's address does not become that phone")
   func otherPhone() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       try world.phone.phone.perform(
         .burst(3, NotificationContents(.email, app: "com.apple.mobilemail", title: "Mail")))
       await world.pass(.seconds(10))

@@ -40,8 +40,7 @@ struct AdmissionTests {
 
   @Test("What was opened by hand closes behind the phone that has paired")
   func onePhone() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       try await world.openPairing()
       let second = world.stranger()
       await world.pass(.seconds(1))
@@ -64,8 +63,7 @@ struct AdmissionTests {
 
   @Test("A board whose bond can't be used stays closed and says so", arguments: Misfortune.allCases)
   func unusableBond(_ misfortune: Misfortune) async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       try await world.stop()
       let disk = world.platform.disk
       let isBond = { (path: String) in path.hasSuffix(".bond.json") }
@@ -352,8 +350,7 @@ struct BondOwnerTests {
 
   @Test("A second link in the name of a connected phone gets no session")
   func sameKind() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       try await world.openPairing()
       let other = world.stranger { $0 = world.phone.kind }
       await world.pass(.seconds(1))
@@ -396,8 +393,7 @@ struct BondOwnerTests {
 
   @Test("A bond whose file could not be removed goes once the disk can be written again")
   func removedLater() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       world.platform.disk.fail(Errno(rawValue: 30))
       await #expect(throws: RPCError.self) { try await ForgettingTests.forget(world) }
       #expect(Self.keys(world) != nil)
@@ -409,8 +405,7 @@ struct BondOwnerTests {
 
   @Test("Bonds that can't be read at the start are used once they can")
   func readLater() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       world.phone.leave()
       try await world.stop()
       for prevents in [{ $0.hasSuffix(".bond.json") }, { !$0.contains("json") }]
@@ -444,8 +439,7 @@ struct BondOwnerTests {
 
   @Test("A refused legacy re-pairing costs no good bond")
   func legacyAgain() async throws {
-    try await inWorld { world in
-      try await Bonds.makeAndLeave(world)
+    try await inWorld(after: .phoneLeft) { world in
       try await world.openPairing()
       let before = Self.keys(world)
       // The same phone by its private address, with another Security Manager.
@@ -465,8 +459,7 @@ struct BondOwnerTests {
 
   @Test("A public and a random address of the same number are two phones")
   func addressTypes() async throws {
-    try await inWorld { world in
-      try await Bonds.makeAndLeave(world)
+    try await inWorld(after: .phoneLeft) { world in
       try await world.openPairing()
       let other = world.stranger {
         $0.identity = DeviceAddress(world.phone.kind.identity.address, .public)
@@ -483,8 +476,7 @@ struct BondOwnerTests {
 
   @Test("Bonds that were filed by the address alone are found, and filed again")
   func formerNames() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       try await world.stop()
       world.platform.disk.rename { $0.replacing("random-c01122334455", with: "c01122334455") }
       try await world.start()
@@ -498,8 +490,7 @@ struct BondOwnerTests {
 
   @Test("What a bonded address writes before it has encrypted is not kept as the bond's")
   func unencryptedWrites() async throws {
-    try await inWorld { world in
-      try await Bonds.makeAndLeave(world)
+    try await inWorld(after: .phoneLeft) { world in
       let before = world.platform.disk.content { $0.hasSuffix(".cache.json") }
       let features: [UInt8] = [0x01]
       world.phone.encryptsAfter = nil
@@ -532,8 +523,7 @@ struct ForgettingTests {
 
   @Test("On an unwritable disk the phone is refused, and the remaining options are logged")
   func readOnly() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       world.platform.disk.fail(Errno(rawValue: 30))
       await #expect {
         try await Self.forget(world)
@@ -553,8 +543,7 @@ struct ForgettingTests {
 
   @Test("What could not be removed from the disk is not used when the adapter is plugged in again")
   func readOnlyReplugged() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       world.platform.disk.fail(Errno(rawValue: 30))
       await #expect(throws: RPCError.self) { try await Self.forget(world) }
       world.unplug()
@@ -570,8 +559,7 @@ struct ForgettingTests {
 
   @Test("Nor is one that is plugged in while it waits for the kernel")
   func pluggedInMeanwhile() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       world.kernel.unanswered = [.unpairDevice]
       let forgetting = Loop.start { try? await Self.forget(world) }
       await world.pass(.milliseconds(100))
@@ -597,8 +585,7 @@ struct ForgettingTests {
 
   @Test("A copy of the bond by another name is removed with it")
   func copied() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       try await world.stop()
       world.platform.disk.rename { $0.replacing("random-c01122334455.bond", with: "copy.bond") }
       try await world.start()
@@ -610,8 +597,7 @@ struct ForgettingTests {
 
   @Test("It works for an adapter that is absent")
   func absent() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       world.unplug()
       await world.pass(.seconds(1))
       try await Self.forget(world)

@@ -97,8 +97,7 @@ struct TimelineTests {
 
   @Test("Only the latest links are remembered, and the last pairing")
   func links() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       for _ in 0..<7 {
         world.phone.leave()
         try await world.until(.disconnected)

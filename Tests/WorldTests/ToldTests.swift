@@ -63,33 +63,6 @@ struct ToldTests {
     await world.pass(.seconds(5))
   }
 
-  @Test("A notification that becomes hidden is removed then, and its later removal is not reported")
-  func becomesHidden() async throws {
-    try await inWorld { world in
-      try await Self.begin(world, [try Self.rule(title: "^Spam")])
-      try await Self.phone(world, .add(Self.contents("Mum"), uid: 1))
-      try await Self.phone(world, .modify(1, Self.contents("Spam")))
-      #expect(Self.told(world) == ["added 1 Mum", "removed 1 Mum"])
-      #expect(try await Self.listed(world) == [])
-      try await Self.phone(world, .remove(1))
-      #expect(Self.told(world) == ["added 1 Mum", "removed 1 Mum"])
-    }
-  }
-
-  @Test("A notification that is no longer hidden is added before any change of it is reported")
-  func becomesVisible() async throws {
-    try await inWorld { world in
-      try await Self.begin(world, [try Self.rule(title: "^Spam")])
-      try await Self.phone(world, .add(Self.contents("Spam"), uid: 1))
-      #expect(Self.told(world) == [])
-      try await Self.phone(world, .modify(1, Self.contents("Mum")))
-      try await Self.phone(world, .modify(1, Self.contents("Mum (2)")))
-      try await Self.phone(world, .remove(1))
-      #expect(
-        Self.told(world) == ["added 1 Mum", "modified 1 Mum (2)", "removed 1 Mum (2)"])
-    }
-  }
-
   @Test("A rule with the time of day is judged when something happens to the notification")
   func timeOfDay() async throws {
     try await inWorld { world in
@@ -176,60 +149,9 @@ struct ToldTests {
     }
   }
 
-  @Test("A rule acts on what could not be fetched at once, when it is told with its texts; once")
-  func retried() async throws {
-    try await inWorld { world in
-      try await Self.begin(
-        world, [try Self.rule(title: "Mum") { $0.program = ["/bin/buzz"] }])
-      try await Self.phone(
-        world, .failCommands(code: 0x0E, count: 1), .add(Self.contents("Mum"), uid: 1))
-      #expect(Self.told(world) == ["added 1 Mum"])
-      #expect(world.platform.programs.runs.count == 1)
-      try await Self.phone(world, .modify(1, Self.contents("Mum (2)")))
-      #expect(world.platform.programs.runs.count == 1)
-    }
-  }
-
-  @Test(
-    "What the phone does not answer about is told without texts, once, and with them when it does",
-    arguments: [1, 2])
-  func unanswered(times: Int) async throws {
-    try await inWorld { world in
-      try await Self.begin(
-        world, [try Self.rule(title: "Mum") { $0.program = ["/bin/buzz"] }])
-      try await Self.phone(world, .silence(times), .add(Self.contents("Mum"), uid: 1))
-      await world.pass(.seconds(60))
-      let mum = times == 1 ? ["modified 1 Mum"] : []
-      #expect(Self.told(world) == ["added 1 - (the phone did not respond in time)"] + mum)
-      #expect(world.platform.programs.runs.count == mum.count)
-      try await Self.phone(world, .modify(1, Self.contents("Mum (2)")))
-      #expect(Self.told(world).last == "modified 1 Mum (2)")
-      #expect(world.platform.programs.runs.count == 1)
-    }
-  }
-
-  @Test("A rule acts on what is shown at last")
-  func actsLater() async throws {
-    try await inWorld { world in
-      try await Self.begin(
-        world,
-        [
-          try Self.rule(title: "^Spam"),
-          try Self.rule(title: "Mum") { $0.program = ["/bin/buzz"] },
-        ])
-      try await Self.phone(world, .add(Self.contents("Spam"), uid: 1))
-      #expect(world.platform.programs.runs.isEmpty)
-      for title in ["Mum", "Spam", "Mum", "Mum (2)"] {
-        try await Self.phone(world, .modify(1, Self.contents(title)))
-      }
-      #expect(world.platform.programs.runs.count == 1)
-    }
-  }
-
   @Test("A phone that pairs again while its bond can't be read is one phone")
   func pairsAgainUnread() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       try await Self.phone(world, .add(Self.contents("Mum"), uid: 1))
       // The phone leaves with the adapter, which comes back while the disk reads no bond.
       world.platform.disk.failReads(.inputOutput) { $0.hasSuffix(".bond.json") }
@@ -245,27 +167,6 @@ struct ToldTests {
       #expect(world.daemon?.phones.count == 1)
       #expect(Self.told(world) == ["added 1 Mum", "added 1 Mum repeat"])
       #expect(try await Self.listed(world) == ["1 Mum"])
-    }
-  }
-
-  @Test("A notification reported before a break and hidden after it is removed")
-  func hiddenAfterBreak() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world) { $0.rules = [] }
-      try await Self.phone(
-        world, .add(Self.contents("Mum"), uid: 1), .add(Self.contents("Dad"), uid: 2))
-      world.phone.leave()
-      try await world.until(.disconnected)
-      let daemon = try #require(world.daemon)
-      daemon.rules.rules = [try Self.rule(title: "^Mum")]
-      daemon.rulesChanged()
-      await world.pass(.seconds(10))
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
-      await world.pass(.seconds(20))
-      #expect(
-        Self.told(world) == ["added 1 Mum", "added 2 Dad", "removed 1 Mum", "added 2 Dad repeat"])
-      #expect(try await Self.listed(world) == ["2 Dad"])
     }
   }
 }

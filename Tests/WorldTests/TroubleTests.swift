@@ -48,8 +48,7 @@ final class Person {
 struct TroubleTests {
   @Test("A board that can't listen for phones again says so, and listens once it can")
   func deaf() async throws {
-    try await inWorld { world in
-      try await Bonds.makeAndLeave(world)
+    try await inWorld(after: .phoneLeft) { world in
       world.platform.listenFailure = BluetoothError(SystemError("bind", .addressInUse))
       world.adapter.powerOff()
       await world.pass(.seconds(60))

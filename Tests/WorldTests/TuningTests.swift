@@ -16,8 +16,7 @@ import Wire
 struct LinkTuningTests {
   @Test("Fast at first, calm later, fast again for a burst; nothing when the link is over")
   func paces() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       let controller = try #require(world.platform.controller)
       let handle = try #require(world.phone.connection?.handle)
       func wanted(_ paces: LinkTuner.Activity...) -> [HCICommand] {
@@ -37,8 +36,7 @@ struct LinkTuningTests {
 
   @Test("The first request follows encryption by a second, however long the set-up takes")
   func first() async throws {
-    try await inWorld { world in
-      try await Bonds.makeAndLeave(world)
+    try await inWorld(after: .phoneLeft) { world in
       await world.pass(.seconds(1))
       let controller = try #require(world.platform.controller)
       let before = controller.requests.count
@@ -70,9 +68,7 @@ struct LinkTuningTests {
     "If the controller refuses, status says so, and the kernel sends the request from the next link on"
   )
   func refused() async throws {
-    try await inWorld { world in
-      try await world.start()
-      try await world.until(.advertising)
+    try await inWorld(after: .onAir) { world in
       let controller = try #require(world.platform.controller)
       controller.response = 0x0C
       world.phone.connect(to: world.adapter)
@@ -99,9 +95,7 @@ struct LinkTuningTests {
     "Where the kernel survives it, L2CAP requests what the controller refuses to, on later links at once",
     arguments: [0x0C, 0x1A])
   func signals(status: Int) async throws {
-    try await inWorld { world in
-      try await world.start()
-      try await world.until(.advertising)
+    try await inWorld(after: .onAir) { world in
       let controller = try #require(world.platform.controller)
       controller.signals = true
       if status == 0x1A { controller.result = 0x1A } else { controller.response = 0x0C }
@@ -121,9 +115,7 @@ struct LinkTuningTests {
 
   @Test("A controller that says only at the end that the procedure is missing is not asked again")
   func missingProcedure() async throws {
-    try await inWorld { world in
-      try await world.start()
-      try await world.until(.advertising)
+    try await inWorld(after: .onAir) { world in
       let controller = try #require(world.platform.controller)
       controller.result = 0x1A
       world.phone.connect(to: world.adapter)
@@ -139,8 +131,7 @@ struct LinkTuningTests {
     "A phone that drops two links soon after a request is not asked for a day",
     arguments: [0x28, 0x08, 0x22, 0x13])
   func drops(reason: Int) async throws {
-    try await inWorld { world in
-      try await Bonds.makeAndLeave(world)
+    try await inWorld(after: .phoneLeft) { world in
       let controller = try #require(world.platform.controller)
       @LoopActor func link() async throws -> Int {
         let before = controller.requests.count
@@ -178,8 +169,7 @@ struct LinkTuningTests {
 
   @Test("After a MIC failure the board is quiet for a second")
   func quietAfterMICFailure() async throws {
-    try await inWorld { world in
-      try await Bonds.makeAndLeave(world)
+    try await inWorld(after: .phoneLeft) { world in
       world.phone.spoilKey(of: world.adapter)
       await world.pass(.seconds(1))
       #expect(world.phone.connect(to: world.adapter))
@@ -193,9 +183,7 @@ struct LinkTuningTests {
 
   @Test("A request for a link that has just gone is no refusal of the controller's")
   func lateRequest() async throws {
-    try await inWorld { world in
-      try await world.start()
-      try await world.until(.advertising)
+    try await inWorld(after: .onAir) { world in
       world.platform.controller?.response = 0x02  // Unknown Connection Identifier
       world.phone.connect(to: world.adapter)
       try await world.until(.subscribed)

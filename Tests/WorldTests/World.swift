@@ -332,14 +332,33 @@ final class World {
   }
 }
 
+/// What has happened in a world when its test begins.
+enum Beginning {
+  case nothing
+  /// The daemon advertises.
+  case onAir
+  /// The phone has paired.
+  case paired
+  /// The phone has paired, and has left.
+  case phoneLeft
+}
+
 /// Runs a test in a world of its own, on the loop.
 func inWorld(
   _ phone: Handset.Kind = .init(), adapter: VirtualAdapter.Kind = .init(),
-  _ test: @escaping @LoopActor (World) async throws -> Void
+  after beginning: Beginning = .nothing, _ test: @escaping @LoopActor (World) async throws -> Void
 ) async throws {
   try await onLoop {
     try await OneAtATime.run {
       let world = World(phone, adapter: adapter)
+      switch beginning {
+      case .nothing: break
+      case .onAir:
+        try await world.start()
+        try await world.until(.advertising)
+      case .paired: try await Bonds.make(world)
+      case .phoneLeft: try await Bonds.makeAndLeave(world)
+      }
       try await test(world)
       if world.end == nil, world.daemon != nil { try await world.stop() }
     }

@@ -16,8 +16,7 @@ struct YearTests {
   /// The phone's UIDs pass their largest value, the board's clock is set back and forth, and sleeps.
   @Test("A year of days on which the phone leaves, returns and brings something")
   func year() async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
+    try await inWorld(after: .paired) { world in
       var timers: [Int] = []
       for day in 0..<365 {
         world.phone.leave()
