@@ -302,36 +302,6 @@ struct ConsumerTests {
     }
   }
 
-  @Test(
-    "A phone that announces one notification again with each fragment keeps nobody else waiting",
-    arguments: [false, true])
-  func restless(removesIt: Bool) throws {
-    try Session.run(apps) { loop, session in
-      let phone = session.phone
-      for uid in UInt32(1)...20 { phone.notifications[uid] = [0: "mail", 1: "t\(uid)"] }
-      try await session.consumer.subscribe()
-      for uid in UInt32(2)...20 { phone.notify(.added, uid, .social, .preExisting) }
-      phone.react = { [unowned phone] command in
-        if case .getNotificationAttributes(1, _) = command {
-          _ = loop.clock.schedule(after: .milliseconds(1)) {
-            if removesIt { phone.notify(.removed, 1) }
-            phone.notify(removesIt ? .added : .modified, 1)
-          }
-        }
-        return nil
-      }
-      phone.notify(.added, 1)
-      loop.start { try await session.consumer.run() }
-      await loop.sleep(for: .seconds(2))
-      #expect((2...20).allSatisfy { uid in session.told.contains { $0.contains(" t\(uid) ") } })
-      let before = phone.commands.count
-      await loop.sleep(for: .seconds(60))
-      #expect((3...20).contains(phone.commands.count - before))
-      // What was fetched is told all the same.
-      if !removesIt { #expect(session.told.contains { $0.hasPrefix("added 1 t1 ") }) }
-    }
-  }
-
   @Test("Bytes that are not a response cause one pause")
   func wrongOnce() throws {
     try Session.run(titles) { loop, session in

@@ -417,14 +417,6 @@ struct FetchQueueTests {
     #expect(fetching.log == ["added 2", "added 1"])
   }
 
-  @Test("Hundreds at once are all reported, in order")
-  func hundreds() {
-    var fetching = Fetching()
-    for uid in UInt32(1)...500 { fetching.event(.added, uid) }
-    fetching.drain()
-    #expect(fetching.log == (1...500).map { "added \($0)" })
-  }
-
   @Test("What is fetched again at once rests, longer each time, and then it is calm again")
   func rests() {
     var fetching = Fetching()

@@ -19,30 +19,6 @@ struct FuzzTests {
     }
   }
 
-  @Test("Random files")
-  func randomFiles() {
-    var generator = SeededGenerator(seed: 77)
-    let heads: [[UInt8]] = [[]] + Sample.files.map { Array($0.bytes.prefix(28)) }
-    for _ in 0..<5_000 {
-      let head = heads.randomElement(using: &generator) ?? []
-      _ = Sample.read(head + generator.bytes(upTo: 200))
-    }
-  }
-
-  @Test("Random packets of every kind")
-  func packets() {
-    var generator = SeededGenerator(seed: 78)
-    var decoder = CaptureDecoder()
-    for _ in 0..<20_000 {
-      let opcode = MonitorOpcode(rawValue: UInt16.random(in: 0...20, using: &generator))
-      let record = CaptureRecord(
-        opcode, generator.bytes(upTo: 60), time: Sample.time,
-        adapter: .random(in: 0...1, using: &generator),
-        missing: Int.random(in: -1...3, using: &generator))
-      #expect(decoder.decode(record).record.data == record.data)
-    }
-  }
-
   @Test("Mutated PDUs on a discovered link")
   func talks() {
     var generator = SeededGenerator(seed: 79)

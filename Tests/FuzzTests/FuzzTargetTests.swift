@@ -27,7 +27,7 @@ struct FuzzTargetTests {
   @Test("Any bytes at all are no trouble", arguments: FuzzTarget.all)
   func random(target: FuzzTarget) {
     var generator = SeededGenerator(seed: 2026)
-    for _ in 0..<100 {
+    for _ in 0..<500 {
       let input = generator.bytes(upTo: target.longest)
       #expect(throws: Never.self, "\(input)") { try target.play(input) }
     }

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from Harness.ams import LONG_TITLE
 from Harness.ancs import Notification
 from Harness.case import case, check, expect
 
@@ -35,34 +34,3 @@ async def notification(bed: Testbed) -> None:
     expect(changed, message="Saturday is off.")
     phone.ancs.remove(posted.uid)
     await daemon.event("notification", since=changed, uid=posted.uid, change="removed")
-
-
-@case("media")
-async def media(bed: Testbed) -> None:
-    """Media both ways: a command changes the track, and a change on the phone becomes an event."""
-    daemon, phone, _ = await bed.served()
-    first = await daemon.event("media")
-    await daemon.settled("media")
-    state = await daemon.call("media.get")
-    expect(state["player"], name="Music", state="playing", volume=0.5)
-    expect(state["track"], title="Sinnerman", duration=622)
-    expect(state["queue"], count=3, index=0)
-    check(len(state["commands"]) == 14, f"the commands are {state['commands']}")
-
-    check(await daemon.call("media.command", command="next") is True, "media.command is not true")
-    changed = await daemon.event(
-        "media", where=lambda e: e["track"]["title"] == LONG_TITLE, since=first, wanted="the whole title"
-    )
-    check("track.title" in changed["changed"], f"changed names {changed['changed']}")
-    check(phone.ams.remote_commands == ["next"], f"the phone saw {phone.ams.remote_commands}")
-    check((2, 2) in phone.ams.reads, "the long title was not read by Entity Attribute")
-
-    phone.ams.play(2)
-    await daemon.event(
-        "media", where=lambda e: e["track"]["title"] == "andata", since=changed, wanted="the new track"
-    )
-    await daemon.call("media.command", command="pause")
-    paused = await daemon.event(
-        "media", where=lambda e: e["player"]["state"] == "paused", since=changed, wanted="a pause"
-    )
-    check("player.state" in paused["changed"], f"changed names {paused['changed']}")

@@ -382,25 +382,4 @@ struct MgmtClientTests {
       #expect(connections.value == [Sample.phone])
     }
   }
-
-  @Test("Random packets while commands are pending never trap")
-  func random() throws {
-    try Socket.run { loop, socket in
-      var dice = Dice(seed: 7)
-      for _ in 0..<2_000 {
-        loop.start {
-          try await socket.client.call(.pairDevice(Sample.phone, .keyboardOnly), index: .none)
-        }
-        let length = Int(dice.next() % 24)
-        var bytes = [UInt8(dice.next() % 0x28), 0, 0xFF, 0xFF, UInt8(length), 0]
-        bytes += (0..<length).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
-        if length > 2, dice.next() % 2 == 0 { bytes.replaceSubrange(6..<8, with: [0x19, 0]) }
-        socket.client.receive(Array(bytes.prefix(Int(dice.next() % 40))))
-      }
-      await loop.settle()
-      socket.client.close(.closed("end of the test"))
-      await loop.settle()
-      #expect(loop.clock.scheduled == 0)
-    }
-  }
 }

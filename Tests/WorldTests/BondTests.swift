@@ -126,23 +126,6 @@ struct OneSidedBondTests {
     #expect(world.phone.connect(to: world.adapter))
   }
 
-  @Test("The phone: while pairing is closed it is refused, and the reason logged")
-  func lostByPhone() async throws {
-    try await inWorld(after: .phoneLeft) { world in
-      world.phone.forget(world.adapter)
-      await world.pass(.seconds(1))
-      world.phone.connect(to: world.adapter)
-      guard case .pairingFailed(let reason) = try await world.until(.pairingFailed).content else {
-        return
-      }
-      #expect(reason.hasPrefix("the phone has forgotten this board"), "\(reason)")
-      await world.pass(.seconds(30))
-      // The old bond stays.
-      #expect(world.daemon?.phoneReports.count == 1)
-      #expect(world.adapter.keyedPeers == [world.phone.kind.identity])
-    }
-  }
-
   @Test(
     "The phone: while pairing is open it pairs again, and the bond is replaced",
     arguments: [false, true])
@@ -181,31 +164,6 @@ struct OneSidedBondTests {
       await world.pass(.seconds(1))
       #expect(world.adapter.keyedPeers == [world.phone.kind.identity])
       #expect(world.daemon?.phoneReports.count == 1)
-    }
-  }
-
-  @Test("The board: after a few vain attempts it is called stale")
-  func lostHere() async throws {
-    try await inWorld(after: .paired) { world in
-      try await world.stop()
-      for path in world.platform.disk.paths where path.contains("bond") {
-        try world.platform.disk.remove(path)
-      }
-      try await world.start()
-      await world.pass(.seconds(1))
-      await Self.flutter(world)
-      guard case .stale(let what, let remedy)? = world.last(.stale) else {
-        Issue.record("\(world.story)")
-        return
-      }
-      #expect(what.contains("lost"), "\(what)")
-      #expect(remedy.contains("kitchen"), "\(remedy)")
-      #expect(world.story.filter { $0 == "stale" }.count == 1)
-      #expect(world.wait == "bond-lost-here")
-      world.phone.forget(world.adapter)
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
-      #expect(world.wait != "bond-lost-here")
     }
   }
 

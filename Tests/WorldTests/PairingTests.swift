@@ -207,20 +207,6 @@ struct FailedPairingTests {
     }
   }
 
-  @Test("Legacy pairing is accepted with --allow-legacy")
-  func allowedLegacy() async throws {
-    var phone = Handset.Kind()
-    phone.isSecureConnections = false
-    try await inWorld(phone) { world in
-      try await world.start { $0.allowLegacy = true }
-      try await world.until(.advertising)
-      world.phone.connect(to: world.adapter)
-      try await world.until(.subscribed)
-      #expect(world.daemon?.phoneReports.first?.key?.isSecureConnections == false)
-      try await Bonds.returnsEncrypted(world)
-    }
-  }
-
   @Test("An unknown phone is disconnected after a while if pairing is closed")
   func closedOut() async throws {
     try await inWorld(after: .onAir) { world in
@@ -306,20 +292,6 @@ struct FailedPairingTests {
       await world.pass(.seconds(30))
       #expect(world.daemon?.phoneReports == [])
       #expect(world.adapter.keyedPeers == [])
-    }
-  }
-
-  @Test("A link that stays after pairing failed is ended with that reason")
-  func reason() async throws {
-    try await inWorld { world in
-      try await world.start { $0.io = .display }
-      try await world.until(.advertising)
-      world.phone.typesCorrectly = false
-      world.phone.connect(to: world.adapter)
-      guard case .disconnected(let reason) = try await world.until(.disconnected).content else {
-        return
-      }
-      #expect(reason.hasPrefix("pairing failed: the phone refused"), "\(reason)")
     }
   }
 

@@ -56,20 +56,6 @@ struct PatienceTests {
     }
   }
 
-  @Test("Handles that have moved are found after the first subscription was written to the old one")
-  func moved() async throws {
-    try await inWorld { world in
-      try await Self.meet(world)
-      try world.phone.phone.perform(.unpublish(.ancs))
-      try world.phone.phone.perform(.publish(.ancs, freshHandles: true))
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed, within: .seconds(5))
-      try world.phone.phone.perform(.add(NotificationContents(.email, app: "a", title: "t")))
-      try await world.until(.notification)
-      #expect(!world.story.contains("error"))
-    }
-  }
-
   @Test(
     "A phone that is slow to encrypt is not left a third time, and does not give up",
     arguments: [false, true])

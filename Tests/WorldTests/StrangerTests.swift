@@ -143,6 +143,7 @@ struct AdmissionTests {
     legacy.isSecureConnections = false
     try await inWorld(legacy) { world in
       try await Bonds.make(world) { $0.allowLegacy = true }
+      #expect(world.daemon?.phoneReports.first?.key?.isSecureConnections == false)
       try await world.stop()
       try await world.start()
       await world.pass(.seconds(1))
