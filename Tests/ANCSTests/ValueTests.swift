@@ -21,6 +21,10 @@ struct ValueTests {
     #expect(event.encoded == bytes)
     #expect(event.change.description == "9")
     #expect(event.flags.names == ["silent"])
+    let names = ["silent", "important", "pre-existing", "positive-action", "negative-action"]
+    for (bit, name) in names.enumerated() {
+      #expect(EventFlags(rawValue: 1 << UInt8(bit)).names == [name])
+    }
     #expect(event.flags.unnamed == EventFlags(rawValue: 0xE0))
     #expect(event.category.description == "200")
     #expect(event.category.name == nil)
@@ -29,8 +33,9 @@ struct ValueTests {
   @Test(
     "Categories have names",
     arguments: [
-      (0, "other"), (1, "incoming-call"), (8, "health-and-fitness"), (9, "business-and-finance"),
-      (11, "entertainment"), (12, "12"),
+      (0, "other"), (1, "incoming-call"), (2, "missed-call"), (3, "voicemail"), (4, "social"),
+      (5, "schedule"), (6, "email"), (7, "news"), (8, "health-and-fitness"),
+      (9, "business-and-finance"), (10, "location"), (11, "entertainment"), (12, "12"),
     ] as [(UInt8, String)])
   func categories(number: UInt8, name: String) {
     #expect(Category(rawValue: number).description == name)

@@ -126,10 +126,7 @@ class NotificationProvider:
         self.actions_fail = False
         self.delay = 0.0  # seconds before a response
         self.fragment = 0  # the greatest size of a fragment; 0: what the MTU holds
-        self.early = False  # the response comes before the command's Write Response
         self.silent: set[int] = set()  # UIDs whose commands get no response
-        #: Given a command and its response, the Data Source's values to send instead, if not None.
-        self.override: Callable[[bytes, bytes], Sequence[bytes] | None] = lambda _c, _r: None
 
         self.subscribers: set[Any] = set()
         self.source = characteristic(NOTIFICATION_SOURCE, Properties.NOTIFY)
@@ -241,18 +238,8 @@ class NotificationProvider:
         asyncio.get_running_loop().call_soon(self.remove, uid)
 
     def respond(self, bearer: Any, command: bytes, response: bytes) -> None:
-        uid = command_uid(command)
-        if uid in self.silent:
-            return
-        loop = asyncio.get_running_loop()
-        if (values := self.override(command, response)) is not None:
-            # As they are, even if they are longer than the MTU allows.
-            pdus = [att.notification(self.data.handle, value) for value in values]
-            loop.call_soon(lambda: [self.server.send(bearer, pdu) for pdu in pdus])
-        elif self.early:
-            self.send_response(bearer, response)
-        else:
-            loop.call_later(self.delay, self.send_response, bearer, response)
+        if command_uid(command) not in self.silent:
+            asyncio.get_running_loop().call_later(self.delay, self.send_response, bearer, response)
 
     def send_response(self, bearer: Any, response: bytes) -> None:
         size = bearer.att_mtu - 3

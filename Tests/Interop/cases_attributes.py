@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a notification's event has: every attribute, category and flag; and many at once."""
+"""What a notification's event has: every attribute; and many at once."""
 
 from __future__ import annotations
-
-import random
 
 from Harness.ancs import Notification
 from Harness.case import case, check, eventually, expect
@@ -13,11 +11,6 @@ from Harness.testbed import check_served
 
 from .testbed import Testbed
 
-CATEGORIES = (
-    "other incoming-call missed-call voicemail social schedule email news "
-    "health-and-fitness business-and-finance location entertainment"
-).split()
-FLAGS = "silent important pre-existing positive-action negative-action".split()
 KEYS = (
     "event seq time adapter phone change uid category category_count flags app_id app title subtitle "
     "message message_size date positive negative truncated repeat error"
@@ -51,50 +44,6 @@ async def all_attributes(bed: Testbed) -> None:
     phone.ancs.remove(notification.uid)
     gone = await daemon.event("notification", since=changed, uid=notification.uid)
     expect(gone, change="removed", category="social")
-
-
-@case("categories-and-flags")
-async def categories(bed: Testbed) -> None:
-    """All twelve categories, unknown ones as numbers; every combination of flags, unknown ones too."""
-    daemon, phone, since = await bed.served()
-    numbers = [*range(len(CATEGORIES)), 12, 13, 127, 255]
-    phone.ancs.post(*(Notification(1000 + number, category=number) for number in numbers))
-    for number in numbers:
-        event = await daemon.event("notification", since=since, uid=1000 + number)
-        expect(event, category=CATEGORIES[number] if number < len(CATEGORIES) else number)
-    # The flags are those of the Notification Source, whatever actions there are.
-    for flags in range(256):
-        phone.ancs.post(Notification(2000 + flags, negative="", flags=flags))
-    for flags in range(256):
-        event = await daemon.event("notification", since=since, uid=2000 + flags, within=20)
-        known = {name for bit, name in enumerate(FLAGS) if flags >> bit & 1}
-        found = set(event["flags"])
-        right = found & set(FLAGS) == known and (flags > 31 or found == known)
-        check(right, f"flags of 0x{flags:02X} are {event['flags']}")
-
-
-@case("fragments-uneven")
-async def uneven(bed: Testbed) -> None:
-    """Fragments of random sizes, empty ones too, and fragments before the Write Response."""
-    daemon, phone, _ = await bed.served(mtu=64)
-    dice = random.Random(1)
-
-    def pieces(_command: bytes, response: bytes) -> list[bytes]:
-        values = []
-        while response:
-            size = dice.choice([0, 1, 1, 2, 3, 5, 8, 20, 61])
-            values.append(response[:size])
-            response = response[size:]
-        return values
-
-    message = "0\0\0\0 ☎️ 🎂 " * 20
-    for uid in range(1, 61):
-        phone.ancs.override = pieces if uid % 3 else lambda _c, _r: None
-        phone.ancs.early = uid % 3 == 0
-        since = daemon.now
-        phone.ancs.post(Notification(uid, title=f"number {uid}", message=message))
-        event = await daemon.event("notification", since=since, uid=uid)
-        expect(event, message=message, title=f"number {uid}", app="Messages")
 
 
 @case("cut-characters")
@@ -170,20 +119,6 @@ async def app_names(bed: Testbed) -> None:
     since = await daemon.event("subscribed", since=since)
     phone.ancs.post(Notification(20, app_id=app))
     expect(await daemon.event("notification", since=since, uid=20), app="New name")
-
-
-@case("fetch-none")
-async def fetch_none(bed: Testbed) -> None:
-    """--fetch none requests nothing until `show` does."""
-    daemon, phone, since = await bed.served("--fetch", "none")
-    phone.ancs.post(Notification(1))
-    event = await daemon.event("notification", since=since, uid=1)
-    check(not {"title", "message", "app_id", "date"} & set(event), f"the event is {event}")
-    check(phone.ancs.fetches(1) == 0, "attributes were asked for")
-    got = await daemon.call("notifications.get", uid=1)
-    check(got.get("title") == "Mum", f"notifications.get is {got}")
-    shown = (await bed.client(daemon, "show", "1", "--format", "json")).expect(0)
-    check("Mum" in shown.out, f"show printed {shown.out!r}")
 
 
 @case("early")

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 
 from Harness.ancs import Notification
 from Harness.case import case, check, check_plain, eventually, patient
-from Harness.process import Daemon, Outcome
+from Harness.process import Daemon
 
 from .testbed import Testbed
 
@@ -96,44 +95,6 @@ async def watchers(daemon: Daemon, number: int) -> None:
 
     await eventually(connected, f"{number} clients never connected", within=10)
     await asyncio.sleep(patient(0.2))  # they subscribe right after, which can't be seen from here
-
-
-@case("commands-watch")
-async def watch(bed: Testbed) -> None:
-    """watch: -n, --timeout, --since, filters, `--event incoming`; text and JSON."""
-    daemon, phone, since = await bed.served()
-
-    def start_watch(*words: str) -> asyncio.Task[Outcome]:
-        return bed.spawn(bed.client(daemon, "watch", *words, within=15))
-
-    some = start_watch("-n", "2", "--app", "com.slack", "--format", "json")
-    early = start_watch("-n", "1", "--event", "incoming", "--format", "json")
-    text = start_watch("-n", "2", "--event", "notification", "--format", "text")
-    await watchers(daemon, 3)
-    nasty = "\x1b[31mred\x1b[0m \x07bell \x9b2J \r over \x00 \u202e right"
-    phone.ancs.post(Notification(1, title=nasty, message=nasty))
-    phone.ancs.post(Notification(2, app_id="com.slack", title="one"))
-    phone.ancs.post(Notification(3, app_id="com.slack", title="two"))
-    titles = [e["title"] for e in (await some).expect(0).objects]
-    check(titles == ["one", "two"], f"watch --app printed {titles}")
-    incoming = (await early).expect(0).objects
-    check([e["event"] for e in incoming] == ["incoming"], f"watch --event printed {incoming}")
-    printed = (await text).expect(0).out
-    check("one" in printed and "red" in printed, f"watch printed {printed!r}")
-    check_plain(printed, "watch")
-    third = await daemon.event("notification", since=since, uid=3)
-    words = ("watch", "-n", "1", "--since", str(third["seq"] - 1), "--format", "json")
-    later = (await bed.client(daemon, *words)).expect(0).objects
-    check(later[0]["seq"] == third["seq"], f"--since printed {later}")
-    began = time.monotonic()
-    await bed.client(daemon, "watch", "--timeout", "1", within=5)
-    took = time.monotonic() - began
-    check(0.9 <= took <= 3, f"--timeout 1 took {took:.1f} s")
-    endless = start_watch("--format", "json")
-    await watchers(daemon, 1)
-    await daemon.stop()
-    ended = await endless
-    check(ended.status in (0, 69), f"watch ended with {ended.status} when the daemon did")
 
 
 @case("commands-reconnect", seconds=60)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`ancsd gatt` on the odd device: everything is discovered, read and written as it should be."""
+"""`ancsd gatt` on the odd device: subscriptions, the link itself, the prompt, and commands from a pipe."""
 
 from __future__ import annotations
 
@@ -8,106 +8,11 @@ import signal
 
 from Harness import att
 from Harness.case import case, check, eventually, expect, patient
-from Harness.odd_device import LONG, LONG_VALUE, check_tree
 
 from .link import Link
 from .peers import ignore, pass_through
 from .prompt import Prompt
 from .testbed import Testbed
-
-MTUS = [23, 64, 185, 517]
-
-
-@case("gatt-tree")
-async def tree(bed: Testbed) -> None:
-    """All services, included services, characteristics and descriptors, at several MTUs, in text and JSON."""
-
-    async def one(part: Testbed, mtu: int) -> None:
-        device = part.device(mtu)
-        check_tree((await part.gatt(device, "tree", "--format", "json")).expect(0).objects)
-        text = (await part.gatt(device, "tree", "--format", "text")).expect(0).out
-        for line in (
-            "service 0x0010–0x005F 6E400001-B5A3-F393-E0A9-E50E24DCCA9E",
-            "  0x0012 includes 0x0090–0x0095 Battery (180F)",
-            "  0x0030 characteristic 0x0031 Temperature (2A6E): read, notify, indicate",
-            "    0x0038 Characteristic User Description (2901)",
-            "secondary service 0x0100–0x010F 6E400003-B5A3-F393-E0A9-E50E24DCCA9E",
-            "    0xFFFF Client Characteristic Configuration (2902)",
-        ):
-            check(line in text.splitlines(), f"“{line}” is not in the tree: {text!r}")
-        primary = (await part.gatt(device, "primary", "--format", "json")).expect(0).objects
-        check(len(primary) == 5, f"{len(primary)} primary services")
-        batteries = (await part.gatt(device, "primary", "180f")).expect(0).objects
-        check([s["start"] for s in batteries] == [0x90, 0x200], f"the batteries are {batteries}")
-        (await part.gatt(device, "primary", "1805")).expect(1)
-
-    await bed.every(MTUS, one, name=lambda mtu: f"mtu-{mtu}")
-
-
-@case("gatt-read")
-async def read(bed: Testbed) -> None:
-    """Values by handle and by type: long ones whole, all of one type, also if one can't be read."""
-
-    async def one(part: Testbed, mtu: int) -> None:
-        device = part.device(mtu)
-        for word in ("0x0023", LONG.lower()):
-            found = (await part.gatt(device, "read", word)).expect(0).objects
-            check([value["value"] for value in found] == [LONG_VALUE.hex()], f"at MTU {mtu}: {found}")
-        levels = (await part.gatt(device, "read", "2A19")).expect(1)
-        values = {v["handle"]: v["value"] for v in levels.objects}
-        check(values == {0x92: "57", 0x221: "05"}, f"the levels are {values}")
-        check("0x0211: Insufficient Authentication" in levels.err, f"it says {levels.err!r}")
-        check(len(levels.err.splitlines()) == 1, f"it says {levels.err!r}")
-        several = (await part.gatt(device, "read", "0x0038", "0x0031", "2A00")).expect(0).objects
-        check([v["handle"] for v in several] == [0x38, 0x31, 0x03], f"several: {several}")
-        expect(several[0], decoded={"text": "Of the “room”"})
-        expect(several[1], decoded={"temperature": 21.5})
-        expect(several[2], name="Device Name")
-
-    await bed.every(MTUS, one, name=lambda mtu: f"mtu-{mtu}")
-    device = bed.device()
-    text = (await bed.gatt(device, "read", "0x0003", "--format", "text")).expect(0).out
-    check("\x1b" not in text and "“odd ␛[31m one”" in text, f"a name reaches the terminal: {text!r}")
-    for word, said in (
-        ("0x0999", "Invalid Handle (0x01)"),
-        ("0x0041", "Read Not Permitted (0x02)"),
-        ("1234", "no attribute of this type"),
-    ):
-        refused = (await bed.gatt(device, "read", word)).expect(1)
-        check(said in refused.err, f"reading {word}: {refused.err!r}")
-
-
-@case("gatt-write")
-async def write(bed: Testbed) -> None:
-    """Requests, long writes, commands; refusals by name; a type that several attributes have."""
-
-    async def one(part: Testbed, mtu: int) -> None:
-        device = part.device(mtu)
-        server = device.server
-        written = (await part.gatt(device, "write", "0x0023", "01 02", "ff")).expect(0).objects
-        check(server.long == b"\x01\x02\xff", f"the device has {server.long.hex()}")
-        check(written[-1]["answered"] is True, f"{written}")
-        value = bytes(range(200)) * 2 + b"end"
-        (await part.gatt(device, "write", "0x0023", value.hex())).expect(0)
-        check(server.long == value, f"at MTU {mtu} the device has {server.long.hex()}")
-        (await part.gatt(device, "write-command", "0x0041", "u8:2")).expect(0)
-        (await part.gatt(device, "write-command", "0x0105", "text:hello you")).expect(0)
-        check(server.alerts == [b"\x02", b"hello you"], f"commands: {server.alerts}")
-
-    await bed.every(MTUS, one, name=lambda mtu: f"mtu-{mtu}")
-    device = bed.device()
-    (await bed.gatt(device, "write", LONG, "text:by type")).expect(0)
-    check(device.server.long == b"by type", f"the device has {device.server.long!r}")
-    for words, status, said in (
-        (["write", LONG, "text:no"], 1, "Application Error 0x80"),
-        (["write", "0x0003", "00"], 1, "Write Not Permitted (0x03)"),
-        (["write", "2A19", "00"], 64, "0x0092, 0x0211, 0x0221"),
-        (["write", "0x0023", "0"], 64, "hexadecimal"),
-        (["write", "23", "00"], 64, "neither a handle"),
-        (["write-command", "0x0041", "00" * 200], 1, "does not fit into the MTU of 185"),
-    ):
-        refused = (await bed.gatt(device, *words)).expect(status)
-        check(said in refused.err, f"{words}: {refused.err!r}")
 
 
 @case("gatt-subscribe")

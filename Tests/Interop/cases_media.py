@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Media both ways, and the phone's battery and clock."""
+"""Media both ways, and a battery and a clock that can't be read."""
 
 from __future__ import annotations
 
 import asyncio
-import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -107,32 +106,6 @@ async def commands(bed: Testbed) -> None:
     phone.ams.refusal = lambda _: 0xA0
     error = await daemon.refused("media.command", command="play")
     check(error.get("data", {}).get("att") == 0xA0, f"the error is {error}")
-
-
-@case("battery-and-time")
-async def companions(bed: Testbed) -> None:
-    """Battery and clock at first, as they change, and with malformed values."""
-    phone = bed.phone()
-    phone.services.clock_ahead = 3600
-    daemon = await bed.daemon(phone)
-    await daemon.event("battery", level=80)
-    clock = await daemon.event("time")
-    check(abs(clock["offset"] - 3600) <= 3, f"the offset is {clock['offset']}")
-    check(len(clock["phone_time"]) >= 19 and clock["phone_time"][10] == "T", f"{clock}")
-    for level in (79, 0, 100):
-        phone.services.set_battery(level)
-        await daemon.event("battery", level=level)
-    for value in (b"", b"\xff", b"\x65\x00", b"\x65"):
-        phone.link.notify(phone.services.battery.handle, value)
-    for value in (b"", b"\0" * 10, b"\xff" * 10, struct.pack("<H", 2026), bytes(40)):
-        phone.link.notify(phone.services.time.handle, value)
-    await check_served(daemon, phone, 1)
-    levels = [event["level"] for event in daemon.since(0, "battery")]
-    check(all(0 <= level <= 100 for level in levels), f"the levels were {levels}")
-    phone.services.set_battery(50)
-    await daemon.event("battery", level=50)
-    status = await daemon.call("status")
-    check("50" in str(status), f"status does not have the battery: {status}")
 
 
 @case("companions-refused")

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from bumble.gatt import Service
 
 from Harness import att
-from Harness.ams import TRACKS
 from Harness.ancs import Notification, NotificationProvider
 from Harness.case import case, check, eventually
 from Harness.process import Daemon, Event
@@ -64,28 +63,6 @@ async def ancs(bed: Testbed) -> None:
     check(len(phone.links) == 1, "the daemon reconnected")
     status = await daemon.call("status")
     check("ancs" in str(status.get("services", status)), f"status has no ancs: {status}")
-
-
-@case("ams-comes-and-goes")
-async def ams(bed: Testbed) -> None:
-    """AMS goes and returns, at new handles and at its old ones; media events continue."""
-    daemon, phone, since = await bed.served()
-    service = phone.ams.service
-    for turn in range(2):
-        first = service.handle
-        await phone.server.unpublish(service)
-        since = await has(daemon, "ams", since, there=False)
-        check("ancs" in since["services"], f"services: {since['services']}")
-        await phone.server.publish(service, at=first if turn else None)
-        since = await has(daemon, "ams", since)
-        await phone.subscribed("ams")
-        track = 2 - 2 * turn
-        phone.ams.play(track)
-        title = TRACKS[track][2]
-        await daemon.event(
-            "media", where=lambda e, title=title: e["track"]["title"] == title, since=since, wanted=title
-        )
-    await check_served(daemon, phone, 1)
 
 
 @case("missing-at-first")

@@ -84,9 +84,6 @@ class Page:
         await self.call("Input.dispatchKeyEvent", type="keyUp", **common)
         await self.settle()
 
-    async def mouse(self, kind: str, x: float, y: float) -> None:
-        await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
-
 
 class Browser:
     """One process. `async with Browser() as browser: page = await browser.page()`."""
