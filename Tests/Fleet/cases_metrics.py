@@ -67,16 +67,3 @@ async def metrics(bed: Testbed) -> None:
     await daemon.stop()
     away = await bed.client(daemon, "status", "--metrics")
     check(away.status == 69 and not away.out, f"without a daemon it ends with {away.status} and prints {away.out!r}")
-
-
-@case("metrics-timeout", seconds=60)
-async def timeout(bed: Testbed) -> None:
-    """A request that the phone does not answer within 30 s is counted."""
-    from Interop.peers import ignore
-
-    daemon, phone, _ = await bed.served()
-    phone.intercept = ignore
-    phone.ancs.post(Notification(1))
-    await daemon.event("disconnected", within=40)
-    text = (await bed.client(daemon, "status", "--metrics")).expect(0).out
-    check(values(text).get("ancsd_timeouts_total") == 1, f"timeouts are {values(text)}")

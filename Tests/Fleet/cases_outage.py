@@ -17,7 +17,6 @@ from Harness.control import ControlClient
 from Harness.process import Daemon, Process
 
 from .cases_events import EVENTS, uids
-from .scripted import Published
 from .sleeper import Sleeper
 from .testbed import PHONE, Testbed
 from .watcher import Watcher
@@ -198,32 +197,6 @@ async def publish_fails(bed: Testbed) -> None:
         await watcher.message(EVENTS, within=20, uid=uid)
         await asyncio.sleep(0.5)
     check(list(dict.fromkeys(uids(watcher))) == [1, 2], f"published: {uids(watcher)}")
-
-
-@case("mqtt-quota")
-async def quota(bed: Testbed) -> None:
-    """Events for which the broker has no space (0x97) are sent again, until it has; nothing is lost, and it is logged once."""
-    broker = await bed.scripted()
-    _, phone, bridge = await bed.board(broker)
-    await broker.seen(f"{PHONE}/counts")
-    broker.verdict = lambda published: 0x97 if published.topic == EVENTS else 0
-    phone.ancs.post(*(Notification(uid) for uid in range(1, 41)))
-    await bed.says(bridge, "Quota exceeded", EVENTS)
-    await asyncio.sleep(2)
-    check(broker.most_open <= 16 and len(numbers(broker)) <= 64, f"it has sent {len(numbers(broker))} events")
-    since = 0
-
-    def has_space(published: Published) -> int:
-        # From the start of an attempt on, so that the order shows.
-        nonlocal since
-        if not since and published.topic == EVENTS and json.loads(published.payload)["uid"] == 1:
-            since = len(broker.published) - 1
-        return 0 if since or published.topic != EVENTS else 0x97
-
-    broker.verdict = has_space
-    await eventually(lambda: since and 40 in numbers(broker, since), "events are missing", 20)
-    check(numbers(broker, since) == list(range(1, 41)), f"published: {numbers(broker, since)}")
-    check(len(broker.connects) == 1 and bridge.log.count("Quota") == 1, f"the log is {bridge.log}")
 
 
 @case("mqtt-both-away", seconds=120)

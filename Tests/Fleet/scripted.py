@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -135,8 +134,6 @@ class ScriptedBroker:
         self.acknowledges = True
         #: How long each PUBACK takes, in seconds.
         self.pause = 0.0
-        #: The reason in PUBACK, for each publication.
-        self.verdict: Callable[[Published], int] = lambda _published: 0
         self.port = 0
         self.connects: list[Connect] = []
         self.published: list[Published] = []
@@ -192,7 +189,7 @@ class ScriptedBroker:
                 self.withheld.append(published.number)
                 self.most_open = max(self.most_open, len(self.withheld))
                 if self.acknowledges:
-                    answer = partial(self.acknowledge, published.number, self.verdict(published))
+                    answer = partial(self.acknowledge, published.number)
                     if self.pause:
                         asyncio.get_running_loop().call_later(self.pause, answer)
                     else:
@@ -212,12 +209,12 @@ class ScriptedBroker:
         elif kind == DISCONNECT:
             self.disconnects.append(body[0] if body else 0)
 
-    def acknowledge(self, number: int, reason: int = 0) -> None:
+    def acknowledge(self, number: int) -> None:
         assert self.writer is not None
         if number not in self.withheld:
             return  # that of an earlier connection
         self.withheld.remove(number)
-        self.writer.write(packet(PUBACK, struct.pack(">H", number) + (bytes([reason, 0]) if reason else b"")))
+        self.writer.write(packet(PUBACK, struct.pack(">H", number)))
 
     def acknowledge_all(self) -> None:
         for number in list(self.withheld):

@@ -131,6 +131,8 @@ struct PatienceTests {
       #expect(world.phone.connect(to: world.adapter))
       await world.pass(.seconds(300))
       #expect(world.phone.connection != nil && world.phone.phone.strikes == 2)
+      let status = try await world.call(ControlMethods.status, NoParameters())
+      #expect(status.totals?.timeouts == 3)
       world.phone.transform = { pdu, _ in pdu }
       world.phone.leave()
       try world.phone.phone.perform(.tap)
