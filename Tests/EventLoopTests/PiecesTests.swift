@@ -16,26 +16,6 @@ struct PiecesTests {
     #expect(timers.next == nil)
   }
 
-  @Test("After random insertions and removals, due timers come out in order")
-  func timerHeapOrder() {
-    var timers = TimerQueue()
-    var random = SystemRandomNumberGenerator()
-    var expected: [(Int64, Int)] = []
-    var ran: [Int] = []
-    for number in 0..<1000 {
-      let deadline = Int64.random(in: 0..<100, using: &random)
-      let timer = timers.insert(Instant(nanoseconds: deadline)) { ran.append(number) }
-      if Bool.random(using: &random) {
-        timers.remove(timer)
-      } else {
-        expected.append((deadline, number))
-      }
-    }
-    while let action = timers.popDue(Instant(nanoseconds: 49)) { action() }
-    #expect(ran == expected.filter { $0.0 < 50 }.sorted { $0 < $1 }.map(\.1))
-    #expect(timers.count == expected.count - ran.count)
-  }
-
   @Test("Timers that are set, cancelled and due in any order are those of a plain list")
   func timerModel() {
     var timers = TimerQueue()

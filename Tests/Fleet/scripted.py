@@ -15,7 +15,7 @@ from paho.mqtt.properties import Properties, VariableByteIntegers
 
 from Harness.case import Failure, eventually
 
-CONNECT, CONNACK, PUBLISH, PUBACK, SUBSCRIBE, SUBACK, PINGREQ, PINGRESP, DISCONNECT = 1, 2, 3, 4, 8, 9, 12, 13, 14
+CONNECT, CONNACK, PUBLISH, PUBACK, SUBSCRIBE, SUBACK, PINGREQ, PINGRESP = 1, 2, 3, 4, 8, 9, 12, 13
 
 
 def text(value: str | bytes) -> bytes:
@@ -128,7 +128,6 @@ class ScriptedBroker:
         #: CONNACK: its reason (0: accepted), its properties, and Session Present.
         self.reason = 0
         self.connack: dict[str, Any] = {}
-        self.present = False
         #: Whether it responds to CONNECT, and to PUBLISH.
         self.answers = True
         self.acknowledges = True
@@ -139,7 +138,6 @@ class ScriptedBroker:
         self.published: list[Published] = []
         #: When it was pinged, by the clock of the loop.
         self.pings: list[float] = []
-        self.disconnects: list[int] = []
         #: The maximum number of unacknowledged publications at any time.
         self.most_open = 0
         self.withheld: list[int] = []
@@ -180,7 +178,7 @@ class ScriptedBroker:
             except Failure as fault:
                 self.faults.append(str(fault))
             if self.answers:
-                answer = bytes([self.present and not self.reason, self.reason]) + properties(PacketTypes.CONNACK, self.connack)
+                answer = bytes([0, self.reason]) + properties(PacketTypes.CONNACK, self.connack)
                 writer.write(packet(CONNACK, answer))
         elif kind == PUBLISH:
             published = read_publish(flags, body, size)
@@ -206,8 +204,6 @@ class ScriptedBroker:
         elif kind == PINGREQ:
             self.pings.append(asyncio.get_running_loop().time())
             writer.write(packet(PINGRESP, b""))
-        elif kind == DISCONNECT:
-            self.disconnects.append(body[0] if body else 0)
 
     def acknowledge(self, number: int) -> None:
         assert self.writer is not None
@@ -224,12 +220,6 @@ class ScriptedBroker:
         """Publishes to the bridge, with QoS 0."""
         assert self.writer is not None
         self.writer.write(packet(PUBLISH, text(topic) + properties(PacketTypes.PUBLISH, values) + payload))
-
-    def end(self, reason: int) -> None:
-        """Ends the connection by a DISCONNECT with a reason."""
-        assert self.writer is not None
-        self.writer.write(packet(DISCONNECT, bytes([reason, 0])))
-        self.writer.close()
 
     def cut(self) -> None:
         assert self.writer is not None

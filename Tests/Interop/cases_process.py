@@ -14,16 +14,13 @@ import struct
 from pathlib import Path
 
 from Harness import procfs
-from Harness.ams import ARTIST, NAME, PLAYER, TITLE, TRACK
 from Harness.ancs import Notification
-from Harness.case import Failure, case, check, check_plain, eventually
+from Harness.case import Failure, case, check, eventually
 from Harness.process import Daemon, clean
 from Harness.testbed import check_served
 
 from .peers import ignore
 from .testbed import Testbed
-
-NASTY = "\x1b[2J\x1b]0;title\x07 \x9b31m \r\n\t\x00\x7f \u0085 \u2028 \u202e end"
 
 
 async def restart(daemon: Daemon) -> None:
@@ -85,29 +82,6 @@ async def once(bed: Testbed) -> None:
     check(found == 0, f"it ended with {found}")
     check(daemon.find("disconnected") is not None, "no disconnected event")
     check(len(phone.links) == 1, "it connected again")
-
-
-@case("text-output")
-async def text_output(bed: Testbed) -> None:
-    """--format text: what a person wants to read, without control characters from the phone."""
-    phone = bed.phone()
-    daemon = await bed.daemon(phone, format="text")
-    await phone.connected()
-    await phone.subscribed()
-    phone.ancs.post(Notification(1, title="Ευρυδίκη ☎️", message="First 🎂", positive="Reply"))
-    phone.ancs.post(Notification(2, title=NASTY, subtitle=NASTY, message=NASTY, positive=NASTY))
-    phone.ancs.apps[NASTY] = NASTY
-    phone.ancs.post(Notification(3, app_id=NASTY, title="third", message="line\nline " * 30))
-    await eventually(lambda: "Sinnerman" in daemon.text, "what is playing is not printed")
-    phone.ams.set({(TRACK, TITLE): NASTY, (TRACK, ARTIST): NASTY, (PLAYER, NAME): NASTY})
-    phone.ancs.post(Notification(4, title="the last one"))
-    wanted = ["Messages", "Ευρυδίκη ☎️", "First 🎂", "Reply", "third", "the last one", "Sinnerman"]
-    for text in reversed(wanted):
-        await eventually(lambda: text in daemon.text, f"{text!r} is not printed", within=8)
-    daemon.bad_lines.clear()  # it is no JSON
-    printed = daemon.output.read_bytes().decode()
-    check_plain(printed, "the text")
-    check("\u202e" not in printed, "a mark that changes the text's direction is printed")
 
 
 @case("one-thread", alone=True, native="qemu-user has a thread of its own, which wakes up")
