@@ -19,7 +19,7 @@ public struct Wait: Hashable, Sendable {
   }
 
   /// The place of the board's name in a sentence.
-  private static let board = "\u{0}"
+  private static let board: Character = "\u{0}"
 
   /// The state, the wait, and what to do: one sentence, without a full stop.
   ///
@@ -163,7 +163,7 @@ extension Wait {
 
   /// The phone connects and disconnects again: only one side has the bond.
   public static func oneSided(_ bond: StaleBond, phone: Address) -> Wait {
-    Wait(bond.name, "\(bond.what); \(bond.remedy(board: board, phone: phone.description))")
+    Wait(bond.name, "\(bond.what); \(bond.remedy(board: "\(board)", phone: phone.description))")
   }
 
   /// No phone listens at the path of `--att`; the text is the kernel's error.
