@@ -53,7 +53,6 @@ struct ATTDialogue: Sendable {
       local.read(bytes, bearer, into: &unit)
     }
     for attribute in unit.attributes { unit.profiles.formUnion(attribute.profiles) }
-    unit.findPlaces()
     return unit
   }
 }

@@ -51,8 +51,7 @@ struct LearnedDatabase: Hashable, Sendable {
   /// Service Changed came (Core Specification Vol 3 Part G, 7.1): the known attributes stay valid until a discovery
   /// shows a different one.
   mutating func doubt(_ range: HandleRange) {
-    doubtful =
-      doubtful.map { HandleRange(min($0.start, range.start), max($0.end, range.end)) } ?? range
+    doubtful = doubtful?.spanning(range) ?? range
   }
 
   private mutating func forget(_ range: HandleRange) {
@@ -87,12 +86,12 @@ struct LearnedDatabase: Hashable, Sendable {
     return types[value]
   }
 
-  /// An attribute with everything that is known about it; without a handle only its value is.
-  func use(_ handle: Handle?, value: [UInt8]? = nil, end: Handle? = nil) -> AttributeUse {
-    guard let handle else { return AttributeUse(value: value) }
-    return AttributeUse(
-      handle: handle, end: end, uuid: types[handle], characteristic: characteristic(of: handle),
-      service: service(of: handle)?.uuid, value: value)
+  /// Adds everything that is known about an attribute; without a handle only its value is.
+  func identify(_ use: inout AttributeUse) {
+    guard let handle = use.handle else { return }
+    use.uuid = use.uuid ?? types[handle]
+    use.characteristic = characteristic(of: handle)
+    use.service = service(of: handle)?.uuid
   }
 
   /// The Apple service that contains a range of handles.

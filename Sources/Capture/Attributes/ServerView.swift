@@ -28,6 +28,7 @@ struct ServerView: Sendable {
   mutating func read(_ bytes: [UInt8], _ bearer: UInt16, into unit: inout DecodedUnit) {
     do throws(DecodeError) {
       let pdu = try PDU(decoding: bytes)
+      try unit.readFields(bytes)
       switch pdu.opcode.role {
       case .request:
         readRequest(pdu, &unit)
@@ -41,8 +42,12 @@ struct ServerView: Sendable {
       case .notification, .indication, .confirmation: readNotification(pdu, bearer, &unit)
       }
     } catch {
-      try? readMalformed(bytes, &unit)
       unit.problem = "malformed: \(error)"
+      // All bytes are needed to find the fault. Nothing is learned from such a PDU.
+      unit.details = [.data(bytes.dropFirst())]
+      try? unit.readFields(bytes)
+      // A Find Information Response has the types itself.
+      if Opcode(rawValue: bytes[0]) != .findInformationResponse { identify(&unit.attributes) }
     }
   }
 
@@ -65,18 +70,18 @@ struct ServerView: Sendable {
     case written, notified, read
   }
 
-  /// Adds an attribute without a value.
-  func name(_ handle: Handle, _ unit: inout DecodedUnit) {
-    unit.attributes.append(database.use(handle))
+  private func identify(_ attributes: inout [AttributeUse]) {
+    for index in attributes.indices { database.identify(&attributes[index]) }
   }
 
-  /// Adds an attribute with a value and its meaning.
-  private mutating func add(
-    _ handle: Handle?, _ access: Access, _ value: [UInt8], to unit: inout DecodedUnit
-  ) {
-    var use = database.use(handle, value: value)
-    use.meaning = meaning(of: value, use.uuid, access)
-    unit.attributes.append(use)
+  /// Identifies attributes, and adds the meaning of their values.
+  private mutating func interpret(_ attributes: inout [AttributeUse], _ access: Access) {
+    for index in attributes.indices { interpret(&attributes[index], access) }
+  }
+
+  private mutating func interpret(_ use: inout AttributeUse, _ access: Access) {
+    database.identify(&use)
+    use.meaning = meaning(of: use.value ?? [], use.uuid, access)
   }
 
   /// The meaning of a value, which depends on what came before it for ANCS and AMS.
@@ -94,14 +99,6 @@ struct ServerView: Sendable {
       }
     return detail.map { [$0] } ?? ValueDecoder.details(of: value, uuid)
   }
-
-  static func range(_ range: HandleRange) -> Detail {
-    .text("Handles", ValueDecoder.text(range), key: "range")
-  }
-
-  static func type(_ uuid: UUID, _ label: String = "Type") -> Detail {
-    .text(label, AssignedNumbers.title(of: uuid))
-  }
 }
 
 // MARK: - Requests, commands and notifications
@@ -109,35 +106,18 @@ struct ServerView: Sendable {
 extension ServerView {
   /// Reads a request or command to this server.
   private mutating func readRequest(_ pdu: PDU, _ unit: inout DecodedUnit) {
+    identify(&unit.attributes)
+    if let range = unit.range { unit.profiles = database.profiles(in: range) }
+    if let profile = unit.type.flatMap(Profile.init) { unit.profiles.insert(profile) }
     switch pdu {
-    case .exchangeMTURequest(let mtu): unit.details = [.number("Client RX MTU", mtu)]
-    case .findInformationRequest(let range): readSearch(range, type: nil, &unit)
-    case .findByTypeValueRequest(let range, let type, let value):
-      readSearch(range, type: UUID(type), &unit)
-      if let uuid = UUID(littleEndian: value), value.count != 4 {
-        unit.details.append(Self.type(uuid, "UUID"))
-        if let profile = Profile(uuid) { unit.profiles.insert(profile) }
-      }
-      unit.attributes = [AttributeUse(value: value)]
-    case .readByTypeRequest(let range, let type), .readByGroupTypeRequest(let range, let type):
-      readSearch(range, type: type, &unit)
-    case .readRequest(let handle): name(handle, &unit)
-    case .readBlobRequest(let handle, let offset):
-      name(handle, &unit)
-      unit.details = [.number("Offset", offset)]
-    case .readMultipleRequest(let handles), .readMultipleVariableRequest(let handles):
-      for handle in handles { name(handle, &unit) }
-    case .writeRequest(let handle, let value), .writeCommand(let handle, let value):
-      add(handle, .written, value, to: &unit)
-    case .signedWriteCommand(let handle, let value, let signature):
-      add(handle, .written, value, to: &unit)
-      // A counter and a message authentication code; neither is a key.
-      unit.details = [Detail("Signature", .bytes(signature))]
+    case .findByTypeValueRequest(_, _, let value):
+      guard let uuid = UUID(littleEndian: value), value.count != 4 else { break }
+      unit.details.append(.text("UUID", AssignedNumbers.title(of: uuid)))
+      if let profile = Profile(uuid) { unit.profiles.insert(profile) }
+    case .writeRequest, .writeCommand, .signedWriteCommand: interpret(&unit.attributes, .written)
     case .prepareWriteRequest(let handle, let offset, let value):
-      readPart(handle, offset, value, &unit)
       if prepared.count < Self.mostPrepared { prepared.append((handle, offset, value)) }
     case .executeWriteRequest(let flag): execute(flag, &unit)
-    case .unknown(_, let body): unit.details = [.data(body)]
     default: break
     }
   }
@@ -145,9 +125,8 @@ extension ServerView {
   /// Reads a notification or indication of this server, or a confirmation to it.
   private mutating func readNotification(_ pdu: PDU, _ bearer: UInt16, _ unit: inout DecodedUnit) {
     switch pdu {
-    case .handleValueNotification(let handle, let value): add(handle, .notified, value, to: &unit)
     case .handleValueIndication(let handle, let value):
-      add(handle, .notified, value, to: &unit)
+      interpret(&unit.attributes, .notified)
       indicated[bearer] = handle
       if database.type(of: handle) == .serviceChanged,
         let changed = try? ServiceChanged(decoding: value)
@@ -155,51 +134,35 @@ extension ServerView {
         database.doubt(changed.range)
       }
     case .handleValueConfirmation:
-      if let handle = indicated.removeValue(forKey: bearer) { name(handle, &unit) }
-    case .multipleHandleValueNotification(let values):
-      for value in values { add(value.handle, .notified, value.value, to: &unit) }
-    default: break
+      if let handle = indicated.removeValue(forKey: bearer) { name([handle], &unit) }
+    default: interpret(&unit.attributes, .notified)
     }
   }
 
-  /// The handles and the type that a discovery request searches.
-  private func readSearch(_ range: HandleRange, type: UUID?, _ unit: inout DecodedUnit) {
-    unit.range = range
-    unit.type = type
-    unit.details = [Self.range(range)]
-    if let type {
-      unit.details.append(Self.type(type))
-      if let profile = Profile(type) { unit.profiles.insert(profile) }
-    }
-    unit.profiles.formUnion(database.profiles(in: range))
-  }
-
-  private func readPart(
-    _ handle: Handle, _ offset: UInt16, _ value: [UInt8], _ unit: inout DecodedUnit
-  ) {
-    unit.attributes = [database.use(handle, value: value)]
-    unit.details = [.number("Offset", offset)]
+  /// Adds attributes whose handles are not in the PDU.
+  private func name(_ handles: [Handle], _ unit: inout DecodedUnit) {
+    unit.attributes = handles.map { AttributeUse(handle: $0) }
+    identify(&unit.attributes)
   }
 
   /// Joins the prepared parts of each attribute, as far as they are contiguous.
   private mutating func execute(_ flag: PDU.ExecuteFlag, _ unit: inout DecodedUnit) {
-    unit.details = [.named("Flags", flag == .write ? "Write" : "Cancel", flag.rawValue)]
     let parts = prepared
     prepared = []
     guard flag == .write else { return }
-    var written: [(handle: Handle, value: [UInt8])] = []
+    var written: [AttributeUse] = []
     for part in parts {
       let index = written.firstIndex { $0.handle == part.handle } ?? written.count
-      if index == written.count { written.append((part.handle, [])) }
-      if written[index].value.count == part.offset { written[index].value += part.value }
+      if index == written.count { written.append(AttributeUse(handle: part.handle, value: [])) }
+      if written[index].value?.count == Int(part.offset) { written[index].value? += part.value }
     }
-    for (handle, value) in written {
-      let use = database.use(handle, value: value)
+    interpret(&written, .written)
+    for use in written {
       unit.profiles.formUnion(use.profiles)
       unit.details.append(
         .several(
-          "Written", .named(use.name, UInt64(handle), digits: 4), key: "written",
-          [Detail("Value", .bytes(value), key: "bytes")] + meaning(of: value, use.uuid, .written)))
+          "Written", .named(use.name, UInt64(use.handle ?? 0), digits: 4), key: "written",
+          [Detail("Value", .bytes(use.value ?? []), key: "bytes")] + use.meaning))
     }
   }
 }
@@ -211,72 +174,62 @@ extension ServerView {
   private mutating func readResponse(_ pdu: PDU, to request: PDU?, _ unit: inout DecodedUnit) {
     switch pdu {
     case .errorResponse(let error): readError(error, request, &unit)
-    case .exchangeMTUResponse(let mtu): unit.details = [.number("Server RX MTU", mtu)]
     case .findInformationResponse(let entries):
-      for entry in entries {
+      for (index, entry) in entries.enumerated() {
         database.learn(type: entry.type, at: entry.handle)
-        name(entry.handle, &unit)
+        database.identify(&unit.attributes[index])
       }
     case .findByTypeValueResponse(let ranges):
       var service: UUID?
       if case .findByTypeValueRequest(_, 0x2800, let value)? = request {
         service = UUID(littleEndian: value)
       }
-      for range in ranges {
-        addGroup(range, type: service == nil ? nil : .primaryService, service, to: &unit)
+      for (index, range) in ranges.enumerated() {
+        readGroup(range, service.map { _ in .primaryService }, service, &unit.attributes[index])
       }
-    case .readByTypeResponse(let entries): readByType(entries, request, &unit)
+    case .readByTypeResponse: readByType(request, &unit)
     case .readByGroupTypeResponse(let groups):
       var type = UUID.primaryService
       if case .readByGroupTypeRequest(_, let asked)? = request { type = asked }
-      for group in groups {
-        let service = UUID(littleEndian: group.value)
-        addGroup(group.range, type: type, service, value: group.value, to: &unit)
+      for (index, group) in groups.enumerated() {
+        readGroup(group.range, type, UUID(littleEndian: group.value), &unit.attributes[index])
       }
     case .readResponse(let value):
-      var handle: Handle?
       if case .readRequest(let asked)? = request {
-        handle = asked
+        unit.attributes[0].handle = asked
         reading = (asked, value)
       }
-      add(handle, .read, value, to: &unit)
+      interpret(&unit.attributes, .read)
     case .readBlobResponse(let value): readBlob(value, request, &unit)
-    case .readMultipleResponse(let value):
-      // The values follow each other without their lengths.
-      if case .readMultipleRequest(let handles)? = request {
-        for handle in handles { name(handle, &unit) }
-      }
-      unit.details = [Detail("Values", .bytes(value))]
+    case .readMultipleResponse:
+      if case .readMultipleRequest(let handles)? = request { name(handles, &unit) }
     case .readMultipleVariableResponse(let values):
-      var handles: [Handle] = []
-      if case .readMultipleVariableRequest(let asked)? = request { handles = asked }
-      for (place, value) in values.enumerated() {
-        add(place < handles.count ? handles[place] : nil, .read, value.value, to: &unit)
-        unit.attributes[place].meaning.insert(.number("Length", value.length), at: 0)
+      if case .readMultipleVariableRequest(let handles)? = request {
+        for (index, handle) in zip(unit.attributes.indices, handles) {
+          unit.attributes[index].handle = handle
+        }
       }
-    case .writeResponse: if case .writeRequest(let handle, _)? = request { name(handle, &unit) }
-    case .prepareWriteResponse(let handle, let offset, let value):
-      readPart(handle, offset, value, &unit)
-    default: break
+      interpret(&unit.attributes, .read)
+      for (index, value) in values.enumerated() {
+        unit.attributes[index].meaning.insert(.number("Length", value.length), at: 0)
+      }
+    case .writeResponse: if case .writeRequest(let handle, _)? = request { name([handle], &unit) }
+    default: identify(&unit.attributes)
     }
   }
 
   private mutating func readError(
     _ error: PDU.ErrorResponse, _ request: PDU?, _ unit: inout DecodedUnit
   ) {
-    let use = database.use(error.handle)
+    identify(&unit.attributes)
     // The error may be one of ANCS or AMS.
     let name =
-      switch use.profiles.first {
+      switch unit.attributes[0].profiles.first {
       case .ancs: ControlPointError(rawValue: error.code.rawValue).name
       case .ams: MediaError(rawValue: error.code.rawValue).name
       case nil: String?.none
       }
-    unit.attributes = [use]
-    unit.details = [
-      .named("Request", "\(error.request)", error.request.rawValue),
-      .named("Error", name ?? "\(error.code)", error.code.rawValue),
-    ]
+    if let name { unit.details[1].value = .named(name, UInt64(error.code.rawValue), digits: 2) }
     switch request {
     case .writeRequest(let handle, _)? where database.type(of: handle) == .controlPoint:
       notifications.removeRefusedCommand()
@@ -285,51 +238,46 @@ extension ServerView {
     }
   }
 
-  /// Adds a group of attributes, and learns its type and that of its service.
-  private mutating func addGroup(
-    _ range: HandleRange, type: UUID?, _ service: UUID?, value: [UInt8]? = nil,
-    to unit: inout DecodedUnit
+  /// Learns a group of attributes: its type and that of its service.
+  private mutating func readGroup(
+    _ range: HandleRange, _ type: UUID?, _ service: UUID?, _ use: inout AttributeUse
   ) {
     if let type { database.learn(type: type, at: range.start) }
     if let service { database.learn(service: service, range) }
-    var use = database.use(range.start, value: value, end: range.end)
+    database.identify(&use)
     if let service { use.meaning = [ValueDecoder.service(service)] }
-    unit.attributes.append(use)
   }
 
-  private mutating func readByType(
-    _ entries: [PDU.AttributeValue], _ request: PDU?, _ unit: inout DecodedUnit
-  ) {
+  private mutating func readByType(_ request: PDU?, _ unit: inout DecodedUnit) {
     var type: UUID?
     if case .readByTypeRequest(_, let asked)? = request { type = asked }
-    for entry in entries {
+    for index in unit.attributes.indices {
+      let (handle, value) = (unit.attributes[index].handle ?? 0, unit.attributes[index].value ?? [])
       if let type {
         // Any type but these is that of a characteristic value.
         let isValue = !type.isDeclaration && !type.isDescriptor
-        database.learn(type: type, at: entry.handle, isValue: isValue)
+        database.learn(type: type, at: handle, isValue: isValue)
       }
-      if type == .characteristic, let declared = CharacteristicDeclaration(captured: entry.value) {
+      if type == .characteristic, let declared = CharacteristicDeclaration(captured: value) {
         database.learn(type: declared.uuid, at: declared.value, isValue: true)
         if let profile = Profile(declared.uuid) { unit.profiles.insert(profile) }
       }
-      var use = database.use(entry.handle, value: entry.value)
-      use.uuid = type ?? use.uuid
-      use.meaning = meaning(of: entry.value, use.uuid, .read)
-      unit.attributes.append(use)
+      unit.attributes[index].uuid = type
+      interpret(&unit.attributes[index], .read)
     }
   }
 
   /// A further part of a long value. Its meaning is that of all parts, if they were read in order.
   private mutating func readBlob(_ part: [UInt8], _ request: PDU?, _ unit: inout DecodedUnit) {
-    guard case .readBlobRequest(let handle, let offset)? = request else {
-      return add(nil, .read, part, to: &unit)
-    }
+    guard case .readBlobRequest(let handle, let offset)? = request else { return }
     let before = reading?.handle == handle ? reading?.value ?? [] : []
     let value = before + part
     reading = before.count == offset ? (handle, value) : nil
-    var use = database.use(handle, value: part)
-    if reading != nil { use.meaning = meaning(of: value, use.uuid, .read) }
-    unit.attributes = [use]
+    unit.attributes[0].handle = handle
+    identify(&unit.attributes)
+    if reading != nil {
+      unit.attributes[0].meaning = meaning(of: value, unit.attributes[0].uuid, .read)
+    }
     unit.details = [.number("Offset", offset)]
   }
 }
