@@ -72,6 +72,8 @@ enum PacketField: Hashable, Sendable {
   case channels(String)
   /// Two bytes: 0 is accepted, 1 rejected.
   case acceptance(String)
+  /// AuthReq of the Security Manager (Vol 3 Part H, 3.5.1): two bits about bonding, then flags.
+  case pairingRequirements
 
   static let advertisingHandle = u8("Advertising Handle")
   static let role = choice("Role", ["Central", "Peripheral"])
@@ -198,6 +200,11 @@ extension PacketField {
       let result = try reader.u16()
       guard result < 2 else { return .number(label, result) }
       return .choice(label, ["Accepted", "Rejected"], UInt8(result))
+    case .pairingRequirements:
+      let bits = try reader.u8()
+      let flags = ["MITM", "Secure Connections", "keypress", "CT2"]
+      let names = flags.indices.filter { bits >> ($0 + 2) & 1 == 1 }.map { flags[$0] }
+      return .flags("Authentication", [bits & 3 == 1 ? "bonding" : "no bonding"] + names, bits)
     }
   }
 }

@@ -4,11 +4,22 @@ import Wire
 /// Decodes the Security Manager Protocol (Core Specification Vol 3 Part H, 3): the features that are
 /// negotiated. Of PDUs with keys, or with values that keys are derived from, only the names are shown.
 enum SecurityManager {
-  private static let names = [
-    "", "Pairing Request", "Pairing Response", "Pairing Confirm", "Pairing Random",
-    "Pairing Failed", "Encryption Information", "Central Identification", "Identity Information",
-    "Identity Address Information", "Signing Information", "Security Request",
-    "Pairing Public Key", "Pairing DHKey Check", "Pairing Keypress Notification",
+  private static let table: PacketTable = [
+    0x01: .init("Pairing Request", pairing), 0x02: .init("Pairing Response", pairing),
+    0x03: "Pairing Confirm", 0x04: "Pairing Random",
+    0x05: .init("Pairing Failed", [.choice("Reason", reasons)]), 0x06: "Encryption Information",
+    0x07: "Central Identification", 0x08: "Identity Information",
+    0x09: .init(
+      "Identity Address Information",
+      [.choice("Address Type", ["Public", "Static random"]), .address("Address")]),
+    0x0A: "Signing Information", 0x0B: .init("Security Request", [.pairingRequirements]),
+    0x0C: "Pairing Public Key", 0x0D: "Pairing DHKey Check",
+    0x0E: .init("Pairing Keypress Notification", [.choice("Type", keypresses)]),
+  ]
+
+  private static let pairing: [PacketField] = [
+    .choice("IO Capability", capabilities), .flag("OOB Data"), .pairingRequirements,
+    .u8("Maximum Key Size"), .bits("Initiator Keys", keys), .bits("Responder Keys", keys),
   ]
 
   private static let capabilities = [
@@ -38,15 +49,11 @@ enum SecurityManager {
       return DecodedUnit(
         layer: .smp, name: "nothing", length: 0, problem: "an SMP PDU without a byte")
     }
-    let name = names.name(of: code) ?? "code \(hexadecimal(code, 2))"
+    let layout = table[code]
+    let name = layout?.name ?? "code \(hexadecimal(code, 2))"
     var unit = DecodedUnit(layer: .smp, name: name, code: UInt16(code), length: bytes.count)
     unit.bytes = bytes
-    var reader = ByteReader(bytes.dropFirst())
-    do {
-      unit.details = try details(code, &reader)
-    } catch {
-      unit.problem = "\(error)"
-    }
+    unit.read(layout?.fields ?? [], from: bytes.dropFirst())
     return unit
   }
 
@@ -55,37 +62,5 @@ enum SecurityManager {
     guard bytes.count == 8, bytes[0] == 0x09 else { return nil }
     var reader = ByteReader(bytes.dropFirst(2))
     return try? reader.address()
-  }
-
-  private static func details(
-    _ code: UInt8, _ reader: inout ByteReader
-  ) throws(DecodeError) -> [Detail] {
-    switch code {
-    case 0x01, 0x02:
-      return [
-        .choice("IO Capability", capabilities, try reader.u8()).at(1..<2),
-        .flag("OOB Data", try reader.u8() != 0).at(2..<3), requirements(try reader.u8()).at(3..<4),
-        .number("Maximum Key Size", try reader.u8()).at(4..<5),
-        .bits("Initiator Keys", keys, try reader.u8()).at(5..<6),
-        .bits("Responder Keys", keys, try reader.u8()).at(6..<7),
-      ]
-    case 0x05: return [.choice("Reason", reasons, try reader.u8()).at(1..<2)]
-    case 0x09:
-      let type = try reader.u8()
-      return [
-        .named("Address Type", type == 0 ? "Public" : "Static random", type).at(1..<2),
-        .text("Address", try reader.address().description).at(2..<8),
-      ]
-    case 0x0B: return [requirements(try reader.u8()).at(1..<2)]
-    case 0x0E: return [.choice("Type", keypresses, try reader.u8()).at(1..<2)]
-    default: return []
-    }
-  }
-
-  /// AuthReq (3.5.1): two bits about bonding, then flags.
-  private static func requirements(_ bits: UInt8) -> Detail {
-    let flags = ["MITM", "Secure Connections", "keypress", "CT2"]
-    let names = flags.indices.filter { bits >> ($0 + 2) & 1 == 1 }.map { flags[$0] }
-    return .flags("Authentication", [bits & 3 == 1 ? "bonding" : "no bonding"] + names, bits)
   }
 }
