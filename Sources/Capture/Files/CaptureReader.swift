@@ -13,18 +13,16 @@ import Wire
 public struct CaptureReader: Sendable {
   private enum State {
     case unknown
-    case btsnoop(Btsnoop)
-    case pcap(Pcap)
-    case pcapng(PcapngReader)
-    case packetLogger(PacketLogger)
+    case reading(any CaptureFormat)
     /// The file has ended, or cannot be read any further for this reason.
     case over(CaptureFileError?)
   }
 
   private var buffer = FileBuffer()
   private var state = State.unknown
-  /// Records of PacketLogger that were not returned yet.
-  private var sorted = SortedRecords()
+  /// Records of PacketLogger that were not returned yet: they come from several threads of the phone, so that a
+  /// response often precedes its request. Their times are right.
+  private var held: [CaptureRecord] = []
   /// The assumed kind of a peer if nothing on the link shows it. PacketLogger records an Apple device, so there the
   /// peer is the accessory. Known with the first record.
   public private(set) var assumedPeer = LinkName.PeerKind.phone
@@ -43,7 +41,7 @@ public struct CaptureReader: Sendable {
       end(error)
     }
     guard case .over(let fault) = state else { return nil }
-    if let record = sorted.next() { return record }
+    if let record = held.popLast() { return record }
     if let fault { throw fault }
     return nil
   }
@@ -62,7 +60,9 @@ public struct CaptureReader: Sendable {
 
   private mutating func end(_ fault: CaptureFileError?) {
     state = .over(fault)
-    sorted.sort()
+    // The next one is last; those with the same time stay in the order in which they came.
+    held = held.enumerated().sorted { ($0.element.time, $0.offset) > ($1.element.time, $1.offset) }
+      .map(\.element)
   }
 
   private func checkEnd() throws(CaptureFileError) {
@@ -73,12 +73,9 @@ public struct CaptureReader: Sendable {
       guard mayBecomeCapture else { throw buffer.error(.notACapture) }
       needed = ("the file header", Btsnoop.headerLength)
     case .over: return
-    case .btsnoop(let btsnoop): needed = btsnoop.needed(buffer)
-    case .pcap(let pcap): needed = pcap.needed(buffer)
-    case .pcapng(let reader):
-      if let complaint = reader.complaint { throw complaint }
-      needed = reader.needed(buffer)
-    case .packetLogger(let format): needed = format.needed(buffer)
+    case .reading(let format):
+      if let complaint = format.complaint { throw complaint }
+      needed = format.needed(buffer)
     }
     guard buffer.count > 0 else { return }
     throw buffer.error(.cut(needed.part, needed: needed.length, available: buffer.count))
@@ -88,24 +85,21 @@ public struct CaptureReader: Sendable {
     switch state {
     case .unknown: return try recognise() ? try read() : nil
     case .over: return nil
-    case .btsnoop(let btsnoop): return try btsnoop.next(&buffer)
-    case .pcap(let pcap): return try pcap.next(&buffer)
-    case .pcapng(var reader):
-      defer { state = .pcapng(reader) }
-      return try reader.next(&buffer)
-    case .packetLogger(let format):
-      try sort(format)
+    case .reading(var format):
+      defer { state = .reading(format) }
+      guard format is PacketLogger else { return try format.next(&buffer) }
+      try hold(&format)
       return nil
     }
   }
 
   /// Holds back what was read of a PacketLogger file.
-  private mutating func sort(_ format: PacketLogger) throws(CaptureFileError) {
+  private mutating func hold(_ format: inout any CaptureFormat) throws(CaptureFileError) {
     do throws(CaptureFileError) {
-      while let record = try format.next(&buffer) { sorted.add(record) }
+      while let record = try format.next(&buffer) { held.append(record) }
     } catch {
       // A file without a header is recognised only by its records.
-      throw sorted.isEmpty ? CaptureFileError(offset: 0, .notACapture) : error
+      throw held.isEmpty ? CaptureFileError(offset: 0, .notACapture) : error
     }
   }
 
@@ -113,19 +107,19 @@ public struct CaptureReader: Sendable {
   private mutating func recognise() throws(CaptureFileError) -> Bool {
     guard let head = buffer.peek(4) else { return false }
     if PcapngReader.recognises(head) {
-      state = .pcapng(PcapngReader())
+      state = .reading(PcapngReader())
     } else if Pcap.recognises(head) {
       guard let pcap = try Pcap(&buffer) else { return false }
-      state = .pcap(pcap)
+      state = .reading(pcap)
     } else if PacketLogger.mayBegin(with: head) {
       guard let head = buffer.peek(PacketLogger.recordHeadLength) else { return false }
       guard let format = PacketLogger(head) else { throw buffer.error(.notACapture) }
-      state = .packetLogger(format)
+      state = .reading(format)
       assumedPeer = .accessory
     } else {
       guard mayBecomeCapture else { throw buffer.error(.notACapture) }
       guard let btsnoop = try Btsnoop(&buffer) else { return false }
-      state = .btsnoop(btsnoop)
+      state = .reading(btsnoop)
     }
     return true
   }
@@ -186,8 +180,18 @@ extension CaptureFileError: CustomStringConvertible {
   }
 }
 
+/// A file format, and how far a file of it was read.
+protocol CaptureFormat: Sendable {
+  /// The next record; nil while it is incomplete.
+  mutating func next(_ buffer: inout FileBuffer) throws(CaptureFileError) -> CaptureRecord?
+  /// The size of the next part, for the error about a truncated file.
+  func needed(_ buffer: FileBuffer) -> (part: String, length: Int)
+  /// An error if the file has packets, but none that can be read.
+  var complaint: CaptureFileError? { get }
+}
+
 /// A file format that consists of a header and then records, each with a fixed-length header and a packet.
-protocol RecordFormat: Sendable {
+protocol RecordFormat: CaptureFormat {
   static var recordHeadLength: Int { get }
   var order: ByteOrder { get }
   var payload: CapturePayload { get }
@@ -208,7 +212,8 @@ struct RecordHead {
 }
 
 extension RecordFormat {
-  /// The next record; nil while it is incomplete.
+  var complaint: CaptureFileError? { nil }
+
   func next(_ buffer: inout FileBuffer) throws(CaptureFileError) -> CaptureRecord? {
     while let head = head(buffer) {
       guard head.included >= 0 else {
@@ -226,7 +231,6 @@ extension RecordFormat {
     return nil
   }
 
-  /// The size of the next record, for the error about a truncated file.
   func needed(_ buffer: FileBuffer) -> (part: String, length: Int) {
     guard let head = head(buffer) else { return ("a record header", Self.recordHeadLength) }
     return ("a record", Self.recordHeadLength + min(head.included, 1 << 30))

@@ -47,24 +47,3 @@ struct PacketLogger: RecordFormat {
       length, of: length, at: WallTime(seconds: seconds, microseconds: try reader.u32()))
   }
 }
-
-/// Records in the order of their times; those with the same time stay in the order in which they came.
-///
-/// PacketLogger's records come from several threads of the phone, and a response often precedes its
-/// request in the file. Their times are right.
-struct SortedRecords: Sendable {
-  private var records: [CaptureRecord] = []
-  /// The places of `records` that are still to be returned, the next one last.
-  private var order: [Int] = []
-
-  mutating func add(_ record: CaptureRecord) { records.append(record) }
-
-  var isEmpty: Bool { records.isEmpty }
-
-  /// Call once, when there is no more to add.
-  mutating func sort() {
-    order = records.indices.sorted { (records[$0].time, $0) > (records[$1].time, $1) }
-  }
-
-  mutating func next() -> CaptureRecord? { order.popLast().map { records[$0] } }
-}

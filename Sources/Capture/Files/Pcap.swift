@@ -59,7 +59,7 @@ struct Pcap: RecordFormat {
 /// length, and followed by its length. A section begins with its byte order, an interface has a
 /// link type and a unit of time, and a packet names its interface. Other blocks, and packets of
 /// interfaces with an unsupported link type, are skipped.
-struct PcapngReader {
+struct PcapngReader: CaptureFormat {
   private static let sectionHeader: [UInt8] = [0x0A, 0x0D, 0x0D, 0x0A]
   /// Larger blocks are not read into memory.
   private static let longestBlock = 1 << 24
@@ -85,7 +85,6 @@ struct PcapngReader {
   /// Whether a file that begins with these bytes is a pcapng file.
   static func recognises(_ head: ArraySlice<UInt8>) -> Bool { head.starts(with: sectionHeader) }
 
-  /// The next record; nil while it is incomplete.
   mutating func next(_ buffer: inout FileBuffer) throws(CaptureFileError) -> CaptureRecord? {
     while let head = buffer.peek(12) {
       if Self.recognises(head) { try beginSection(head, buffer) }
@@ -115,7 +114,6 @@ struct PcapngReader {
     return nil
   }
 
-  /// The size of the next block, for the error about a truncated file.
   func needed(_ buffer: FileBuffer) -> (part: String, length: Int) {
     guard let head = buffer.peek(12), let (_, length) = blockHead(head) else {
       return ("a block header", 12)
@@ -123,7 +121,6 @@ struct PcapngReader {
     return ("a block", Int(clamping: length))
   }
 
-  /// An error if the file has packets, but none of a supported link type.
   var complaint: CaptureFileError? {
     guard records == 0, skipped > 0, let type = interfaces.first?.linkType else { return nil }
     return CaptureFileError(offset: 0, .unsupported(CapturePayload.name(ofLinkType: type)))
