@@ -65,13 +65,21 @@ extension CommandOption where Options: CaptureCommandOptions {
   }
 }
 
-/// Decodes captured packets, filters them, and lays them out as text or JSON Lines.
-struct CapturePrinter: Sendable {
+/// Decodes captured packets, filters them, and lays them out as text or JSON Lines, or draws them on a page.
+struct CapturePrinter {
   var decoder = CaptureDecoder()
+  /// The page of `--html`, which is written instead of lines.
+  let page: PageWriter?
   private var text: CaptureText?
   private let filter: CaptureFilter
 
-  init(_ options: CaptureOptions, _ console: Console) {
+  /// - Parameters:
+  ///   - name: that of the capture, for the page.
+  ///   - limit: the size in bytes at which the page ends.
+  init(
+    _ options: CaptureOptions, of name: String, _ console: Console, limit: Int64 = .max
+  ) throws(Failure) {
+    page = try options.page(of: name, console, limit: limit)
     filter = options.filter
     if console.format == .text {
       text = CaptureText(style: console.style, zone: WallTime.now.zoneOffset, clock: options.clock)
@@ -85,18 +93,18 @@ struct CapturePrinter: Sendable {
       local: known?.board ?? [])
   }
 
-  /// The lines for a packet, none if the filter hides it, and a warning for standard error.
-  mutating func lines(_ record: CaptureRecord) -> (lines: [String], warning: String?) {
+  /// Draws a packet, or returns its lines, none if the filter hides it; and a warning for standard error.
+  mutating func print(
+    _ record: CaptureRecord
+  ) throws(Failure) -> (lines: [String], warning: String?) {
     text?.begin(at: record.time)
-    let (frame, warning) = frame(record)
-    guard let frame else { return ([], warning) }
-    let lines = text?.lines(frame) ?? frame.units.map { $0.json(in: frame).text }
-    return (lines, warning)
-  }
-
-  /// The decoded packet, nil if the filter hides it, and a warning.
-  mutating func frame(_ record: CaptureRecord) -> (frame: DecodedFrame?, warning: String?) {
     let decoded = decoder.decode(record)
-    return (filter.apply(to: decoded), decoded.warning)
+    guard let frame = filter.apply(to: decoded) else { return ([], decoded.warning) }
+    if let page {
+      try page.add(frame)
+      return ([], decoded.warning)
+    }
+    let lines = text?.lines(frame) ?? frame.units.map { $0.json(in: frame).text }
+    return (lines, decoded.warning)
   }
 }

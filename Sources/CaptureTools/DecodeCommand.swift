@@ -34,13 +34,12 @@ extension Command {
     ],
     run: { options throws(Failure) in
       let console = try Console(options.capture.output)
-      var printer = CapturePrinter(options.capture, console)
-      let page = try options.page(console)
+      var printer = try CapturePrinter(options.capture, of: options.name, console)
       var (status, isDrawn) = (ExitStatus.done, false)
       for path in options.inOrder {
         let part = try CapturePart(path)
         let end = try CapturePart.decode(
-          path, with: &printer, to: console, page: page, warn: Console.warn
+          path, with: &printer, to: console, warn: Console.warn
         ) {
           () throws(SystemError) in try part.file.read(1 << 16)
         }
@@ -48,7 +47,7 @@ extension Command {
         if end == .done { isDrawn = true }
       }
       // An invalid capture must not overwrite an existing page.
-      if isDrawn { try page?.finish() }
+      if isDrawn { try printer.page?.finish() }
       return status
     })
 }
@@ -70,12 +69,10 @@ extension Grammar<DecodeOptions> {
 }
 
 extension DecodeOptions {
-  /// The page to write, if any. It names the files without their directories, which may reveal their owner.
-  func page(_ console: Console) throws(Failure) -> PageWriter? {
-    let names = files.map {
-      CapturePart.name(of: $0).split(separator: "/").last.map(String.init) ?? $0
-    }
-    return try capture.page(of: names.joined(separator: ", "), console)
+  /// The capture's name on the page: those of the files, without their directories, which may reveal their owner.
+  var name: String {
+    files.map { CapturePart.name(of: $0).split(separator: "/").last.map(String.init) ?? $0 }
+      .joined(separator: ", ")
   }
 
   /// The files ordered by the times of their first packets; in the given order if one has none.
@@ -123,14 +120,14 @@ struct CapturePart: ~Copyable {
   ///
   /// - Parameters:
   ///   - printer: knows what the earlier parts showed.
-  ///   - page: the page to write instead of lines.
   ///   - warn: takes the subject and the text of a warning.
   ///   - read: returns the next bytes of the file; none at its end.
   static func decode(
-    _ path: String, with printer: inout CapturePrinter, to console: Console, page: PageWriter?,
+    _ path: String, with printer: inout CapturePrinter, to console: Console,
     warn: (String, String) -> Void, read: () throws(SystemError) -> [UInt8]
   ) throws(Failure) -> ExitStatus {
     let name = name(of: path)
+    let page = printer.page
     func tell(_ warning: String) {
       warn(name, warning)
       page?.warn(warning)
@@ -138,32 +135,22 @@ struct CapturePart: ~Copyable {
     var reader = CaptureReader()
     var isAtEnd = false
     while true {
-      var lines: [String] = []
-      var frames: [DecodedFrame] = []
-      var warnings: [String] = []
-      var count = 0
+      var records: [CaptureRecord] = []
       var fault: CaptureFileError?
       do throws(CaptureFileError) {
-        while count < Self.batch, let record = try reader.next() {
-          printer.decoder.assumedPeer = reader.assumedPeer
-          let warning: String?
-          if page == nil {
-            let printed = printer.lines(record)
-            lines += printed.lines
-            warning = printed.warning
-          } else {
-            let decoded = printer.frame(record)
-            if let frame = decoded.frame { frames.append(frame) }
-            warning = decoded.warning
-          }
-          if let warning { warnings.append(warning) }
-          count += 1
-        }
+        while records.count < Self.batch, let record = try reader.next() { records.append(record) }
       } catch {
         fault = error
       }
+      printer.decoder.assumedPeer = reader.assumedPeer
+      var lines: [String] = []
+      var warnings: [String] = []
+      for record in records {
+        let printed = try printer.print(record)
+        lines += printed.lines
+        if let warning = printed.warning { warnings.append(warning) }
+      }
       try console.print(lines: lines)
-      for frame in frames { try page?.add(frame) }
       for warning in warnings { tell(warning) }
       if let fault {
         warn(name, "\(fault)")
@@ -171,7 +158,7 @@ struct CapturePart: ~Copyable {
         page?.warn("\(fault)")
         return .done
       }
-      if count == Self.batch { continue }
+      if records.count == Self.batch { continue }
       if isAtEnd {
         if let remark = printer.decoder.unknownControlPDUs.remark { tell(remark) }
         return .done

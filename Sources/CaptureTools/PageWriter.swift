@@ -18,7 +18,7 @@ final class PageWriter {
 
   /// - Parameter limit: the size in bytes at which no more packets are added.
   init(
-    _ output: OutputFile, _ source: SessionPicture.Source, _ console: Console, limit: Int64 = .max
+    _ output: OutputFile, _ source: SessionPicture.Source, _ console: Console, limit: Int64
   ) throws(Failure) {
     try output.check()
     self.output = output
@@ -70,24 +70,16 @@ final class PageWriter {
 
 extension CaptureOptions {
   /// The page to write, if any, of a capture with this name.
-  func page(
-    of name: String, _ console: Console, limit: Int64 = .max
-  ) throws(Failure) -> PageWriter? {
+  func page(of name: String, _ console: Console, limit: Int64) throws(Failure) -> PageWriter? {
     guard let html else { return nil }
-    return try PageWriter(
-      OutputFile(html, beginning: SessionPicture.beginning, isForced: isForced), source(name),
-      console, limit: limit)
-  }
-
-  /// The page's description of a capture with this name.
-  private func source(_ name: String) -> SessionPicture.Source {
     var source = SessionPicture.Source(name: name, program: "ancsd \(Program.build)")
-    var words: [String] = []
-    if filter.att { words.append("--att") }
-    if filter.profiles.contains(.ancs) { words.append("--ancs") }
-    if filter.profiles.contains(.ams) { words.append("--ams") }
-    if let phone = filter.phone { words.append("--phone \(phone)") }
-    source.filter = words.joined(separator: " ")
-    return source
+    let filters = [
+      filter.att ? "--att" : nil, filter.profiles.contains(.ancs) ? "--ancs" : nil,
+      filter.profiles.contains(.ams) ? "--ams" : nil, filter.phone.map { "--phone \($0)" },
+    ]
+    source.filter = filters.compactMap(\.self).joined(separator: " ")
+    return try PageWriter(
+      OutputFile(html, beginning: SessionPicture.beginning, isForced: isForced), source, console,
+      limit: limit)
   }
 }

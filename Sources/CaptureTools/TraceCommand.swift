@@ -118,14 +118,13 @@ extension CaptureFile: RecordFile {}
   private let socket: String?
   private var printer: CapturePrinter
   private var file: (any RecordFile)?
-  private let page: PageWriter?
   private let ending = Mailbox<Result<ExitStatus, Failure>>()
 
   init(_ options: TraceOptions, _ console: Console, _ environment: Environment) throws(Failure) {
     self.environment = environment
     socket = options.socket
-    printer = CapturePrinter(options.capture, console)
-    page = try options.capture.page(of: "the kernel’s monitor", console, limit: options.limit)
+    printer = try CapturePrinter(
+      options.capture, of: "the kernel’s monitor", console, limit: options.limit)
     do throws(BluetoothError) {
       monitor = try environment.openMonitor()
     } catch {
@@ -160,7 +159,7 @@ extension CaptureFile: RecordFile {}
     monitor.onPacket = nil
     monitor.close()
     output.flush(within: .milliseconds(500))
-    try page?.finish()
+    try printer.page?.finish()
     if output.droppedLines > 0 {
       environment.warn(
         "\(output.droppedLines) lines", "lost, because nobody read standard output")
@@ -197,21 +196,12 @@ extension CaptureFile: RecordFile {}
       file = nil
       ending.post(.failure(Self.failure(error, "the capture")))
     }
-    if let page { return draw(record, page) }
-    let (lines, warning) = printer.lines(record)
-    for line in lines { environment.output.write(line) }
-    if let warning { environment.warn("the monitor", warning) }
-  }
-
-  private func draw(_ record: CaptureRecord, _ page: PageWriter) {
-    let (frame, warning) = printer.frame(record)
-    if let warning {
-      environment.warn("the monitor", warning)
-      page.warn(warning)
-    }
-    guard let frame else { return }
     do throws(Failure) {
-      try page.add(frame)
+      let (lines, warning) = try printer.print(record)
+      for line in lines { environment.output.write(line) }
+      guard let warning else { return }
+      environment.warn("the monitor", warning)
+      printer.page?.warn(warning)
     } catch {
       ending.post(.failure(error))
     }

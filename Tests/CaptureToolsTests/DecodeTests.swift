@@ -54,11 +54,10 @@ struct DecodeTests {
     var result = Result()
     var rest = file[...]
     do throws(Failure) {
-      var printer = CapturePrinter(options.capture, console)
-      let page = try options.page(console)
-      defer { if result.status == .done { try? page?.finish() } }
+      var printer = try CapturePrinter(options.capture, of: options.name, console)
+      defer { if result.status == .done { try? printer.page?.finish() } }
       result.status = try CapturePart.decode(
-        options.files.first ?? "", with: &printer, to: console, page: page,
+        options.files.first ?? "", with: &printer, to: console,
         warn: { result.warnings.append("\($0): \($1)") }
       ) { () throws(SystemError) in
         if rest.isEmpty, let error { throw error }
