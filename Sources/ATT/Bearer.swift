@@ -53,16 +53,11 @@ public final class Bearer {
   /// If it did, the request is sent once more; nothing else is sent meanwhile.
   public var raiseSecurity: ((@escaping (_ isRaised: Bool) -> Void) -> Void)?
 
-  /// Called once with the response to a request, or the reason why there is none.
+  /// Called once with the response to a request, or the confirmation of an indication, or why there is none.
   public typealias Completion = (Result<PDU, ATTFailure>) -> Void
 
-  /// In a struct, because a generic type would wrap the closure in another one, at an allocation each.
-  private struct Waiter {
-    let complete: Completion
-  }
-
-  private var requests = TransactionQueue<Waiter>()
-  private var indications = TransactionQueue<(Result<Void, ATTFailure>) -> Void>()
+  private var requests = TransactionQueue()
+  private var indications = TransactionQueue()
   private var requestTimer: TimerID?
   private var indicationTimer: TimerID?
   /// The alarms with a waiter.
@@ -108,21 +103,20 @@ public final class Bearer {
       return completion(.failure(error))
     }
     guard let cancellation = purpose.cancellation else {
-      if let now = requests.begin(pdu.opcode, bytes, Waiter(complete: completion)).now {
+      if let now = requests.begin(pdu.opcode, bytes, completion).now {
         transmitRequest(now)
       }
       return
     }
     if cancellation.isCancelled { return completion(.failure(.cancelled)) }
     var action: Int?
-    let waiter = Waiter { outcome in
+    let begun = requests.begin(pdu.opcode, bytes, rank: purpose.rank) { outcome in
       if let action { cancellation.forget(action) }
       completion(outcome)
     }
-    let begun = requests.begin(pdu.opcode, bytes, rank: purpose.rank, waiter)
     if let now = begun.now { return transmitRequest(now) }
     action = cancellation.onCancel { [self] in
-      requests.cancel(begun.number)?.complete(.failure(.cancelled))
+      requests.cancel(begun.number)?(.failure(.cancelled))
     }
   }
 
@@ -155,13 +149,11 @@ public final class Bearer {
     let result = await withCheckedContinuation { waiter in
       indicate(handle, value) { waiter.resume(returning: $0) }
     }
-    try result.get()
+    _ = try result.get()
   }
 
   /// Indicates a value, truncated to the MTU; `completion` is called once, when it is confirmed or the bearer ends.
-  public func indicate(
-    _ handle: Handle, _ value: [UInt8], _ completion: @escaping (Result<Void, ATTFailure>) -> Void
-  ) {
+  public func indicate(_ handle: Handle, _ value: [UInt8], _ completion: @escaping Completion) {
     if let end { return completion(.failure(end)) }
     let pdu = PDU.handleValueIndication(handle, value: Array(value.prefix(mtu - 3)))
     if let now = indications.begin(pdu.opcode, pdu.encoded, completion).now {
@@ -301,7 +293,7 @@ public final class Bearer {
     stop(&requestTimer)
     let waiter = requests.finish()
     if let next = requests.next() { transmitRequest(next) }
-    waiter?.complete(outcome)
+    waiter?(outcome)
   }
 
   private func receiveConfirmation(_ bytes: ArraySlice<UInt8>) {
@@ -311,7 +303,7 @@ public final class Bearer {
     stop(&indicationTimer)
     let waiter = indications.finish()
     if let next = indications.next() { transmitIndication(next) }
-    waiter?(.success(()))
+    waiter?(.success(.handleValueConfirmation))
   }
 
   private func respond(to pdu: PDU) {
@@ -349,8 +341,7 @@ public final class Bearer {
     end = reason
     stop(&requestTimer)
     stop(&indicationTimer)
-    for waiter in requests.drain() { waiter.complete(.failure(reason)) }
-    for waiter in indications.drain() { waiter(.failure(reason)) }
+    for waiter in requests.drain() + indications.drain() { waiter(.failure(reason)) }
     for alarm in alarms.values { alarm.release() }
     send = { _ in }
     onValue = { _, _ in }

@@ -4,9 +4,10 @@ import Wire
 /// One direction's transactions, of which one is outstanding at a time (Vol 3 Part F, 3.3.2); the
 /// others wait in order, those of the least rank first.
 ///
-/// A bearer has two: requests and indications may be outstanding together. `Waiter` is what waits for
-/// the response: a closure in the bearer, anything in tests.
-public struct TransactionQueue<Waiter> {
+/// A bearer has two: requests and indications may be outstanding together.
+struct TransactionQueue {
+  typealias Waiter = Bearer.Completion
+
   private struct Transaction {
     let opcode: Opcode
     let bytes: [UInt8]
@@ -31,44 +32,36 @@ public struct TransactionQueue<Waiter> {
   private var waiting = Array(repeating: FIFO<Transaction>(), count: 3)
   private var lastNumber: UInt64 = 0
 
-  /// An idle queue.
-  public init() {}
-
   /// The opcode whose response is awaited.
-  public var outstandingOpcode: Opcode? {
+  var outstandingOpcode: Opcode? {
     if case .outstanding(let opcode, _) = state { opcode } else { nil }
   }
 
   /// Whether a transaction is outstanding or suspended.
-  public var isBusy: Bool { if case .idle = state { false } else { true } }
+  var isBusy: Bool { if case .idle = state { false } else { true } }
 
   /// Whether a transaction is suspended.
-  public var isSuspended: Bool { if case .suspended = state { true } else { false } }
+  var isSuspended: Bool { if case .suspended = state { true } else { false } }
 
   /// Adds a transaction; returns its bytes if they are to be sent now, and its number for `cancel`.
   ///
   /// - Parameter rank: 0 to 2; the least goes first.
-  public mutating func begin(
-    _ opcode: Opcode, _ bytes: [UInt8], rank: Int = 0, _ waiter: Waiter
+  mutating func begin(
+    _ opcode: Opcode, _ bytes: [UInt8], rank: Int = 0, _ waiter: @escaping Waiter
   ) -> (now: [UInt8]?, number: UInt64) {
     lastNumber += 1
-    if case .idle = state, !isAnyWaiting {
-      state = .outstanding(opcode, isRepeated: false)
-      (self.waiter, self.bytes) = (waiter, bytes)
-      return (bytes, lastNumber)
+    guard case .idle = state else {
+      waiting[rank].append(
+        Transaction(opcode: opcode, bytes: bytes, waiter: waiter, number: lastNumber))
+      return (nil, lastNumber)
     }
-    waiting[min(max(rank, 0), waiting.count - 1)].append(
-      Transaction(opcode: opcode, bytes: bytes, waiter: waiter, number: lastNumber))
-    return (next(), lastNumber)
-  }
-
-  private var isAnyWaiting: Bool {
-    for rank in waiting.indices where !waiting[rank].isEmpty { return true }
-    return false
+    state = .outstanding(opcode, isRepeated: false)
+    (self.waiter, self.bytes) = (waiter, bytes)
+    return (bytes, lastNumber)
   }
 
   /// Removes a transaction that still waits; returns its waiter.
-  public mutating func cancel(_ number: UInt64) -> Waiter? {
+  mutating func cancel(_ number: UInt64) -> Waiter? {
     for rank in waiting.indices {
       guard let transaction = waiting[rank].first(where: { $0.number == number }) else { continue }
       waiting[rank].removeAll { $0.number == number }
@@ -78,21 +71,21 @@ public struct TransactionQueue<Waiter> {
   }
 
   /// Ends the transaction at hand; returns its waiter.
-  public mutating func finish() -> Waiter? {
+  mutating func finish() -> Waiter? {
     state = .idle
     return waiter.take()
   }
 
   /// Suspends the outstanding transaction, so that nothing is sent until it is resumed or finished; returns false if it
   /// was suspended before.
-  public mutating func suspend() -> Bool {
+  mutating func suspend() -> Bool {
     guard case .outstanding(let opcode, isRepeated: false) = state else { return false }
     state = .suspended(opcode)
     return true
   }
 
   /// Makes the suspended transaction outstanding again; returns its bytes, which are to be sent now.
-  public mutating func resume() -> [UInt8]? {
+  mutating func resume() -> [UInt8]? {
     guard case .suspended(let opcode) = state else { return nil }
     state = .outstanding(opcode, isRepeated: true)
     return bytes
@@ -100,8 +93,8 @@ public struct TransactionQueue<Waiter> {
 
   /// Makes the next transaction outstanding if the queue is idle; returns its bytes, which are to be
   /// sent now.
-  public mutating func next() -> [UInt8]? {
-    guard case .idle = state, isAnyWaiting else { return nil }
+  mutating func next() -> [UInt8]? {
+    guard case .idle = state else { return nil }
     for rank in waiting.indices {
       guard let transaction = waiting[rank].popFirst() else { continue }
       state = .outstanding(transaction.opcode, isRepeated: false)
@@ -112,7 +105,7 @@ public struct TransactionQueue<Waiter> {
   }
 
   /// Ends everything; returns all waiters, in order.
-  public mutating func drain() -> [Waiter] {
+  mutating func drain() -> [Waiter] {
     defer { self = TransactionQueue() }
     return [finish()].compactMap(\.self) + waiting.joined().map(\.waiter)
   }
