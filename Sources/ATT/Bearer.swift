@@ -86,10 +86,14 @@ public final class Bearer {
   /// Sends a request after earlier ones with the same purpose or one with precedence, and returns its response. If it
   /// is cancelled before it is sent, it fails with `cancelled`.
   public func request(_ pdu: PDU, for purpose: Purpose = .session) async throws(ATTFailure) -> PDU {
-    let outcome = await withCheckedContinuation { waiter in
-      request(pdu, for: purpose) { waiter.resume(returning: $0) }
-    }
-    return try outcome.get()
+    try await Self.outcome { request(pdu, for: purpose, $0) }
+  }
+
+  /// Waits for the outcome of what `start` starts.
+  public static func outcome(
+    _ start: (@escaping Completion) -> Void
+  ) async throws(ATTFailure) -> PDU {
+    try await withCheckedContinuation { waiter in start { waiter.resume(returning: $0) } }.get()
   }
 
   /// The same without a task that waits. The response has the opcode that belongs to the request.
@@ -146,10 +150,7 @@ public final class Bearer {
 
   /// Indicates a value, truncated to the MTU, and waits for the confirmation.
   public func indicate(_ handle: Handle, _ value: [UInt8]) async throws(ATTFailure) {
-    let result = await withCheckedContinuation { waiter in
-      indicate(handle, value) { waiter.resume(returning: $0) }
-    }
-    _ = try result.get()
+    _ = try await Self.outcome { indicate(handle, value, $0) }
   }
 
   /// Indicates a value, truncated to the MTU; `completion` is called once, when it is confirmed or the bearer ends.

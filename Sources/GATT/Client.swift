@@ -225,10 +225,7 @@ public final class Client {
 
   /// Writes a value of any length: in one request if the MTU allows it, otherwise in parts.
   public func writeInFull(_ handle: Handle, _ value: [UInt8]) async throws(ATTFailure) {
-    let outcome = await withCheckedContinuation { waiter in
-      writeInFull(handle, value) { waiter.resume(returning: $0) }
-    }
-    _ = try outcome.get()
+    _ = try await Bearer.outcome { writeInFull(handle, value, $0) }
   }
 
   /// The same without a task that waits; `completion` is called once.
@@ -251,10 +248,9 @@ public final class Client {
   public func writeLong(
     _ handle: Handle, _ value: [UInt8], offset: Int = 0
   ) async throws(ATTFailure) {
-    let outcome = await withCheckedContinuation { waiter in
-      longWrites.write(handle, value, offset: offset, for: purpose) { waiter.resume(returning: $0) }
+    _ = try await Bearer.outcome {
+      longWrites.write(handle, value, offset: offset, for: purpose, $0)
     }
-    _ = try outcome.get()
   }
 }
 
@@ -303,12 +299,7 @@ extension Client {
 
   /// The service that a declaration includes (4.5.1); a 128-bit type is read from the included service itself.
   public func include(_ entry: PDU.AttributeValue) async throws(ATTFailure) -> Include {
-    let declared: IncludeDeclaration
-    do {
-      declared = try IncludeDeclaration(decoding: entry.value)
-    } catch {
-      throw .malformed(.readByTypeResponse, error)
-    }
+    let declared = try declaration(entry, IncludeDeclaration.init(decoding:))
     var uuid = declared.uuid
     if uuid == nil { uuid = UUID(littleEndian: try await read(declared.range.start)) }
     guard let uuid else { throw .protocolViolation("an included service without a type") }
@@ -329,16 +320,11 @@ extension Client {
   }
 
   /// Discover All Characteristics of a Service (4.6.1).
+  ///
+  /// - Parameter isEnough: called after each response, with everything found so far; true ends the search.
   public func characteristics(
-    in range: HandleRange, resumingAfter resumption: Resumption = .declaration
-  ) async throws(ATTFailure) -> [Characteristic] {
-    try await characteristics(in: range, resumingAfter: resumption) { _ in false }
-  }
-
-  /// The same until `isEnough`, which is called after each response.
-  func characteristics(
-    in range: HandleRange, resumingAfter resumption: Resumption = .value,
-    until isEnough: ([Characteristic]) -> Bool
+    in range: HandleRange, resumingAfter resumption: Resumption = .declaration,
+    until isEnough: ([Characteristic]) -> Bool = { _ in false }
   ) async throws(ATTFailure) -> [Characteristic] {
     // A declaration and its value take two handles.
     let least = resumption == .value ? 2 : 1
@@ -361,18 +347,19 @@ extension Client {
   func characteristic(
     _ entry: PDU.AttributeValue, in range: HandleRange
   ) throws(ATTFailure) -> Characteristic {
-    let declared: CharacteristicDeclaration
-    do {
-      declared = try CharacteristicDeclaration(decoding: entry.value)
-    } catch {
-      throw .malformed(.readByTypeResponse, error)
-    }
+    let declared = try declaration(entry, CharacteristicDeclaration.init(decoding:))
     guard declared.value > entry.handle, declared.value <= range.end else {
       throw .protocolViolation(
         "a characteristic at \(hexadecimal(entry.handle)) whose value is at \(hexadecimal(declared.value))"
       )
     }
     return Characteristic(declared, at: entry.handle, end: range.end)
+  }
+
+  private func declaration<Value>(
+    _ entry: PDU.AttributeValue, _ decode: ([UInt8]) throws(DecodeError) -> Value
+  ) throws(ATTFailure) -> Value {
+    do { return try decode(entry.value) } catch { throw .malformed(.readByTypeResponse, error) }
   }
 
   /// Discover All Characteristic Descriptors (4.7.1): the types of all attributes in `range`.

@@ -170,8 +170,7 @@ extension Server {
   func databaseChanged(_ range: HandleRange) {
     removeLostConfigurations()
     awareness = .unaware
-    pendingChange =
-      pendingChange.map { HandleRange(min($0.start, range.start), max($0.end, range.end)) } ?? range
+    pendingChange = pendingChange?.spanning(range) ?? range
     announceChanges()
   }
 

@@ -24,7 +24,7 @@ public final class DatabaseDiscovery {
   /// The first handles of the services whose ends are guessed.
   private var guessedEnds: Set<Handle> = []
   /// The types of all attributes, once they were requested.
-  private var types: [Handle: UUID]?
+  private var map: AttributeMap?
 
   public init(_ client: Client) { self.client = client }
 
@@ -80,9 +80,9 @@ public final class DatabaseDiscovery {
       let found = try await client.servicesInOneRequest(uuid, in: range).first?.range
       if let found, found.start == handle, found.isValid { return found.end }
     } catch { if error.isEnd { throw error } }
-    let next = (types ?? [:]).filter { type in
-      type.key > handle && (type.value == .primaryService || type.value == .secondaryService)
-    }.keys.min()
+    let next = map?.attributes.first { attribute in
+      attribute.handle > handle && [.primaryService, .secondaryService].contains(attribute.type)
+    }?.handle
     guessedEnds.insert(handle)
     return next.map { $0 - 1 } ?? .max
   }
@@ -114,11 +114,6 @@ public final class DatabaseDiscovery {
     services[index].hasContents = true
   }
 
-  /// The types of all attributes, by Find Information alone.
-  public func attributeMap() async throws(ATTFailure) -> AttributeMap {
-    AttributeMap(try await attributeTypes())
-  }
-
   /// The last characteristic ends where the next one begins.
   private func endLast(before next: Handle, in index: Int) {
     guard let last = services[index].characteristics.indices.last else { return }
@@ -142,16 +137,8 @@ public final class DatabaseDiscovery {
       guard let first = lost.start.next else { continue }
       let next = declarations.first { $0 > lost.start }.map { $0 - 1 } ?? service.end
       guard first <= next else { continue }
-      let known = try await attributeTypes()
-      services[index].unassigned += information(known, in: HandleRange(first, next))
-    }
-  }
-
-  private func information(
-    _ types: [Handle: UUID], in range: HandleRange
-  ) -> [PDU.AttributeInformation] {
-    types.filter { range.contains($0.key) }.sorted { $0.key < $1.key }.map {
-      PDU.AttributeInformation(handle: $0.key, type: $0.value)
+      let range = HandleRange(first, next)
+      services[index].unassigned += try await attributeMap().attributes(in: range)
     }
   }
 
@@ -172,7 +159,7 @@ public final class DatabaseDiscovery {
   private func descriptors(
     in range: HandleRange
   ) async throws(ATTFailure) -> [PDU.AttributeInformation] {
-    if types == nil {
+    if map == nil {
       do throws(ATTFailure) {
         return try await client.attributes(in: range)
       } catch {
@@ -180,7 +167,7 @@ public final class DatabaseDiscovery {
         record(.descriptors, range, error, lost: nil)
       }
     }
-    return information(try await attributeTypes(), in: range)
+    return try await attributeMap().attributes(in: range)
   }
 
   // MARK: Faults
@@ -279,11 +266,11 @@ extension DatabaseDiscovery {
     _ failure: ATTFailure, _ step: DiscoveryFault.Step, _ range: HandleRange, _ type: UUID,
     all: Bool, _ body: (Declaration) async throws(ATTFailure) -> Void
   ) async throws(ATTFailure) -> Handle? {
-    let types = try await attributeTypes()
-    let handles = types.filter { $0.value == type && range.contains($0.key) }.keys.sorted()
+    let map = try await attributeMap()
+    let handles = map.handles(of: type).filter(range.contains)
     guard let first = handles.first else {
       // If the types are known, there is none.
-      record(step, range, failure, lost: types.isEmpty ? range : nil)
+      record(step, range, failure, lost: map.attributes.isEmpty ? range : nil)
       return nil
     }
     if all { record(step, range, failure, lost: nil) }
@@ -311,9 +298,9 @@ extension DatabaseDiscovery {
   /// How many times Find Information is retried after a refusal.
   private static let maximumLeaps = 20
 
-  /// The types of all attributes, as far as the server reveals them; requested once.
-  private func attributeTypes() async throws(ATTFailure) -> [Handle: UUID] {
-    if let types { return types }
+  /// The types of all attributes, as far as the server reveals them by Find Information; requested once.
+  public func attributeMap() async throws(ATTFailure) -> AttributeMap {
+    if let map { return map }
     var found: [Handle: UUID] = [:]
     var leap: Handle = 1
     var leaps = 0
@@ -341,8 +328,9 @@ extension DatabaseDiscovery {
       let behind = HandleRange(refusal.place, .max)
       record(.attributes, behind, refusal.failure, lost: behind)
     }
-    types = found
-    return found
+    let map = AttributeMap(found)
+    self.map = map
+    return map
   }
 }
 
@@ -422,6 +410,11 @@ public struct AttributeMap: Hashable, Sendable {
     var types: [Handle: UUID] = [:]
     for attribute in other.attributes + attributes { types[attribute.handle] = attribute.type }
     return AttributeMap(types)
+  }
+
+  /// The attributes in `range`.
+  func attributes(in range: HandleRange) -> [PDU.AttributeInformation] {
+    attributes.filter { range.contains($0.handle) }
   }
 
   /// The type of the attribute at `handle`.

@@ -121,11 +121,10 @@ extension ServiceDefinition {
   /// The attributes of this definition, from handle `first` on if it gives none.
   func attributes(from first: Handle) throws(AttributeDatabase.Failure) -> [Attribute] {
     var layout = Layout(next: Int(handle ?? first))
-    try layout.add(
-      isPrimary ? .primaryService : .secondaryService, value: uuid.littleEndian, at: nil)
+    try layout.add(isPrimary ? .primaryService : .secondaryService, .stored(uuid.littleEndian))
     for include in includes {
-      try layout.add(
-        .include, value: IncludeDeclaration(include.service).encoded, at: include.handle)
+      let declaration = IncludeDeclaration(include.service)
+      try layout.add(.include, .stored(declaration.encoded), at: include.handle)
     }
     for characteristic in characteristics { try layout.add(characteristic) }
     return layout.attributes
@@ -137,46 +136,41 @@ private struct Layout {
   var next: Int
   var attributes: [Attribute] = []
 
-  mutating func place(_ handle: Handle?) throws(AttributeDatabase.Failure) -> Handle {
-    guard let place = Handle(exactly: handle.map(Int.init) ?? next), place != 0,
+  private func place(_ handle: Handle?, _ next: Int) throws(AttributeDatabase.Failure) -> Handle {
+    guard let place = handle ?? Handle(exactly: next), place != 0,
       place >= next || attributes.isEmpty
-    else { throw .handleTaken(Handle(clamping: handle.map(Int.init) ?? next)) }
-    next = Int(place) + 1
+    else { throw .handleTaken(handle ?? Handle(clamping: next)) }
     return place
   }
 
   mutating func add(
-    _ declaration: UUID, value: [UInt8], at handle: Handle?
+    _ type: UUID, _ content: Attribute.Content, _ permissions: Permissions = .readable,
+    maximumLength: Int = Client.longestValue, at handle: Handle? = nil
   ) throws(AttributeDatabase.Failure) {
+    let handle = try place(handle, next)
+    next = Int(handle) + 1
     attributes.append(
       Attribute(
-        handle: try place(handle), type: declaration, permissions: .readable,
-        content: .stored(value)))
+        handle: handle, type: type, permissions: permissions, content: content,
+        maximumLength: maximumLength))
   }
 
   mutating func add(_ characteristic: CharacteristicDefinition) throws(AttributeDatabase.Failure) {
-    let declaration = try place(characteristic.handle)
-    let value = try place(characteristic.valueHandle)
+    let declaration = try place(characteristic.handle, next)
     let declared = CharacteristicDeclaration(
-      properties: characteristic.properties, value: value, uuid: characteristic.uuid)
-    attributes.append(
-      Attribute(
-        handle: declaration, type: .characteristic, permissions: .readable,
-        content: .stored(declared.encoded)))
-    attributes.append(
-      Attribute(
-        handle: value, type: characteristic.uuid, permissions: characteristic.permissions,
-        content: characteristic.value, maximumLength: characteristic.maximumLength))
+      properties: characteristic.properties,
+      value: try place(characteristic.valueHandle, Int(declaration) + 1), uuid: characteristic.uuid)
+    try add(.characteristic, .stored(declared.encoded), at: declaration)
+    try add(
+      characteristic.uuid, characteristic.value, characteristic.permissions,
+      maximumLength: characteristic.maximumLength, at: declared.value)
     var descriptors = characteristic.descriptors
     let subscribable = !characteristic.properties.isDisjoint(with: [.notify, .indicate])
     if subscribable, !descriptors.contains(where: { $0.type == .clientConfiguration }) {
       descriptors.insert(.clientConfiguration(), at: 0)
     }
     for descriptor in descriptors {
-      attributes.append(
-        Attribute(
-          handle: try place(descriptor.handle), type: descriptor.type,
-          permissions: descriptor.permissions, content: descriptor.value))
+      try add(descriptor.type, descriptor.value, descriptor.permissions, at: descriptor.handle)
     }
   }
 }

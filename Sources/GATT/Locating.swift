@@ -49,7 +49,7 @@ extension Client {
     /// The last handle seen, if the search ended there because nothing was missing.
     var end: Handle?
     do {
-      let characteristics = try await characteristics(in: range) { found in
+      let characteristics = try await characteristics(in: range, resumingAfter: .value) { found in
         let isEnough = wanted.allSatisfy {
           $0.choose(from: found)?.count == $0.characteristics.count
         }
@@ -97,7 +97,8 @@ extension Client {
     guard let first = known.first, let last = known.last else { return false }
     let found: [Characteristic]
     do {
-      found = try await characteristics(in: HandleRange(first.declaration, .max)) {
+      let range = HandleRange(first.declaration, .max)
+      found = try await characteristics(in: range, resumingAfter: .value) {
         ($0.last?.declaration ?? .max) >= last.declaration
       }
     } catch {
