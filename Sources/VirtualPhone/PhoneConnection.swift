@@ -9,7 +9,7 @@ final class PhoneConnection {
   let client: Client
   /// Ends the connection.
   let hangUp: (String) -> Void
-  private(set) var server: Server
+  let server: Server
   /// The MTU that was reported last.
   var reportedMTU = Bearer.defaultMTU
 
@@ -22,7 +22,6 @@ final class PhoneConnection {
   /// Whether what arrives waits until the link is encrypted.
   var isHolding = false
 
-  private let profile: PhoneProfile
   private let database: PhoneDatabase
   private var held: [[UInt8]] = []
   /// The last request that was ignored.
@@ -38,13 +37,20 @@ final class PhoneConnection {
     client = Client(bearer)
     server = Server(bearer, database: database.attributes, security: security)
     self.hangUp = hangUp
-    self.profile = profile
     self.database = database
     self.report = report
     bearer.send = send
     bearer.onDropped = { report(.dropped($0, $1)) }
     bearer.onDead = { hangUp("\($0)") }
-    observeServer()
+    server.namesEndingHandle = profile.namesEndingHandle
+    let serve = bearer.serve
+    // Checks the peer's requests to the server, and reports refusals.
+    bearer.serve = { [weak self] pdu in
+      guard let self, isAllowed(pdu) else { return nil }
+      let response = serve(pdu)
+      if case .errorResponse(let error) = response { judge(error) }
+      return response
+    }
   }
 
   /// Processes a PDU from the link.
@@ -69,10 +75,7 @@ final class PhoneConnection {
   func forgetSubscriptions(in range: HandleRange) {
     var state = server.client
     state.configurations = state.configurations.filter { !range.contains($0.key) }
-    let onSubscribe = server.onSubscribe
-    server = Server(bearer, database: database.attributes, client: state, security: server.security)
-    server.onSubscribe = onSubscribe
-    observeServer()
+    server.recall(state)
   }
 
   /// Ignores a PDU. A client that sends a request before the response to another is reported.
@@ -84,18 +87,6 @@ final class PhoneConnection {
       report(.violation("\(opcode) before the response to \(ignored)"))
     }
     ignored = opcode
-  }
-
-  /// Checks the peer's requests to the server, and reports refusals.
-  private func observeServer() {
-    server.namesEndingHandle = profile.namesEndingHandle
-    let serve = bearer.serve
-    bearer.serve = { [weak self] pdu in
-      guard let self, isAllowed(pdu) else { return nil }
-      let response = serve(pdu)
-      if case .errorResponse(let error) = response { judge(error) }
-      return response
-    }
   }
 
   /// Write Without Response is allowed only if the properties say so.

@@ -85,10 +85,7 @@ final class PhoneDatabase {
 
   /// The properties of the characteristic whose value is at `handle`.
   func properties(at handle: Handle) -> Characteristic.Properties? {
-    for service in attributes.services where service.service.range.contains(handle) {
-      return service.characteristics.first { $0.value == handle }?.properties
-    }
-    return nil
+    attributes.services.lazy.flatMap(\.characteristics).first { $0.value == handle }?.properties
   }
 
   /// The handles of a service; nil while it is not published.
@@ -106,7 +103,10 @@ extension PhoneDatabase {
     switch service {
     case .genericAccess: Self.genericAccess(name: configuration.name)
     case .genericAttribute: Self.genericAttribute(configuration.profile)
-    case .deviceInformation: Self.deviceInformation(model: configuration.model)
+    case .deviceInformation:
+      StandardServices.deviceInformation(
+        .init(manufacturer: "Apple Inc.", model: configuration.model)
+      ).atFreeHandles
     case .continuity: Self.vendorService(.continuityService, .continuity, .write)
     case .nearby: Self.vendorService(.nearbyService, .nearby, .write)
     case .unnamed:
@@ -132,8 +132,7 @@ extension PhoneDatabase {
     if !profile.hasRobustCaching {
       service.characteristics.removeAll { $0.uuid != .serviceChanged }
     }
-    for index in service.characteristics.indices { service.characteristics[index].handle = nil }
-    return service
+    return service.atFreeHandles
   }
 
   private static func vendorService(
@@ -145,15 +144,6 @@ extension PhoneDatabase {
         .init(
           characteristic, [write, .notify, .extended], permissions: Permissions(write: .encrypted),
           descriptors: [extendedProperties, .clientConfiguration(write: .encrypted)])
-      ])
-  }
-
-  private static func deviceInformation(model: String) -> ServiceDefinition {
-    ServiceDefinition(
-      .deviceInformation,
-      characteristics: [
-        .init(.manufacturerName, [.read], value: .stored(Array("Apple Inc.".utf8))),
-        .init(.modelNumber, [.read], value: .stored(Array(model.utf8))),
       ])
   }
 
@@ -237,6 +227,15 @@ extension PhoneDatabase {
       value: .handled(write: { _, value throws(ErrorCode) in try write(value) }),
       descriptors: [Self.extendedProperties]
         + (properties.contains(.notify) ? [Self.configuration] : []))
+  }
+}
+
+extension ServiceDefinition {
+  /// The same with characteristics that follow one another.
+  fileprivate var atFreeHandles: ServiceDefinition {
+    var service = self
+    for index in service.characteristics.indices { service.characteristics[index].handle = nil }
+    return service
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// What real phones count, leave out and forget, as people have reported it. Each rule has its source and a switch; by
-/// default none is kept.
+/// What real phones count, leave out and forget, as people have reported it. Each rule has a switch; by default none is
+/// kept. docs/virtual-phone.md has their sources.
 public struct PhoneRules: Hashable, Sendable {
   /// After how many links in a row without a subscription it stays away until its user taps the accessory; nil: never.
   public var strikes: Int?
@@ -22,60 +22,34 @@ public struct PhoneRules: Hashable, Sendable {
 
   public init() {}
 
-  /// A rule that can be switched.
-  public struct Entry: Sendable {
-    public let name: String
-    /// What the phone does.
-    public let summary: String
-    /// Who says so.
-    public let source: String
-    let set: @Sendable (inout PhoneRules, String) -> Bool
-  }
+  /// The names of all rules.
+  public static var names: [String] { switches.map(\.name) }
 
-  /// All rules.
-  public static let entries: [Entry] = [
-    Entry(
-      name: "strikes", summary: "links in a row without a subscription until the phone stays away",
-      source: "stackoverflow.com 29132352; winchesterinnovation.co.uk, ios-ancs-bug-report",
-      set: { $0.setCount(\.strikes, $1) }),
-    Entry(
-      name: "text-limit", summary: "the longest text in bytes, whatever was asked for",
-      source: "unconfirmed reports: 512", set: { $0.setCount(\.textLimit, $1) }),
-    Entry(
-      name: "late", summary: "what is older than 30 s when it is delivered is pre-existing",
-      source: "PebbleOS, ancs.c: phones set the flag on late deliveries; the 30 s are unconfirmed",
-      set: { $0.setFlag(\.marksLate, $1) }),
-    Entry(
-      name: "modified-once", summary: "Modified is announced once until it was fetched again",
-      source: "unconfirmed reports", set: { $0.setFlag(\.modifiesOnce, $1) }),
-    Entry(
-      name: "fresh-uids", summary: "UIDs begin at 1 after the last unsubscription",
-      source: "ANCS specification: UIDs are valid for a session; a capture of iOS 26.5.1 kept them",
-      set: { $0.setFlag(\.restartsUIDs, $1) }),
-    Entry(
-      name: "unshared", summary: "the Control Point responds although sharing is off",
-      source: "unconfirmed reports about iOS up to 18", set: { $0.setFlag(\.respondsUnshared, $1) }),
-    Entry(
-      name: "media-changes", summary: "Entity Update tells only what changed",
-      source: "unconfirmed reports", set: { $0.setFlag(\.updatesChangesOnly, $1) }),
-    Entry(
-      name: "previews",
-      summary: "the app with “Show Previews: Never”, of which nothing is announced",
-      source: "unconfirmed reports",
-      set: {
+  /// Each rule's name, and what sets it; that returns false for an invalid value.
+  private static let switches: [(name: String, set: @Sendable (inout Self, String) -> Bool)] = [
+    ("strikes", { $0.setCount(\.strikes, $1) }), ("text-limit", { $0.setCount(\.textLimit, $1) }),
+    ("late", { $0.setFlag(\.marksLate, $1) }),
+    ("modified-once", { $0.setFlag(\.modifiesOnce, $1) }),
+    ("fresh-uids", { $0.setFlag(\.restartsUIDs, $1) }),
+    ("unshared", { $0.setFlag(\.respondsUnshared, $1) }),
+    ("media-changes", { $0.setFlag(\.updatesChangesOnly, $1) }),
+    (
+      "previews",
+      {
         guard !$1.isEmpty else { return false }
         $0.hiddenApp = $1
         return true
-      }),
+      }
+    ),
   ]
 
   /// Applies `NAME=VALUE`; false if the name is unknown or the value is not valid.
   public mutating func set(_ text: String) -> Bool {
     let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, let entry = Self.entries.first(where: { $0.name == parts[0] }) else {
+    guard parts.count == 2, let rule = Self.switches.first(where: { $0.name == parts[0] }) else {
       return false
     }
-    return entry.set(&self, String(parts[1]))
+    return rule.set(&self, String(parts[1]))
   }
 
   private mutating func setCount(_ rule: WritableKeyPath<Self, Int?>, _ text: String) -> Bool {

@@ -68,8 +68,6 @@ public final class VirtualPhone {
   public var isConnected: Bool { connection != nil }
   /// The notifications on the phone, oldest first.
   public var notifications: [PhoneNotification] { provider.notifications }
-  /// The names of the phone's apps, by their ids.
-  public var appNames: [String: String] { provider.apps }
   /// The phone's player.
   public var player: MediaPlayer { media.player }
 

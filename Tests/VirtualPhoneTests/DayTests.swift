@@ -3,7 +3,8 @@ import AMS
 import ANCS
 import TestLoop
 import Testing
-import VirtualPhone
+
+@testable import VirtualPhone
 import Wire
 
 @Suite("Virtual phone: the script")
@@ -22,7 +23,7 @@ struct DayTests {
     let phone = VirtualPhone(scheduler: HandClock())
     for contents in Self.contents {
       let app = try #require(contents[.appIdentifier])
-      #expect(phone.appNames[app] != nil, "\(app)")
+      #expect(phone.provider.apps[app] != nil, "\(app)")
     }
   }
 

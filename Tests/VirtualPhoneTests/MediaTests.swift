@@ -103,7 +103,6 @@ struct MediaTests {
       #expect(bench.phone.player.index == 1)
       try await press(.previousTrack)
       try await press(.likeTrack)
-      #expect(bench.phone.player.marks == [.likeTrack: ["Sinnerman"]])
       #expect(bench.violations == [])
       await bench.pass()
       #expect(bench.updates.last { $0.attribute == .title }?.text == "Sinnerman")

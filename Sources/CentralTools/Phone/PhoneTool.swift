@@ -82,7 +82,7 @@ package enum PhoneTool {
         + "{\"command\":\"add\",\"title\":\"Mum\",\"message\":\"Saturday?\"}; each is answered with "
         + "{\"ok\":true} or {\"ok\":false,\"error\":…} on standard output, where the events are too.",
       "They can also be typed in words: add title=Mum message='Saturday?'. “help” lists them with their "
-        + "members: \(PhoneInstruction.names.sorted().joined(separator: ", ")).",
+        + "members: \(PhoneForm.all.map(\.name).sorted().joined(separator: ", ")).",
     ],
     examples: [
       "--listen unix:phone.sock",
@@ -114,7 +114,7 @@ package enum PhoneTool {
     .value(
       "--rule", value: "NAME=VALUE", expects: "a rule and its value",
       help: "a rule of real phones that it keeps: "
-        + PhoneRules.entries.map(\.name).joined(separator: ", "),
+        + PhoneRules.names.joined(separator: ", "),
       read: { text in
         var rules = PhoneRules()
         return rules.set(text) ? text : nil

@@ -23,8 +23,6 @@ public struct MediaPlayer: Hashable, Sendable {
   public var repeatMode = QueueMode.off
   /// The supported commands; none while there is no player.
   public var commands: [RemoteCommand] = Self.allCommands
-  /// The titles of the tracks that were liked, disliked or bookmarked.
-  public private(set) var marks: [RemoteCommand: Set<String>] = [:]
   private var position = MediaState.Position(seconds: 0, instant: .zero)
 
   /// All fourteen.
@@ -66,8 +64,6 @@ public struct MediaPlayer: Hashable, Sendable {
     case .advanceShuffleMode: shuffleMode = Self.following(shuffleMode)
     case .skipForward: seek(to: elapsed(at: now) + Self.skip, at: now)
     case .skipBackward: seek(to: elapsed(at: now) - Self.skip, at: now)
-    case .likeTrack, .dislikeTrack, .bookmarkTrack:
-      if let title = track?.title { marks[command, default: []].insert(title) }
     default: break
     }
   }
