@@ -17,19 +17,18 @@ import VirtualPhone
   /// Begins to serve.
   func open() async throws(Failure)
 
-  /// Performs a command about the link.
+  /// Performs a command for the phone, which on the air may be one for the link.
+  func perform(_ command: PhoneCommand) throws(PhoneRefusal) -> PhoneResult
+
+  /// Performs a command that only the air has.
   func perform(_ command: LinkCommand) throws(PhoneRefusal)
 
   /// Ends the link, and restores changed settings.
   func close() async
 }
 
-/// A command about the link, which each bearer performs in its own way.
-enum LinkCommand: Hashable {
-  case disconnect
-  /// Out of range, and back.
-  case leave, comeBack
-  case encrypt(Bool)
+/// A command that only the air has.
+enum LinkCommand: Hashable, Sendable {
   /// Look for an accessory: this one, or any.
   case connect(AccessoryChoice?)
   /// Forget the bonds.
@@ -64,15 +63,12 @@ enum LinkCommand: Hashable {
     onEvent(["event": "listening", "path": .string("unix:\(path)")])
   }
 
+  func perform(_ command: PhoneCommand) throws(PhoneRefusal) -> PhoneResult {
+    try phone.perform(command)
+  }
+
   func perform(_ command: LinkCommand) throws(PhoneRefusal) {
-    switch command {
-    case .disconnect: try phone.perform(.disconnect)
-    case .leave: try phone.perform(.leave)
-    case .comeBack: try phone.perform(.comeBack)
-    case .encrypt(let encrypted): try phone.perform(.encrypt(encrypted))
-    case .connect, .forget, .respond:
-      throw PhoneRefusal("a socket has no pairing; use “ancsd phone --hciN”")
-    }
+    throw PhoneRefusal("a socket has no pairing; use “ancsd phone --hciN”")
   }
 
   func close() {

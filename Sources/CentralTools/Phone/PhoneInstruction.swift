@@ -12,10 +12,10 @@ import Wire
 
 /// A line on the virtual phone's standard input: `{"command":"add","title":"Mum"}`. Members are
 /// named as in the daemon's events.
-enum PhoneInstruction: Hashable {
+enum PhoneInstruction: Hashable, Sendable {
   /// A command for the phone.
   case command(PhoneCommand)
-  /// A command for the phone's transport.
+  /// A command that only the air has.
   case link(LinkCommand)
   /// A request from the phone to the peer.
   case request(ServerRequest)
@@ -25,94 +25,18 @@ enum PhoneInstruction: Hashable {
   /// Read no further line for this time, or until an event of this name occurs.
   case wait(Duration?, event: String?)
   case quit
-}
 
-extension PhoneInstruction {
-  /// The names of the commands.
-  enum Name: String, CaseIterable {
-    case add, burst, modify, remove, renumber, app, authorize, fragments, pace, fail, silence, cut
-    case media, remote, battery, time, publish, unpublish, encrypt, freeze, disconnect, leave
-    case connect, forget, respond, send, notify, indicate, discover, read, explore, day, wait, quit
-    case tap
-    case controlCenter = "control-center"
-    case removeAll = "remove-all"
-    case mediaAttribute = "media-attribute"
-    case forgetSubscriptions = "forget-subscriptions"
-    case limitMTU = "limit-mtu"
-    case comeBack = "come-back"
-    case exchangeMTU = "exchange-mtu"
-    case stopDay = "stop-day"
-  }
-
-  /// The names of all commands.
-  static var names: [String] { Name.allCases.map(\.rawValue) }
-
-  init(json: JSONValue) throws(ShapeError) {
+  /// - Throws: `ShapeError`.
+  init(json: JSONValue) throws {
     let fields = try JSONReader(json)
-    let text: String = try fields.required("command")
-    guard let name = Name(rawValue: text) else {
-      let near = nearest(to: text, among: Self.names)
+    let name: String = try fields.required("command")
+    guard let form = PhoneForm.all.first(where: { $0.name == name }) else {
+      let near = nearest(to: name, among: PhoneForm.all.map(\.name))
       throw ShapeError(
-        "unknown command “\(text)”; \(near.map { "did you mean \($0)?" } ?? "“help” lists them")")
+        "unknown command “\(name)”; \(near.map { "did you mean \($0)?" } ?? "“help” lists them")")
     }
-    try PhoneForm.all.first { $0.command == name }?.check(fields.object)
-    self = try Self.read(name, fields)
-  }
-
-  private static func read(
-    _ name: Name, _ fields: JSONReader
-  ) throws(ShapeError) -> PhoneInstruction {
-    switch name {
-    case .exchangeMTU: .request(.exchangeMTU)
-    case .discover: .request(.discover)
-    case .explore: .request(.explore)
-    case .read: .request(.read(try fields.required("uuid")))
-    case .day: .day(once: try fields.optional("once") ?? true)
-    case .stopDay: .stopDay
-    case .wait: .wait(try fields.duration("seconds"), event: try fields.optional("event"))
-    case .quit: .quit
-    case .add: .command(.add(try fields.contents(), uid: try fields.optional("uid")))
-    case .burst: .command(.burst(try fields.count("count", upTo: 10_000), try fields.contents()))
-    case .modify: .command(.modify(try fields.required("uid"), try fields.contents(isNew: false)))
-    case .remove: .command(.remove(try fields.required("uid")))
-    case .removeAll: .command(.removeAll)
-    case .renumber: .command(.renumber)
-    case .app: .command(.nameApp(try fields.required("app_id"), try fields.optional("app")))
-    case .authorize: .command(.authorize(try fields.required("granted")))
-    case .fragments: .command(.fragments(ofAtMost: try fields.optional("size")))
-    case .pace: .command(try fields.pace())
-    case .fail:
-      .command(.failCommands(code: try fields.errorCode(), count: try fields.count("count", or: 1)))
-    case .silence: .command(.silence(try fields.count("count", or: 1)))
-    case .cut: .command(.cutResponses(try fields.count("count", or: 1)))
-    case .media: .command(.media(try fields.media()))
-    case .mediaAttribute:
-      .command(.mediaAttribute(try fields.mediaAttribute(), try fields.octetsOrText("value")))
-    case .remote: .command(.remote(try fields.required("name")))
-    case .battery: .command(.battery(try fields.required("level")))
-    case .time: .command(.time(try fields.time(), zone: try fields.zone()))
-    case .publish:
-      .command(.publish(try fields.required("service"), freshHandles: try fields.freshHandles()))
-    case .unpublish: .command(.unpublish(try fields.required("service")))
-    case .forgetSubscriptions: .command(.forgetSubscriptions(try fields.optional("service")))
-    case .encrypt: .link(.encrypt(try fields.required("encrypted")))
-    case .limitMTU: .command(.limitMTU(try fields.required("mtu")))
-    case .freeze: .command(.freeze(try fields.required("frozen")))
-    case .disconnect: .link(.disconnect)
-    case .leave: .link(.leave)
-    case .comeBack: .link(.comeBack)
-    case .tap: .command(.tap)
-    case .controlCenter: .command(.controlCenter)
-    case .connect: .link(.connect(try fields.accessory()))
-    case .forget: .link(.forget)
-    case .respond:
-      .link(.respond(accept: try fields.required("accept"), try fields.passkey()))
-    case .send: .command(.send(try fields.octets("pdu")))
-    case .notify:
-      .command(.notify(try fields.required("characteristic"), try fields.octets("value")))
-    case .indicate:
-      .command(.indicate(try fields.required("characteristic"), try fields.octets("value")))
-    }
+    try form.check(fields.object)
+    self = try form.read(fields)
   }
 }
 
@@ -203,15 +127,13 @@ extension JSONReader {
 }
 
 extension JSONReader {
-  fileprivate func count(
-    _ name: String, or usual: Int? = nil, upTo most: Int = 1_000_000
-  ) throws(ShapeError) -> Int {
-    let read: (JSONValue) -> Int? = { value in
+  fileprivate func count(or usual: Int? = nil, upTo most: Int = 1_000_000) throws(ShapeError) -> Int
+  {
+    let count = try optional("count", "a whole number from 1 to \(most)") { value in
       value.int.flatMap { (1...Int64(most)).contains($0) ? Int($0) : nil }
     }
-    let kind = "a whole number from 1 to \(most)"
-    if let usual { return try optional(name, kind, read) ?? usual }
-    return try required(name, kind, read)
+    guard let count = count ?? usual else { throw ShapeError("missing", at: "count") }
+    return count
   }
 
   /// Seconds, with a fraction or without.
@@ -230,11 +152,6 @@ extension JSONReader {
       }
       return (number ?? text).flatMap { $0 > 0 ? $0 : nil }
     }
-  }
-
-  /// The delays before responses and between fragments.
-  fileprivate func pace() throws(ShapeError) -> PhoneCommand {
-    .pace(response: try duration("answer") ?? .zero, fragment: try duration("fragment") ?? .zero)
   }
 
   fileprivate func time() throws(ShapeError) -> CivilTime {
@@ -274,24 +191,23 @@ extension PhoneCharacteristic: JSONNamed {
   public static var jsonKind: String { "one of \(allCases.map(\.rawValue))" }
 }
 
-/// The form of a command for the virtual phone: its members, and what it does.
+/// The form of a command for the virtual phone: its members, what it does, and how it is read.
 struct PhoneForm: Sendable {
-  let command: PhoneInstruction.Name
+  let name: String
   let members: [String]
   let summary: String
-
-  var name: String { command.rawValue }
+  /// Throws `ShapeError`.
+  let read: @Sendable (JSONReader) throws -> PhoneInstruction
 
   private init(
-    _ command: PhoneInstruction.Name, _ members: [String], _ summary: String
+    _ name: String, _ members: [String], _ summary: String,
+    _ read: @escaping @Sendable (JSONReader) throws -> PhoneInstruction
   ) {
-    self.command = command
-    self.members = members
-    self.summary = summary
+    (self.name, self.members, self.summary, self.read) = (name, members, summary, read)
   }
 
-  private init(_ command: PhoneInstruction.Name, _ summary: String) {
-    self.init(command, [], summary)
+  private init(_ name: String, _ summary: String, _ instruction: PhoneInstruction) {
+    self.init(name, [], summary) { _ in instruction }
   }
 
   private static let contents = [
@@ -301,52 +217,111 @@ struct PhoneForm: Sendable {
 
   /// All commands, in the order of the help.
   static let all: [PhoneForm] = [
-    PhoneForm(.add, ["uid"] + contents, "adds a notification"),
-    PhoneForm(.burst, ["count"] + contents, "adds several at once"),
-    PhoneForm(.modify, ["uid"] + contents, "modifies a notification"),
-    PhoneForm(.remove, ["uid"], "removes one"),
-    PhoneForm(.removeAll, "removes all"),
-    PhoneForm(.renumber, "gives all new UIDs, without telling anyone"),
-    PhoneForm(.app, ["app_id", "app"], "names an app"),
-    PhoneForm(.authorize, ["granted"], "switches Share System Notifications"),
-    PhoneForm(.fragments, ["size"], "the maximum length of a Data Source fragment"),
-    PhoneForm(.pace, ["answer", "fragment"], "seconds before each response and its fragments"),
-    PhoneForm(.fail, ["code", "count"], "refuses the next commands"),
-    PhoneForm(.silence, ["count"], "does not send the next responses"),
-    PhoneForm(.cut, ["count"], "truncates the next responses"),
+    PhoneForm("add", ["uid"] + contents, "adds a notification") {
+      .command(.add(try $0.contents(), uid: try $0.optional("uid")))
+    },
+    PhoneForm("burst", ["count"] + contents, "adds several at once") {
+      .command(.burst(try $0.count(upTo: 10_000), try $0.contents()))
+    },
+    PhoneForm("modify", ["uid"] + contents, "modifies a notification") {
+      .command(.modify(try $0.required("uid"), try $0.contents(isNew: false)))
+    },
+    PhoneForm("remove", ["uid"], "removes one") { .command(.remove(try $0.required("uid"))) },
+    PhoneForm("remove-all", "removes all", .command(.removeAll)),
+    PhoneForm("renumber", "gives all new UIDs, without telling anyone", .command(.renumber)),
+    PhoneForm("app", ["app_id", "app"], "names an app") {
+      .command(.nameApp(try $0.required("app_id"), try $0.optional("app")))
+    },
+    PhoneForm("authorize", ["granted"], "switches Share System Notifications") {
+      .command(.authorize(try $0.required("granted")))
+    },
+    PhoneForm("fragments", ["size"], "the maximum length of a Data Source fragment") {
+      .command(.fragments(ofAtMost: try $0.optional("size")))
+    },
+    PhoneForm("pace", ["answer", "fragment"], "seconds before each response and its fragments") {
+      let fragment = try $0.duration("fragment") ?? .zero
+      return .command(.pace(response: try $0.duration("answer") ?? .zero, fragment: fragment))
+    },
+    PhoneForm("fail", ["code", "count"], "refuses the next commands") {
+      .command(.failCommands(code: try $0.errorCode(), count: try $0.count(or: 1)))
+    },
+    PhoneForm("silence", ["count"], "does not send the next responses") {
+      .command(.silence(try $0.count(or: 1)))
+    },
+    PhoneForm("cut", ["count"], "truncates the next responses") {
+      .command(.cutResponses(try $0.count(or: 1)))
+    },
     PhoneForm(
-      .media, ["player", "queue", "track", "playlist", "commands"], "changes what is playing"),
-    PhoneForm(.mediaAttribute, ["entity", "attribute", "value"], "overrides a value"),
-    PhoneForm(.remote, ["name"], "performs a remote command as the phone's user"),
-    PhoneForm(.battery, ["level"], "sets the battery level"),
-    PhoneForm(.time, ["time", "zone", "daylight_saving"], "sets the clock"),
-    PhoneForm(.publish, ["service", "handles"], "adds a service again"),
-    PhoneForm(.unpublish, ["service"], "removes a service"),
-    PhoneForm(.forgetSubscriptions, ["service"], "drops subscriptions without telling anyone"),
-    PhoneForm(.encrypt, ["encrypted"], "whether the link counts as encrypted; on the air: pairs"),
-    PhoneForm(.limitMTU, ["mtu"], "the maximum MTU, from the next connection on"),
-    PhoneForm(.freeze, ["frozen"], "stops responding to anything"),
-    PhoneForm(.disconnect, "drops the link"),
-    PhoneForm(.leave, "goes out of range"),
-    PhoneForm(.comeBack, "comes back into range"),
-    PhoneForm(.tap, "its user taps the accessory: a phone that has given up connects again"),
+      "media", ["player", "queue", "track", "playlist", "commands"], "changes what is playing"
+    ) { .command(.media(try $0.media())) },
+    PhoneForm("media-attribute", ["entity", "attribute", "value"], "overrides a value") {
+      .command(.mediaAttribute(try $0.mediaAttribute(), try $0.octetsOrText("value")))
+    },
+    PhoneForm("remote", ["name"], "performs a remote command as the phone's user") {
+      .command(.remote(try $0.required("name")))
+    },
+    PhoneForm("battery", ["level"], "sets the battery level") {
+      .command(.battery(try $0.required("level")))
+    },
+    PhoneForm("time", ["time", "zone", "daylight_saving"], "sets the clock") {
+      .command(.time(try $0.time(), zone: try $0.zone()))
+    },
+    PhoneForm("publish", ["service", "handles"], "adds a service again") {
+      .command(.publish(try $0.required("service"), freshHandles: try $0.freshHandles()))
+    },
+    PhoneForm("unpublish", ["service"], "removes a service") {
+      .command(.unpublish(try $0.required("service")))
+    },
+    PhoneForm("forget-subscriptions", ["service"], "drops subscriptions without telling anyone") {
+      .command(.forgetSubscriptions(try $0.optional("service")))
+    },
+    PhoneForm("encrypt", ["encrypted"], "whether the link counts as encrypted; on the air: pairs") {
+      .command(.encrypt(try $0.required("encrypted")))
+    },
+    PhoneForm("limit-mtu", ["mtu"], "the maximum MTU, from the next connection on") {
+      .command(.limitMTU(try $0.required("mtu")))
+    },
+    PhoneForm("freeze", ["frozen"], "stops responding to anything") {
+      .command(.freeze(try $0.required("frozen")))
+    },
+    PhoneForm("disconnect", "drops the link", .command(.disconnect)),
+    PhoneForm("leave", "goes out of range", .command(.leave)),
+    PhoneForm("come-back", "comes back into range", .command(.comeBack)),
     PhoneForm(
-      .controlCenter, "its user switches Bluetooth off in Control Center, until 5 in the morning"),
-    PhoneForm(.connect, ["accessory"], "on the air: looks for an accessory"),
-    PhoneForm(.respond, ["accept", "passkey"], "on the air: answers the last pairing"),
-    PhoneForm(.forget, "on the air: forgets all bonds"),
-    PhoneForm(.send, ["pdu"], "sends these bytes"),
-    PhoneForm(.notify, ["characteristic", "value"], "sends a value"),
-    PhoneForm(.indicate, ["characteristic", "value"], "sends a value as an indication"),
-    PhoneForm(.exchangeMTU, "asks the peer for its MTU"),
-    PhoneForm(.discover, "asks the peer for its services"),
-    PhoneForm(.read, ["uuid"], "reads a value from the peer"),
-    PhoneForm(.explore, "all three, and reads every readable value"),
-    PhoneForm(.day, ["once"], "plays the scripted day"),
-    PhoneForm(.stopDay, "stops it"),
+      "tap", "its user taps the accessory: a phone that has given up connects again", .command(.tap)
+    ),
     PhoneForm(
-      .wait, ["seconds", "event"], "reads no further line for that time, or until an event"),
-    PhoneForm(.quit, "exits"),
+      "control-center",
+      "its user switches Bluetooth off in Control Center, until 5 in the morning",
+      .command(.controlCenter)),
+    PhoneForm("connect", ["accessory"], "on the air: looks for an accessory") {
+      .link(.connect(try $0.accessory()))
+    },
+    PhoneForm("respond", ["accept", "passkey"], "on the air: answers the last pairing") {
+      .link(.respond(accept: try $0.required("accept"), try $0.passkey()))
+    },
+    PhoneForm("forget", "on the air: forgets all bonds", .link(.forget)),
+    PhoneForm("send", ["pdu"], "sends these bytes") { .command(.send(try $0.octets("pdu"))) },
+    PhoneForm("notify", ["characteristic", "value"], "sends a value") {
+      .command(.notify(try $0.required("characteristic"), try $0.octets("value")))
+    },
+    PhoneForm("indicate", ["characteristic", "value"], "sends a value as an indication") {
+      .command(.indicate(try $0.required("characteristic"), try $0.octets("value")))
+    },
+    PhoneForm("exchange-mtu", "asks the peer for its MTU", .request(.exchangeMTU)),
+    PhoneForm("discover", "asks the peer for its services", .request(.discover)),
+    PhoneForm("read", ["uuid"], "reads a value from the peer") {
+      .request(.read(try $0.required("uuid")))
+    },
+    PhoneForm("explore", "all three, and reads every readable value", .request(.explore)),
+    PhoneForm("day", ["once"], "plays the scripted day") {
+      .day(once: try $0.optional("once") ?? true)
+    },
+    PhoneForm("stop-day", "stops it", .stopDay),
+    PhoneForm(
+      "wait", ["seconds", "event"], "reads no further line for that time, or until an event"
+    ) { .wait(try $0.duration("seconds"), event: try $0.optional("event")) },
+    PhoneForm("quit", "exits", .quit),
   ]
 
   /// The members of the objects that a member may be.

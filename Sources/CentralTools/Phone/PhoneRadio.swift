@@ -111,21 +111,28 @@ import Wire
 
   // MARK: Commands
 
-  func perform(_ command: LinkCommand) throws(PhoneRefusal) {
+  func perform(_ command: PhoneCommand) throws(PhoneRefusal) -> PhoneResult {
     let hasLink = machine.link != nil
     switch command {
     case .leave: turn { machine, _ in machine.leave() }
-    case .forget: turn { machine, _ in machine.forget() }
     case .comeBack: try turnOrRefuse { machine, now in try machine.comeBack(at: now) }
-    case .connect(let choice):
-      try turnOrRefuse { machine, now in try machine.comeBack(to: choice, at: now) }
-    case .respond(let accept, let passkey):
-      try turnOrRefuse { machine, _ in try machine.respond(accept: accept, passkey: passkey) }
     case .encrypt(false):
       throw PhoneRefusal("on the air a link stays encrypted until it ends; use “disconnect”")
     case .disconnect where hasLink: turn { machine, _ in machine.disconnect() }
     case .encrypt where hasLink: turn { machine, _ in machine.needsSecurity() }
     case .disconnect, .encrypt: throw PhoneRefusal("nobody is connected")
+    default: return try phone.perform(command)
+    }
+    return .done
+  }
+
+  func perform(_ command: LinkCommand) throws(PhoneRefusal) {
+    switch command {
+    case .forget: turn { machine, _ in machine.forget() }
+    case .connect(let choice):
+      try turnOrRefuse { machine, now in try machine.comeBack(to: choice, at: now) }
+    case .respond(let accept, let passkey):
+      try turnOrRefuse { machine, _ in try machine.respond(accept: accept, passkey: passkey) }
     }
   }
 

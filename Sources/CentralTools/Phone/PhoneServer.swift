@@ -119,7 +119,7 @@ import Wire
       try bearer.perform(command)
       reply(id)
     case .command(let command):
-      guard case .added(let uids) = try phone.perform(command) else { return reply(id) }
+      guard case .added(let uids) = try bearer.perform(command) else { return reply(id) }
       reply(id, ["uids": .array(uids.map { .number($0.rawValue) })])
     case .request(let request):
       reply(id)
