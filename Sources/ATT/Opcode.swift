@@ -40,7 +40,7 @@ public struct Opcode: RawRepresentable, Hashable, Sendable {
   public static let signedWriteCommand = Opcode(0xD2)
 
   /// The kind of PDU, which determines whether and how to respond (3.3). It is the last word of the name.
-  public enum Role: String, Hashable, Sendable {
+  public enum Role: String, CaseIterable, Hashable, Sendable {
     case request = "Request"
     case response = "Response"
     case command = "Command"

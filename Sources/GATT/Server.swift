@@ -29,7 +29,10 @@ public final class Server {
   /// Changes of the database that were not indicated to the client yet.
   var pendingChange: HandleRange?
   var isIndicatingChange = false
-  private var prepared = PreparedWrites()
+  /// The parts that the client has prepared and not executed yet; bounded, since it may never execute them.
+  private var prepared: [PDU.PreparedPart] = []
+  /// Enough for the longest value in the smallest parts, twice.
+  private static let mostParts = 64
   private var watcher: Int?
 
   /// A server for the client on `bearer`, which responds to its requests from now on.
@@ -126,24 +129,21 @@ public final class Server {
     if let code = access.refusal(on: security()) { throw Refusal(code: code, handle: handle) }
   }
 
-  /// Checks that a range neither begins at 0 nor ends before it begins (Vol 3 Part F, 3.4.3.1).
-  private func check(_ range: HandleRange) throws(Refusal) {
-    guard range.isValid else { throw Refusal(code: .invalidHandle, handle: range.start) }
-  }
-
   /// The value of `attribute`, if this client may read it.
   private func value(of attribute: Attribute) throws(Refusal) -> [UInt8] {
     try check(attribute.permissions.read, or: .readNotPermitted, at: attribute.handle)
+    do throws(ErrorCode) {
+      return Array(try content(of: attribute).prefix(Client.longestValue))
+    } catch {
+      throw Refusal(code: error, handle: attribute.handle)
+    }
+  }
+
+  private func content(of attribute: Attribute) throws(ErrorCode) -> [UInt8] {
     switch attribute.content {
-    case .stored(let value): return value
-    case .clientConfiguration: return client.configurations[attribute.handle, default: []].encoded
-    case .handled(let read, _):
-      guard let read else { return [] }
-      do {
-        return Array(try read(self).prefix(Client.longestValue))
-      } catch {
-        throw Refusal(code: error, handle: attribute.handle)
-      }
+    case .stored(let value): value
+    case .clientConfiguration: client.configurations[attribute.handle, default: []].encoded
+    case .handled(let read, _): try read?(self) ?? []
     }
   }
 
@@ -159,35 +159,24 @@ public final class Server {
 /// after the last.
 extension Server {
   private func findInformation(_ range: HandleRange) throws(Refusal) -> PDU {
-    try check(range)
-    var entries: [PDU.AttributeInformation] = []
-    var room = bearer.mtu - 2
-    for attribute in database.attributes(in: range) {
-      let isShort = attribute.type.short != nil
-      guard entries.first.map({ ($0.type.short != nil) == isShort }) ?? true else { break }
-      room -= isShort ? 4 : 18
-      guard room >= 0 else { break }
-      entries.append(.init(handle: attribute.handle, type: attribute.type))
-    }
-    guard !entries.isEmpty else { throw notFound(in: range) }
-    return .findInformationResponse(entries)
+    .findInformationResponse(
+      try entries(in: range) { attribute throws(Refusal) in
+        let length = attribute.type.short == nil ? 18 : 4
+        return (.init(handle: attribute.handle, type: attribute.type), length)
+      })
   }
 
   private func findByTypeValue(
     _ range: HandleRange, _ type: UUID, _ value: [UInt8]
   ) throws(Refusal) -> PDU {
-    try check(range)
-    var found: [HandleRange] = []
-    for attribute in database.attributes(in: range) where attribute.type == type {
-      guard (found.count + 1) * 4 < bearer.mtu else { break }
-      guard let stored = try? self.value(of: attribute), matches(stored, value, type) else {
-        continue
-      }
-      found.append(
-        isGroup(type) ? groupRange(attribute) : .init(attribute.handle, attribute.handle))
-    }
-    guard !found.isEmpty else { throw notFound(in: range) }
-    return .findByTypeValueResponse(found)
+    // There is no length in front of the entries.
+    .findByTypeValueResponse(
+      try entries(in: range, type, room: bearer.mtu - 1) { attribute throws(Refusal) in
+        guard let stored = try? self.value(of: attribute), matches(stored, value, type) else {
+          return nil
+        }
+        return (groupRange(attribute), 4)
+      })
   }
 
   /// A service's type may be requested in either of its forms (Vol 3 Part F, 3.2.1).
@@ -198,43 +187,62 @@ extension Server {
   }
 
   private func readByType(_ range: HandleRange, _ type: UUID) throws(Refusal) -> PDU {
-    try check(range)
-    var entries: [PDU.AttributeValue] = []
-    var room = bearer.mtu - 2
-    for attribute in database.attributes(in: range) where attribute.type == type {
-      let value: [UInt8]
+    let notFound = namesEndingHandle ? range.end : range.start
+    let found: [PDU.AttributeValue] = try entries(in: range, type, notFound: notFound) {
+      attribute throws(Refusal) in
+      let value = Array(try self.value(of: attribute).prefix(min(bearer.mtu - 4, 253)))
+      return (.init(handle: attribute.handle, value: value), 2 + value.count)
+    }
+    if type == .databaseHash { hashWasRead() }
+    return .readByTypeResponse(found)
+  }
+
+  private func readByGroupType(_ range: HandleRange, _ type: UUID) throws(Refusal) -> PDU {
+    guard isGroup(type) || !range.isValid else {
+      throw Refusal(code: .unsupportedGroupType, handle: range.start)
+    }
+    return .readByGroupTypeResponse(
+      try entries(in: range, type) { attribute throws(Refusal) in
+        let value = Array(try self.value(of: attribute).prefix(min(bearer.mtu - 6, 251)))
+        return (.init(range: groupRange(attribute), value: value), 4 + value.count)
+      })
+  }
+
+  /// What a response holds: entries of one length, as many as there is room for.
+  ///
+  /// - Parameters:
+  ///   - type: that of the attributes; nil: any.
+  ///   - room: the octets for entries; by default, those behind the opcode and a format or a length.
+  ///   - notFound: the handle in error if there are none; by default the first of the range.
+  ///   - entry: returns an attribute's entry and its length; nil: it has none.
+  private func entries<Entry>(
+    in range: HandleRange, _ type: UUID? = nil, room: Int? = nil, notFound: Handle? = nil,
+    _ entry: (Attribute) throws(Refusal) -> (Entry, length: Int)?
+  ) throws(Refusal) -> [Entry] {
+    // It neither begins at 0 nor ends before it begins (Vol 3 Part F, 3.4.3.1).
+    guard range.isValid else { throw Refusal(code: .invalidHandle, handle: range.start) }
+    var entries: [Entry] = []
+    var room = room ?? bearer.mtu - 2
+    var length: Int?
+    for attribute in database.attributes(in: range) where type ?? attribute.type == attribute.type {
+      let found: (entry: Entry, length: Int)?
       do throws(Refusal) {
-        value = Array(try self.value(of: attribute).prefix(min(bearer.mtu - 4, 253)))
+        found = try entry(attribute)
       } catch {
         // A refusal is reported only for the first attribute; the next request begins at this one.
         guard !entries.isEmpty else { throw error }
         break
       }
-      room -= 2 + value.count
-      guard room >= 0, entries.first.map({ $0.value.count == value.count }) ?? true else { break }
-      entries.append(.init(handle: attribute.handle, value: value))
+      guard let found else { continue }
+      room -= found.length
+      guard room >= 0, length ?? found.length == found.length else { break }
+      length = found.length
+      entries.append(found.entry)
     }
     guard !entries.isEmpty else {
-      throw Refusal(
-        code: .attributeNotFound, handle: namesEndingHandle ? range.end : range.start)
+      throw Refusal(code: .attributeNotFound, handle: notFound ?? range.start)
     }
-    if type == .databaseHash { hashWasRead() }
-    return .readByTypeResponse(entries)
-  }
-
-  private func readByGroupType(_ range: HandleRange, _ type: UUID) throws(Refusal) -> PDU {
-    try check(range)
-    guard isGroup(type) else { throw Refusal(code: .unsupportedGroupType, handle: range.start) }
-    var groups: [PDU.GroupValue] = []
-    var room = bearer.mtu - 2
-    for attribute in database.attributes(in: range) where attribute.type == type {
-      let value = Array(try self.value(of: attribute).prefix(min(bearer.mtu - 6, 251)))
-      room -= 4 + value.count
-      guard room >= 0, groups.first.map({ $0.value.count == value.count }) ?? true else { break }
-      groups.append(.init(range: groupRange(attribute), value: value))
-    }
-    guard !groups.isEmpty else { throw notFound(in: range) }
-    return .readByGroupTypeResponse(groups)
+    return entries
   }
 
   /// Whether attributes of this type begin a group (Vol 3 Part G, 2.5.3).
@@ -242,12 +250,10 @@ extension Server {
     type == .primaryService || type == .secondaryService
   }
 
+  /// The handles of the group that an attribute begins, or its own.
   private func groupRange(_ attribute: Attribute) -> HandleRange {
-    database.group(of: attribute.handle)?.range ?? .init(attribute.handle, attribute.handle)
-  }
-
-  private func notFound(in range: HandleRange) -> Refusal {
-    Refusal(code: .attributeNotFound, handle: range.start)
+    let group = isGroup(attribute.type) ? database.group(of: attribute.handle) : nil
+    return group?.range ?? .init(attribute.handle, attribute.handle)
   }
 }
 
@@ -326,13 +332,20 @@ extension Server {
     guard part.value.count <= bearer.mtu - 5 else {
       throw Refusal(code: .invalidPDU, handle: part.handle)
     }
-    guard prepared.append(part) else { throw Refusal(code: .prepareQueueFull, handle: part.handle) }
+    prepared.append(part)
+    guard prepared.count <= Self.mostParts,
+      prepared.reduce(0, { $0 + $1.value.count }) <= 4 * Client.longestValue
+    else {
+      prepared.removeLast()
+      throw Refusal(code: .prepareQueueFull, handle: part.handle)
+    }
     return .prepareWriteResponse(part.handle, offset: part.offset, value: part.value)
   }
 
   /// Writes all prepared parts or none: everything is checked before the first is written.
   private func executeWrite(_ flag: PDU.ExecuteFlag) throws(Refusal) -> PDU {
-    let parts = prepared.removeAll()
+    let parts = prepared
+    prepared = []
     guard flag == .write else { return .executeWriteResponse }
     let handles = parts.map(\.handle)
     if let first = handles.first, handles.contains(where: { $0 != first }) {
@@ -345,7 +358,9 @@ extension Server {
       let target = try writable(part.handle)
       let offset = Int(part.offset)
       let index = writes.firstIndex { $0.attribute.handle == part.handle }
-      var value = index.map { writes[$0].value } ?? base(of: target, offset)
+      // A write from the beginning replaces the value.
+      var value =
+        index.map { writes[$0].value } ?? (offset > 0 ? try? content(of: target) : nil) ?? []
       guard offset <= value.count else { throw Refusal(code: .invalidOffset, handle: part.handle) }
       value.replaceSubrange(offset..<min(value.count, offset + part.value.count), with: part.value)
       guard value.count <= target.maximumLength else {
@@ -355,17 +370,6 @@ extension Server {
     }
     for write in writes { try store(write.value, in: write.attribute) }
     return .executeWriteResponse
-  }
-
-  /// The value that the first part at `offset` changes: nothing for a write from the beginning, which
-  /// replaces the value.
-  private func base(of attribute: Attribute, _ offset: Int) -> [UInt8] {
-    guard offset > 0 else { return [] }
-    return switch attribute.content {
-    case .stored(let value): value
-    case .clientConfiguration: client.configurations[attribute.handle, default: []].encoded
-    case .handled(let read, _): (try? read?(self)) ?? []
-    }
   }
 
   /// Several values can be written together only if each characteristic allows reliable writes (Vol 3
@@ -379,32 +383,5 @@ extension Server {
         .first(where: { $0.type == .extendedProperties })?.stored?.first
     else { return true }
     return extended & 1 == 1
-  }
-}
-
-/// The parts that a client has prepared and not executed yet; bounded, since a client may never execute
-/// them.
-private struct PreparedWrites {
-  /// Enough for the longest value in the smallest parts, twice.
-  private static let maximumParts = 64
-  private static let maximumOctets = 4 * Client.longestValue
-
-  private var parts: [PDU.PreparedPart] = []
-  private var octets = 0
-
-  /// Adds a part; false if there is no room for it.
-  mutating func append(_ part: PDU.PreparedPart) -> Bool {
-    guard parts.count < Self.maximumParts, octets + part.value.count <= Self.maximumOctets else {
-      return false
-    }
-    parts.append(part)
-    octets += part.value.count
-    return true
-  }
-
-  /// Removes all parts and returns them in order.
-  mutating func removeAll() -> [PDU.PreparedPart] {
-    defer { self = PreparedWrites() }
-    return parts
   }
 }

@@ -59,16 +59,9 @@ struct PictureRow {
 extension PictureRow {
   static func link(adapter: UInt16, handle: UInt16) -> Int { Int(adapter) << 12 + Int(handle) + 1 }
 
-  /// The number that stands for a role in a row.
+  /// The number that stands for a role in a row, from 1.
   static func number(of role: Opcode.Role) -> Int {
-    switch role {
-    case .request: 1
-    case .response: 2
-    case .command: 3
-    case .notification: 4
-    case .indication: 5
-    case .confirmation: 6
-    }
+    Opcode.Role.allCases.prefix { $0 != role }.count + 1
   }
 }
 

@@ -86,10 +86,7 @@ public struct SessionPicture {
     writeBlock()
     var json = JSONWriter()
     json.array { json in
-      for warning in warnings {
-        json.element()
-        json.string(warning)
-      }
+      for warning in warnings { json.add(warning) }
     }
     append(json, as: "warnings")
     bytes += PageParts.tail
@@ -119,10 +116,7 @@ public struct SessionPicture {
     block.array { json in
       json.element()
       json.array { json in
-        for text in texts.added {
-          json.element()
-          json.string(text)
-        }
+        for text in texts.added { json.add(text) }
       }
       json.element()
       json.raw(cells.bytes)
@@ -183,16 +177,12 @@ public struct SessionPicture {
   private mutating func write(_ tree: PictureRow.Tree, to json: inout JSONWriter) {
     json.array { json in
       add(tree.title, to: &json)
-      json.element()
-      json.string(tree.bytes)
+      json.add(tree.bytes)
       json.element()
       write(tree.nodes, to: &json)
       let remarks = [tree.problem ?? ""] + tree.notes
       guard remarks != [""] else { return }
-      for remark in remarks {
-        json.element()
-        json.string(remark)
-      }
+      for remark in remarks { json.add(remark) }
     }
   }
 
@@ -214,18 +204,18 @@ public struct SessionPicture {
     }
   }
 
+  /// Adds a text, or its index in the table.
   private mutating func add(_ text: String, to json: inout JSONWriter) {
-    json.element()
-    write(text, to: &json)
-  }
-
-  /// Writes a text, or its index in the table.
-  private mutating func write(_ text: String, to json: inout JSONWriter) {
-    if let number = texts.number(of: text) { json.integer(number) } else { json.string(text) }
+    if let number = texts.number(of: text) { json.add(number) } else { json.add(text) }
   }
 }
 
 extension JSONWriter {
+  fileprivate mutating func add(_ text: String) {
+    element()
+    string(text)
+  }
+
   fileprivate mutating func add(_ number: some FixedWidthInteger) {
     element()
     integer(number)

@@ -58,14 +58,11 @@ struct ATTDialogue: Sendable {
 }
 
 extension Opcode {
-  fileprivate var isOfSeveralAttributes: Bool {
-    switch self {
-    case .findInformationResponse, .findByTypeValueResponse, .readByTypeResponse,
-      .readByGroupTypeResponse, .readMultipleRequest, .readMultipleResponse,
-      .readMultipleVariableRequest, .readMultipleVariableResponse,
-      .multipleHandleValueNotification:
-      true
-    default: false
-    }
-  }
+  private static let several: Set<Opcode> = [
+    .findInformationResponse, .findByTypeValueResponse, .readByTypeResponse,
+    .readByGroupTypeResponse, .readMultipleRequest, .readMultipleResponse,
+    .readMultipleVariableRequest, .readMultipleVariableResponse, .multipleHandleValueNotification,
+  ]
+
+  fileprivate var isOfSeveralAttributes: Bool { Self.several.contains(self) }
 }
