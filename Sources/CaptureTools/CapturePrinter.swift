@@ -6,8 +6,8 @@ import JSON
 import System
 import Wire
 
-/// The options that `decode` and `trace` have in common.
-struct CaptureOptions: Sendable {
+/// The options of the commands that print a capture, `decode` and `trace`.
+struct CaptureOptions: PrintingOptions {
   var filter = CaptureFilter()
   var output = OutputOptions()
   var clock = CaptureText.Clock.offset
@@ -15,34 +15,31 @@ struct CaptureOptions: Sendable {
   var html: String?
   /// Whether files are replaced that are not of this program.
   var isForced = false
+
+  /// The captures that `decode` reads; `-` is standard input. Several are the parts of one capture.
+  var files: [String] = []
+  /// The file that `trace` writes every packet to, regardless of the filter.
+  var write: String?
+  /// The maximum size of that file, or of the page, in bytes.
+  var limit = Int64.max
+  /// The control socket of the daemon that may know the links that are up; nil: the default paths.
+  var socket: String?
 }
 
-/// The options of a command that prints a capture.
-protocol CaptureCommandOptions: PrintingOptions {
-  var capture: CaptureOptions { get set }
-}
-
-extension CaptureCommandOptions {
-  var output: OutputOptions {
-    get { capture.output }
-    set { capture.output = newValue }
-  }
-}
-
-extension CommandOption where Options: CaptureCommandOptions {
+extension CommandOption<CaptureOptions> {
   static var filters: [CommandOption] {
     [
-      .flag("--att", help: "show only ATT", set: { $0.capture.filter.att = true }),
+      .flag("--att", help: "show only ATT", set: { $0.filter.att = true }),
       .flag(
         "--ancs", help: "show only ANCS",
-        set: { $0.capture.filter.profiles.insert(.ancs) }),
+        set: { $0.filter.profiles.insert(.ancs) }),
       .flag(
         "--ams", help: "show only AMS",
-        set: { $0.capture.filter.profiles.insert(.ams) }),
+        set: { $0.filter.profiles.insert(.ams) }),
       .value(
         "--phone", value: "ADDRESS", expects: "an address (AA:BB:CC:DD:EE:FF)",
         help: "show only links with this device (identity address or address on the air)",
-        read: { Address($0) ?? DeviceAddress($0)?.address }, set: { $0.capture.filter.phone = $1 }),
+        read: { Address($0) ?? DeviceAddress($0)?.address }, set: { $0.filter.phone = $1 }),
     ]
   }
 
@@ -50,8 +47,8 @@ extension CommandOption where Options: CaptureCommandOptions {
     [
       .file(
         "--html",
-        help: "write one HTML page for any browser, instead of text", set: { $0.capture.html = $1 }),
-      .force(set: { $0.capture.isForced = true }),
+        help: "write one HTML page for any browser, instead of text", set: { $0.html = $1 }),
+      .force(set: { $0.isForced = true }),
     ]
   }
 
@@ -59,8 +56,8 @@ extension CommandOption where Options: CaptureCommandOptions {
     [
       .flag(
         "-t", "--time", help: "show the time of day, not the seconds since the first packet",
-        set: { $0.capture.clock = .time }),
-      .flag("-T", "--date", help: "show date and time", set: { $0.capture.clock = .date }),
+        set: { $0.clock = .time }),
+      .flag("-T", "--date", help: "show date and time", set: { $0.clock = .date }),
     ]
   }
 }
@@ -73,13 +70,9 @@ struct CapturePrinter {
   private var text: CaptureText?
   private let filter: CaptureFilter
 
-  /// - Parameters:
-  ///   - name: that of the capture, for the page.
-  ///   - limit: the size in bytes at which the page ends.
-  init(
-    _ options: CaptureOptions, of name: String, _ console: Console, limit: Int64 = .max
-  ) throws(Failure) {
-    page = try options.page(of: name, console, limit: limit)
+  /// - Parameter name: that of the capture, for the page.
+  init(_ options: CaptureOptions, of name: String, _ console: Console) throws(Failure) {
+    page = try options.page(of: name, console)
     filter = options.filter
     if console.format == .text {
       text = CaptureText(style: console.style, zone: WallTime.now.zoneOffset, clock: options.clock)

@@ -5,18 +5,11 @@ import Control
 import System
 import Wire
 
-/// The options of `ancsd decode`.
-struct DecodeOptions: CaptureCommandOptions {
-  /// The captures; `-` is standard input. Several are the parts of one capture.
-  var files: [String] = []
-  var capture = CaptureOptions()
-}
-
 extension Command {
   /// `ancsd decode FILE...`: decodes a capture.
   package static let decode = Command(
     "decode", "decodes HCI, ATT, ANCS and AMS from a capture (btsnoop, pcap, PacketLogger)",
-    usage: ["ancsd decode [OPTIONS] FILE..."], grammar: .decode, defaults: DecodeOptions(),
+    usage: ["ancsd decode [OPTIONS] FILE..."], grammar: .decode, defaults: CaptureOptions(),
     notes: [
       "Reads btsnoop in the monitor and HCI formats, and pcap and pcapng of the link types 187, 201 "
         + "and 254 (a host's), 251 and 256 (a sniffer's), and the .pklg files of Apple's "
@@ -33,8 +26,8 @@ extension Command {
       "--json --phone 5A:CB:11:22:33:44 bluetoothd-hci.pklg",
     ],
     run: { options throws(Failure) in
-      let console = try Console(options.capture.output)
-      var printer = try CapturePrinter(options.capture, of: options.name, console)
+      let console = try Console(options.output)
+      var printer = try CapturePrinter(options, of: options.name, console)
       var (status, isDrawn) = (ExitStatus.done, false)
       for path in options.inOrder {
         let part = try CapturePart(path)
@@ -52,7 +45,7 @@ extension Command {
     })
 }
 
-extension Grammar<DecodeOptions> {
+extension Grammar<CaptureOptions> {
   static let decode = Grammar(
     CommandOption.filters + CommandOption.pages + CommandOption.clocks
       + CommandOption.output,
@@ -68,7 +61,7 @@ extension Grammar<DecodeOptions> {
   }
 }
 
-extension DecodeOptions {
+extension CaptureOptions {
   /// The capture's name on the page: those of the files, without their directories, which may reveal their owner.
   var name: String {
     files.map { CapturePart.name(of: $0).split(separator: "/").last.map(String.init) ?? $0 }

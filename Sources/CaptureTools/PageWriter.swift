@@ -70,7 +70,7 @@ final class PageWriter {
 
 extension CaptureOptions {
   /// The page to write, if any, of a capture with this name.
-  func page(of name: String, _ console: Console, limit: Int64) throws(Failure) -> PageWriter? {
+  func page(of name: String, _ console: Console) throws(Failure) -> PageWriter? {
     guard let html else { return nil }
     var source = SessionPicture.Source(name: name, program: "ancsd \(Program.build)")
     let filters = [

@@ -8,22 +8,11 @@ import EventLoop
 import System
 import Wire
 
-/// The options of `ancsd trace`.
-struct TraceOptions: CaptureCommandOptions {
-  var capture = CaptureOptions()
-  /// The file that every packet is written to, regardless of the filter.
-  var write: String?
-  /// The maximum size of the file in bytes.
-  var limit = CaptureFile.usualLimit
-  /// The control socket of the daemon that may know the links that are up; nil: the default paths.
-  var socket: String?
-}
-
 extension Command {
   /// `ancsd trace`: the kernel's HCI monitor, decoded live.
   package static let trace = Command(
     "trace", "decodes the kernel's HCI monitor live, or writes it as btsnoop",
-    grammar: .trace, defaults: TraceOptions(),
+    grammar: .trace, defaults: .trace,
     notes: [
       "Shows what every adapter sends and receives until you interrupt it. Attribute names come "
         + "from the discovery that it sees; for a link that was up before, from the daemon, "
@@ -37,7 +26,7 @@ extension Command {
       "--html session.html",
     ],
     run: { options throws(Failure) in
-      let console = try Console(options.capture.output)
+      let console = try Console(options.output)
       return console.onLoop { () async throws(Failure) in
         let trace = try Trace(options, console, .kernel)
         try onSignal { trace.stop($0) }
@@ -56,7 +45,7 @@ extension Command {
   }
 }
 
-extension Grammar<TraceOptions> {
+extension Grammar<CaptureOptions> {
   static let trace = Grammar(
     CommandOption.filters + CommandOption.pages + [
       .file(
@@ -66,6 +55,10 @@ extension Grammar<TraceOptions> {
         help: "end the capture or page at this file size in MiB (default: 256)",
         set: { $0.limit = $1 }), .socket(set: { $0.socket = $1 }),
     ] + CommandOption.clocks + CommandOption.output)
+}
+
+extension CaptureOptions {
+  static var trace: CaptureOptions { CaptureOptions(limit: CaptureFile.usualLimit) }
 }
 
 /// The source of a trace's packets.
@@ -93,7 +86,7 @@ extension CaptureFile: RecordFile {}
   /// The parts of the system that a trace needs.
   struct Environment {
     var openMonitor: () throws(BluetoothError) -> any PacketMonitor
-    var createFile: (TraceOptions, _ path: String) throws(SystemError) -> any RecordFile
+    var createFile: (CaptureOptions, _ path: String) throws(SystemError) -> any RecordFile
     /// The links that are up.
     var links: () -> [HCIConnection]
     /// What daemons at these control sockets know about their links.
@@ -106,7 +99,7 @@ extension CaptureFile: RecordFile {}
       Environment(
         openMonitor: { () throws(BluetoothError) in try MonitorSocket() },
         createFile: { (options, path) throws(SystemError) in
-          try CaptureFile(path, limit: options.limit, isForced: options.capture.isForced)
+          try CaptureFile(path, limit: options.limit, isForced: options.isForced)
         },
         links: { (try? HCIConnection.all()) ?? [] }, knownLinks: DaemonProbe.links,
         output: LineWriter(Standard.output), warn: Console.warn)
@@ -120,11 +113,10 @@ extension CaptureFile: RecordFile {}
   private var file: (any RecordFile)?
   private let ending = Mailbox<Result<ExitStatus, Failure>>()
 
-  init(_ options: TraceOptions, _ console: Console, _ environment: Environment) throws(Failure) {
+  init(_ options: CaptureOptions, _ console: Console, _ environment: Environment) throws(Failure) {
     self.environment = environment
     socket = options.socket
-    printer = try CapturePrinter(
-      options.capture, of: "the kernel’s monitor", console, limit: options.limit)
+    printer = try CapturePrinter(options, of: "the kernel’s monitor", console)
     do throws(BluetoothError) {
       monitor = try environment.openMonitor()
     } catch {

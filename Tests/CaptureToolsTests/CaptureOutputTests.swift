@@ -198,18 +198,18 @@ struct CaptureOutputTests {
 
   @Test("The commands' arguments are understood, and nothing else is")
   func arguments() throws {
-    var decode = DecodeOptions()
+    var decode = CaptureOptions()
     try Grammar.decode.parse(["--att", "x.btsnoop", "--phone", "44:55:66:77:88:99"], into: &decode)
     #expect(decode.files == ["x.btsnoop"])
-    #expect(decode.capture.filter.att)
-    #expect(decode.capture.filter.phone == Self.phone.address)
+    #expect(decode.filter.att)
+    #expect(decode.filter.phone == Self.phone.address)
     #expect(throws: Failure.self) { try Grammar.decode.parse([], into: &decode) }
     try Grammar.decode.parse(["a", "b"], into: &decode)
     #expect(decode.files == ["a", "b"])
     #expect(throws: Failure.self) { try Grammar.decode.parse(["a", "-"], into: &decode) }
-    var trace = TraceOptions()
+    var trace = CaptureOptions.trace
     try Grammar.trace.parse(["--ancs", "--ams", "-w", "out"], into: &trace)
-    #expect(trace.capture.filter.profiles == [.ancs, .ams])
+    #expect(trace.filter.profiles == [.ancs, .ams])
     #expect(trace.write == "out")
     #expect(throws: Failure.self) { try Grammar.trace.parse(["--phone", "x"], into: &trace) }
   }

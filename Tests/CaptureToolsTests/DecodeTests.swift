@@ -26,7 +26,7 @@ struct DecodeTests {
       let file = try Files.create(path)
       try file.writeAll(BtsnoopWriter.header + (record.map(BtsnoopWriter.record) ?? []))
     }
-    var options = DecodeOptions()
+    var options = CaptureOptions()
     options.files = paths
     #expect(options.inOrder == [paths[1], paths[0]])
     options.files = paths + ["\(name)-none"]
@@ -45,16 +45,16 @@ struct DecodeTests {
     _ arguments: String, _ file: [UInt8], step: Int = 100, error: SystemError? = nil
   ) throws -> Result {
     let printed = FakeDaemon.Printed()
-    var options = DecodeOptions()
+    var options = CaptureOptions()
     try Grammar.decode.parse(arguments.split(separator: " ").map(String.init), into: &options)
-    let console = Console(options.capture.output.format ?? .json, TextStyle()) {
+    let console = Console(options.output.format ?? .json, TextStyle()) {
       bytes throws(Failure) in
       printed.append(bytes)
     }
     var result = Result()
     var rest = file[...]
     do throws(Failure) {
-      var printer = try CapturePrinter(options.capture, of: options.name, console)
+      var printer = try CapturePrinter(options, of: options.name, console)
       defer { if result.status == .done { try? printer.page?.finish() } }
       result.status = try CapturePart.decode(
         options.files.first ?? "", with: &printer, to: console,

@@ -67,7 +67,7 @@ struct TraceTests {
       _ arguments: String = "", _ records: [CaptureRecord] = CaptureOutputTests.records,
       end: @escaping @LoopActor (Trace, Stage) -> Void = { trace, _ in trace.stop(.interrupted) }
     ) async throws -> (status: Control.ExitStatus, output: [Substring]) {
-      var options = TraceOptions()
+      var options = CaptureOptions.trace
       try Grammar.trace.parse(arguments.split(separator: " ").map(String.init), into: &options)
       let scratch = try Scratch()
       let path = "\(scratch.path)/out"
@@ -219,7 +219,7 @@ struct TraceTests {
       }
       let failure = #expect(throws: Failure.self) {
         _ = try Trace(
-          TraceOptions(), Console(.json, TextStyle()) { _ throws(Failure) in }, environment)
+          CaptureOptions.trace, Console(.json, TextStyle()) { _ throws(Failure) in }, environment)
       }
       #expect(failure?.status == status)
       #expect(failure?.what == "opening the kernel's HCI monitor")
@@ -231,7 +231,7 @@ struct TraceTests {
     try await onLoop {
       var environment = Trace.Environment.kernel
       environment.openMonitor = { () throws(BluetoothError) in FakeMonitor() }
-      var options = TraceOptions()
+      var options = CaptureOptions.trace
       options.write = "/proc/nonexistent/out"
       let failure = #expect(throws: Failure.self) {
         _ = try Trace(options, Console(.json, TextStyle()) { _ throws(Failure) in }, environment)
