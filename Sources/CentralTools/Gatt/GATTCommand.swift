@@ -298,27 +298,18 @@ enum WrittenValue {
     return parts.contains(nil) ? nil : parts.flatMap { $0 ?? [] }
   }
 
+  /// A decimal number, or a hexadecimal one after `0x`, of the type `u8` to `i32`.
   private static func number(_ type: Substring, _ text: String) -> [UInt8]? {
-    switch type {
-    case "u8": integer(text, UInt8.self)
-    case "u16": integer(text, UInt16.self)
-    case "u32": integer(text, UInt32.self)
-    case "i8": integer(text, Int8.self)
-    case "i16": integer(text, Int16.self)
-    case "i32": integer(text, Int32.self)
-    default: nil
+    guard let bits = ["8": 8, "16": 16, "32": 32][type.dropFirst()],
+      let number =
+        text.hasPrefix("0x") ? Int64(text.dropFirst(2), radix: 16) : Int64(text, radix: 10)
+    else { return nil }
+    switch type.first {
+    case "u": guard (0..<1 << bits).contains(number) else { return nil }
+    case "i": guard (-1 << (bits - 1)..<1 << (bits - 1)).contains(number) else { return nil }
+    default: return nil
     }
-  }
-
-  /// A decimal number, or a hexadecimal one after `0x`.
-  private static func integer<Number: FixedWidthInteger>(
-    _ text: String, _: Number.Type
-  ) -> [UInt8]? {
-    let number =
-      text.hasPrefix("0x") ? Number(text.dropFirst(2), radix: 16) : Number(text, radix: 10)
-    return number.map { number in
-      (0..<Number.bitWidth / 8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
-    }
+    return (0..<bits / 8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
   }
 }
 
@@ -354,4 +345,10 @@ enum CommandLineWords {
     if let last = word { words.append(last) }
     return words
   }
+}
+
+/// Names and texts in two columns.
+func columns(_ rows: [(name: String, text: String)]) -> [String] {
+  let width = (rows.map(\.name.count).max() ?? 0) + 2
+  return rows.map { $0.name + String(spaces: width - $0.name.count) + $0.text }
 }

@@ -22,7 +22,6 @@ import Wire
   private let inbox = Mailbox<Input>()
   private var status = ExitStatus.done
   private var current: Running?
-  private var lastNumber = 0
   /// Lines that arrived while a command was running.
   private var waiting: [String] = []
   private var hasInputEnded = false
@@ -30,13 +29,12 @@ import Wire
   private enum Input: Sendable {
     case line(String)
     case inputEnded
-    case finished(Int, Failure?)
+    case finished(Running, Failure?)
     case interrupted
   }
 
   /// The command that is running.
-  private struct Running {
-    var number: Int
+  @LoopActor private final class Running {
     /// Resumed with the next line, the answer to a question.
     var question: CheckedContinuation<String?, Never>?
   }
@@ -71,7 +69,7 @@ import Wire
       switch await inbox.next() {
       case .line(let line) where current?.question != nil: resumeQuestion(line)
       case .line(let line): waiting.append(line)
-      case .finished(let number, let failure) where number == current?.number:
+      case .finished(let command, let failure) where command === current:
         current = nil
         if let failure { try handle(failure) }
       case .finished: break
@@ -129,23 +127,22 @@ import Wire
   }
 
   private func start(_ command: GATTCommand) {
-    lastNumber += 1
-    let number = lastNumber
-    current = Running(number: number)
+    let running = Running()
+    current = running
     Loop.start { [self] in
       var failure: Failure?
       do throws(Failure) {
-        try await perform(command, number)
+        try await perform(command, running)
       } catch {
         failure = error
       }
-      inbox.post(.finished(number, failure))
+      inbox.post(.finished(running, failure))
     }
   }
 
-  private func perform(_ command: GATTCommand, _ number: Int) async throws(Failure) {
+  private func perform(_ command: GATTCommand, _ running: Running) async throws(Failure) {
     switch command {
-    case .connect(let target): try await connect(target, number)
+    case .connect(let target): try await connect(target, running)
     case .unpair: try await tool.unpair(session?.link.target ?? target)
     case .scan: try await tool.scan { [weak self] in _ = self?.devices.add($0) }
     default:
@@ -157,14 +154,14 @@ import Wire
     }
   }
 
-  private func connect(_ wanted: GATTTarget?, _ number: Int) async throws(Failure) {
+  private func connect(_ wanted: GATTTarget?, _ running: Running) async throws(Failure) {
     guard let target = wanted ?? target else {
       throw Failure(usage: "connect needs a device", remedy: "“scan” finds those that advertise")
     }
     self.target = target
     disconnect()
     let session = try await tool.connect(target)
-    guard current?.number == number else { return session.link.close("interrupted") }
+    guard current === running else { return session.link.close("interrupted") }
     try await session.begin(tool.options.security)
     guard session.link.isOpen else { return }
     self.session = session
@@ -207,11 +204,7 @@ import Wire
   private func help(_ name: String?) throws(Failure) {
     let forms = GATTCommand.forms
     guard let name else {
-      let width = (forms.map(\.usage.count).max() ?? 0) + 2
-      let lines = forms.map { form in
-        form.usage + String(repeating: " ", count: width - form.usage.count) + form.summary
-      }
-      return tool.print(lines.joined(separator: "\n"))
+      return tool.print(columns(forms.map { ($0.usage, $0.summary) }).joined(separator: "\n"))
     }
     guard let form = forms.first(where: { $0.name == name }) else {
       throw Failure(usage: "unknown command “\(name)”", remedy: "“help” lists them")

@@ -361,12 +361,11 @@ struct PhoneForm: Sendable {
 
   /// The commands with their members, as the command `help` prints them.
   static var help: String {
-    let column = (all.map(\.name.count).max() ?? 0) + 2
-    let lines = all.map { form in
-      let gap = String(repeating: " ", count: column - form.name.count)
-      let members = form.members.isEmpty ? "" : " (\(form.members.joined(separator: ", ")))"
-      return form.name + gap + form.summary + members
-    }
+    let lines = columns(
+      all.map { form in
+        let members = form.members.isEmpty ? "" : " (\(form.members.joined(separator: ", ")))"
+        return (form.name, form.summary + members)
+      })
     return
       (lines + [
         "",

@@ -96,7 +96,7 @@ import Wire
     _ = try? phone.perform(.encrypt(false))
     onEvent(["event": "ready", "address": .string(adapter.identity.description)])
     Loop.start { while let action = await self.actions.next() { await self.perform(action) } }
-    turn { machine, now in try machine.comeBack(at: now) }
+    try? perform(LinkCommand.connect(nil))
   }
 
   func close() async {
@@ -115,7 +115,7 @@ import Wire
     let hasLink = machine.link != nil
     switch command {
     case .leave: turn { machine, _ in machine.leave() }
-    case .comeBack: try turnOrRefuse { machine, now in try machine.comeBack(at: now) }
+    case .comeBack: try perform(LinkCommand.connect(nil))
     case .encrypt(false):
       throw PhoneRefusal("on the air a link stays encrypted until it ends; use “disconnect”")
     case .disconnect where hasLink: turn { machine, _ in machine.disconnect() }
@@ -127,31 +127,29 @@ import Wire
   }
 
   func perform(_ command: LinkCommand) throws(PhoneRefusal) {
-    switch command {
-    case .forget: turn { machine, _ in machine.forget() }
-    case .connect(let choice):
-      try turnOrRefuse { machine, now in try machine.comeBack(to: choice, at: now) }
-    case .respond(let accept, let passkey):
-      try turnOrRefuse { machine, _ in try machine.respond(accept: accept, passkey: passkey) }
+    do throws(CentralRefusal) {
+      switch command {
+      case .forget: turn { machine, _ in machine.forget() }
+      case .connect(let choice):
+        try turn { machine, now throws(CentralRefusal) in
+          try machine.comeBack(to: choice, at: now)
+        }
+      case .respond(let accept, let passkey):
+        try turn { machine, _ throws(CentralRefusal) in
+          try machine.respond(accept: accept, passkey: passkey)
+        }
+      }
+    } catch {
+      throw PhoneRefusal("\(error)")
     }
-  }
-
-  private func turnOrRefuse(
-    _ input: (inout CentralMachine, Instant) throws -> [CentralMachine.Action]
-  ) throws(PhoneRefusal) {
-    do { try turnThrowing(input) } catch { throw PhoneRefusal("\(error)") }
   }
 
   // MARK: The machine
 
-  private func turn(_ input: (inout CentralMachine, Instant) throws -> [CentralMachine.Action]) {
-    try? turnThrowing(input)
-  }
-
   /// Passes an input to the machine, reports its events at once, and queues its actions.
-  private func turnThrowing(
-    _ input: (inout CentralMachine, Instant) throws -> [CentralMachine.Action]
-  ) throws {
+  private func turn<Refusal: Error>(
+    _ input: (inout CentralMachine, Instant) throws(Refusal) -> [CentralMachine.Action]
+  ) throws(Refusal) {
     for action in try input(&machine, Loop.shared.now) {
       if case .report(let event) = action { onEvent(event.json) } else { actions.post(action) }
     }

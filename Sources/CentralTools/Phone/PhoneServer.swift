@@ -114,22 +114,16 @@ import Wire
   }
 
   private func perform(_ instruction: PhoneInstruction, _ id: JSONValue?) throws {
+    var outcome: JSONObject = [:]
     switch instruction {
-    case .link(let command):
-      try bearer.perform(command)
-      reply(id)
+    case .link(let command): try bearer.perform(command)
     case .command(let command):
-      guard case .added(let uids) = try bearer.perform(command) else { return reply(id) }
-      reply(id, ["uids": .array(uids.map { .number($0.rawValue) })])
-    case .request(let request):
-      reply(id)
-      Loop.start { await self.phone.ask(request) }
-    case .day(let once):
-      phone.play(once: once)
-      reply(id)
-    case .stopDay:
-      phone.stopPlaying()
-      reply(id)
+      if case .added(let uids) = try bearer.perform(command) {
+        outcome = ["uids": .array(uids.map { .number($0.rawValue) })]
+      }
+    case .request(let request): Loop.start { await self.phone.ask(request) }
+    case .day(let once): phone.play(once: once)
+    case .stopDay: phone.stopPlaying()
     case .wait(let duration, let event):
       wait = Wait(event: event, id: id)
       if duration != nil || event == nil {
@@ -137,10 +131,10 @@ import Wire
           self?.endWait(event == nil ? nil : "no such event occurred")
         }
       }
-    case .quit:
-      reply(id)
-      ending.post(.success(.done))
+      return
+    case .quit: ending.post(.success(.done))
     }
+    reply(id, outcome)
   }
 
   /// Replies to the command `wait`, and performs the lines that arrived meanwhile.
