@@ -9,29 +9,20 @@ import Wire
 extension DecodedUnit {
   /// The unit as an object (docs/captures.md).
   func json(in frame: DecodedFrame) -> JSONValue {
-    var object = JSONObject()
-    object.add("frame", .number(frame.number))
-    object.add("time", .string("\(frame.record.time.civil()).\(frame.record.time.fraction)Z"))
-    if frame.record.adapter != MonitorOpcode.noAdapter {
-      object.add("adapter", .string("hci\(frame.record.adapter)"))
-    }
-    if let direction = frame.record.opcode.direction {
-      object.add("direction", direction == .sent ? "tx" : "rx")
-    }
-    object.add("layer", .string(layer.rawValue))
-    object.add("connection", link.map { .number($0.handle) })
-    if let link, let peer = link.peer {
-      object.add(link.peerKind.rawValue, .string(peer.description))
-    }
-    object.add("cid", channel.map { .number($0) })
-    object.add("opcode", code.map { .number($0) })
-    object.add("name", .string(name))
-    object.add("length", .number(length))
-    if let range {
-      object.add("start", .number(range.start))
-      object.add("end", .number(range.end))
-    }
-    object.add("type", type.map { .string($0.description) })
+    let record = frame.record
+    let adapter = record.adapter == MonitorOpcode.noAdapter ? nil : "hci\(record.adapter)"
+    var object: JSONObject = [
+      "frame": .number(frame.number),
+      "time": .string("\(record.time.civil()).\(record.time.fraction)Z"),
+      "adapter": adapter.map { .string($0) },
+      "direction": record.opcode.direction.map { $0 == .sent ? "tx" : "rx" },
+      "layer": .string(layer.rawValue), "connection": link.map { .number($0.handle) },
+      (link?.peerKind ?? .phone).rawValue: link?.peer.map { .string($0.description) },
+      "cid": channel.map { .number($0) }, "opcode": code.map { .number($0) },
+      "name": .string(name), "length": .number(length),
+      "start": range.map { .number($0.start) }, "end": range.map { .number($0.end) },
+      "type": type.map { .string($0.description) },
+    ]
     var decoded = details
     if isList {
       object.add("attributes", .array(attributes.map(\.json)))

@@ -34,8 +34,6 @@ public final class VirtualLink {
   public var transform: (_ pdu: [UInt8], _ toOne: Bool) -> [UInt8]? = { pdu, _ in pdu }
   /// Whether the link is still up.
   public private(set) var isUp = true
-  /// The number of PDUs sent in both directions.
-  public private(set) var carried = 0
 
   private let scheduler: any Scheduler
   private var underWay: [(due: Instant, deliver: () -> Void)] = []
@@ -69,7 +67,6 @@ public final class VirtualLink {
 
   private func carry(_ pdu: [UInt8], toFirst: Bool) {
     guard isUp else { return }
-    carried += 1
     guard let pdu = transform(pdu, toFirst) else { return }
     let end = toFirst ? one : other
     put { end.receive(pdu) }

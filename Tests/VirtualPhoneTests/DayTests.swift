@@ -10,14 +10,14 @@ import Wire
 @Suite("Virtual phone: the script")
 struct DayTests {
   static var contents: [NotificationContents] {
-    (VirtualDay.usual.before + VirtualDay.usual.moments.map(\.command)).compactMap {
+    (VirtualDay.before + VirtualDay.moments.map(\.command)).compactMap {
       if case .add(let contents, _) = $0 { contents } else { nil }
     }
   }
 
   @Test("The script has every category, takes a quarter of a minute, and every app has a name")
   func table() throws {
-    let length = VirtualDay.usual.length
+    let length = VirtualDay.moments.reduce(.zero) { $0 + $1.after }
     #expect((.seconds(15)...Duration.seconds(20)).contains(length))
     #expect(Set(Self.contents.compactMap(\.category?.rawValue)) == Set(0..<12))
     let phone = VirtualPhone(scheduler: HandClock())

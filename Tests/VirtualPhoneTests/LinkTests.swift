@@ -32,7 +32,6 @@ struct LinkTests {
     while clock.turn() {}
     #expect(ends.atOther == [[1], [3]])
     #expect(ends.atOne == [[2]])
-    #expect(link.carried == 3)
   }
 
   @Test("PDUs are delayed, and a shorter delay lets none overtake")

@@ -59,18 +59,12 @@ public struct CaptureDecoder: Sendable {
     var frame = DecodedFrame(number: count, record: record, title: "\(record.opcode)")
     switch record.opcode {
     case .command:
-      var (title, unit) = HCIDecoder.command(record.data)
-      unit.bytes = record.data
-      frame.title = title
-      frame.units = [withLink(unit, record)]
+      decode(HCIDecoder.command(record.data), &frame)
       // Reset ends all links; no event says so.
-      if unit.code == 0x0C03 { links.endAll(of: record.adapter) }
+      if frame.units.first?.code == 0x0C03 { links.endAll(of: record.adapter) }
     case .event:
-      var (title, unit) = HCIDecoder.event(record.data)
-      unit.bytes = record.data
-      frame.title = title
       if let link = Self.connectedLink(record.data) { links.begin(record.adapter, link) }
-      frame.units = [withLink(unit, record)]
+      decode(HCIDecoder.event(record.data), &frame)
       if let handle = Self.disconnectedHandle(record.data) { links.end(record.adapter, handle) }
     case .aclTransmitted, .aclReceived: decodeACL(record, &frame)
     case .scoTransmitted, .scoReceived, .isoTransmitted, .isoReceived:
@@ -99,13 +93,15 @@ public struct CaptureDecoder: Sendable {
 
   // MARK: Commands and events
 
-  /// Adds the link that a command or event is about.
-  private func withLink(_ unit: DecodedUnit, _ record: CaptureRecord) -> DecodedUnit {
-    var unit = unit
+  /// Adds a command or event, with the link that it is about.
+  private func decode(_ packet: (title: String, unit: DecodedUnit), _ frame: inout DecodedFrame) {
+    var unit = packet.unit
+    unit.bytes = frame.record.data
     if case .number(let handle)? = unit.details.first(where: { $0.key == "handle" })?.value {
-      unit.link = links.name(record.adapter, UInt16(truncatingIfNeeded: handle))
+      unit.link = links.name(frame.record.adapter, UInt16(truncatingIfNeeded: handle))
     }
-    return unit
+    frame.title = packet.title
+    frame.units = [unit]
   }
 
   /// The link that an LE (Enhanced) Connection Complete event without an error reports (Vol 4 Part E,

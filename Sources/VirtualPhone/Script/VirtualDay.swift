@@ -3,70 +3,54 @@ import AMS
 import ANCS
 import Wire
 
-/// A script for the phone.
-public struct VirtualDay: Sendable {
+/// The script of `--virtual-phone`: every category, a call that is answered and one that is missed, a message longer than
+/// any maximum, a modification, and music. It takes about sixteen seconds.
+public enum VirtualDay {
   /// A command, and its time after the one before.
-  public struct Moment: Hashable, Sendable {
-    public var after: Duration
-    public var command: PhoneCommand
-
-    init(_ after: Duration, _ command: PhoneCommand) {
-      (self.after, self.command) = (after, command)
-    }
-  }
+  public typealias Moment = (after: Duration, command: PhoneCommand)
 
   /// Commands before the first session.
-  public var before: [PhoneCommand]
+  public static let before: [PhoneCommand] = [
+    .add(Texts.dentist, uid: 1), .add(Texts.newsletter, uid: 2), .add(Texts.parcel, uid: 3),
+    .media(Texts.album),
+  ]
+
   /// Commands from the first session on, once.
-  public var moments: [Moment]
+  public static let moments: [Moment] = [
+    (.milliseconds(800), .add(Texts.mother, uid: 10)),
+    (.milliseconds(700), .add(Texts.headline, uid: 11)),
+    (.milliseconds(700), .remote(.nextTrack)),
+    (.milliseconds(700), .add(Texts.letter, uid: 12)),
+    (.milliseconds(700), .add(Texts.rings, uid: 13)),
+    (.milliseconds(600), .modify(10, Texts.motherAgain)),
+    (.milliseconds(700), .add(Texts.payment, uid: 14)),
+    (.milliseconds(700), .add(Texts.call, uid: 15)),
+    (.milliseconds(200), .media(Texts.paused)),
+    // The call is answered: its notification is removed, and the music pauses.
+    (.milliseconds(2200), .remove(15)),
+    (.milliseconds(500), .add(Texts.arrival, uid: 16)),
+    (.milliseconds(700), .add(Texts.episode, uid: 17)),
+    (.milliseconds(600), .remote(.play)), (.milliseconds(500), .remote(.volumeUp)),
+    (.milliseconds(500), .add(Texts.secondCall, uid: 18)),
+    // The call is missed.
+    (.milliseconds(1300), .remove(18)),
+    (.milliseconds(100), .add(Texts.missedCall, uid: 19)),
+    (.milliseconds(700), .add(Texts.voicemail, uid: 20)),
+    (.milliseconds(500), .battery(79)), (.milliseconds(500), .remote(.nextTrack)),
+    (.milliseconds(600), .add(Texts.update, uid: 21)),
+    (.milliseconds(500), .remove(11)),
+    (.milliseconds(500), .add(Texts.meeting, uid: 22)),
+    (.milliseconds(500), .media(Texts.paused)),
+  ]
+
   /// Commands after those, repeated.
-  public var afterwards: [Moment]
-
-  /// The total time of the moments.
-  public var length: Duration { moments.reduce(.zero) { $0 + $1.after } }
-}
-
-extension VirtualDay {
-  /// The script of `--virtual-phone`: every category, a call that is answered and one that is missed, a
-  /// message longer than any maximum, a modification, and music. It takes about sixteen seconds.
-  public static let usual = VirtualDay(
-    before: [
-      .add(Texts.dentist, uid: 1), .add(Texts.newsletter, uid: 2), .add(Texts.parcel, uid: 3),
-      .media(Texts.album),
-    ],
-    moments: [
-      Moment(.milliseconds(800), .add(Texts.mother, uid: 10)),
-      Moment(.milliseconds(700), .add(Texts.headline, uid: 11)),
-      Moment(.milliseconds(700), .remote(.nextTrack)),
-      Moment(.milliseconds(700), .add(Texts.letter, uid: 12)),
-      Moment(.milliseconds(700), .add(Texts.rings, uid: 13)),
-      Moment(.milliseconds(600), .modify(10, Texts.motherAgain)),
-      Moment(.milliseconds(700), .add(Texts.payment, uid: 14)),
-      Moment(.milliseconds(700), .add(Texts.call, uid: 15)),
-      Moment(.milliseconds(200), .media(Texts.paused)),
-      // The call is answered: its notification is removed, and the music pauses.
-      Moment(.milliseconds(2200), .remove(15)),
-      Moment(.milliseconds(500), .add(Texts.arrival, uid: 16)),
-      Moment(.milliseconds(700), .add(Texts.episode, uid: 17)),
-      Moment(.milliseconds(600), .remote(.play)), Moment(.milliseconds(500), .remote(.volumeUp)),
-      Moment(.milliseconds(500), .add(Texts.secondCall, uid: 18)),
-      // The call is missed.
-      Moment(.milliseconds(1300), .remove(18)),
-      Moment(.milliseconds(100), .add(Texts.missedCall, uid: 19)),
-      Moment(.milliseconds(700), .add(Texts.voicemail, uid: 20)),
-      Moment(.milliseconds(500), .battery(79)), Moment(.milliseconds(500), .remote(.nextTrack)),
-      Moment(.milliseconds(600), .add(Texts.update, uid: 21)),
-      Moment(.milliseconds(500), .remove(11)),
-      Moment(.milliseconds(500), .add(Texts.meeting, uid: 22)),
-      Moment(.milliseconds(500), .media(Texts.paused)),
-    ],
-    afterwards: [
-      Moment(.seconds(20), .add(Texts.mother)), Moment(.seconds(15), .remote(.togglePlayPause)),
-      Moment(.seconds(25), .add(Texts.headline)), Moment(.seconds(20), .remote(.nextTrack)),
-      Moment(.seconds(30), .add(Texts.letter)), Moment(.seconds(20), .add(Texts.arrival)),
-      Moment(.seconds(10), .remote(.volumeDown)), Moment(.seconds(10), .remote(.volumeUp)),
-      Moment(.seconds(30), .add(Texts.payment)),
-    ])
+  static let afterwards: [Moment] = [
+    (.seconds(20), .add(Texts.mother)), (.seconds(15), .remote(.togglePlayPause)),
+    (.seconds(25), .add(Texts.headline)), (.seconds(20), .remote(.nextTrack)),
+    (.seconds(30), .add(Texts.letter)), (.seconds(20), .add(Texts.arrival)),
+    (.seconds(10), .remote(.volumeDown)), (.seconds(10), .remote(.volumeUp)),
+    (.seconds(30), .add(Texts.payment)),
+  ]
 
   /// The names of the script's apps, and of some others.
   static let apps = [
@@ -185,14 +169,14 @@ private enum Texts {
 }
 
 extension VirtualPhone {
-  /// Plays a script: `before` at once, the moments from the first session on (at once if there is one).
+  /// Plays the script: `before` at once, the moments from the first session on (at once if there is one).
   /// `dayEnded` is the event after the last moment.
   ///
   /// - Parameter once: leaves out `afterwards`.
-  public func play(_ day: VirtualDay = .usual, once: Bool) {
+  public func play(once: Bool) {
     // Commands that fail because their notification exists or was removed are skipped.
-    for command in day.before { _ = try? perform(command) }
-    stage = DayPlayer(self, day, once: once)
+    for command in VirtualDay.before { _ = try? perform(command) }
+    stage = DayPlayer(self, once: once)
     if provider.hasSession { stage?.begin() }
   }
 
@@ -207,13 +191,11 @@ final class DayPlayer {
   private static let pauseBeforeEnd = Duration.seconds(1)
 
   private weak let phone: VirtualPhone?
-  private let day: VirtualDay
   private let once: Bool
   private var hasBegun = false
 
-  init(_ phone: VirtualPhone, _ day: VirtualDay, once: Bool) {
+  init(_ phone: VirtualPhone, once: Bool) {
     self.phone = phone
-    self.day = day
     self.once = once
   }
 
@@ -221,7 +203,7 @@ final class DayPlayer {
   func begin() {
     guard !hasBegun else { return }
     hasBegun = true
-    play(day.moments[...], isRepeat: false)
+    play(VirtualDay.moments[...], isRepeat: false)
   }
 
   private func play(_ moments: ArraySlice<VirtualDay.Moment>, isRepeat: Bool) {
@@ -236,12 +218,12 @@ final class DayPlayer {
   }
 
   private func finishRound(isRepeat: Bool) {
-    guard !isRepeat else { return play(day.afterwards[...], isRepeat: true) }
+    guard !isRepeat else { return play(VirtualDay.afterwards[...], isRepeat: true) }
     // The last command's notifications are sent before the end is reported.
     _ = phone?.scheduler.schedule(after: Self.pauseBeforeEnd) { [weak self] in
       guard let self, let phone = self.phone else { return }
       phone.onEvent(.dayEnded)
-      if !once, !day.afterwards.isEmpty { play(day.afterwards[...], isRepeat: true) }
+      if !once { play(VirtualDay.afterwards[...], isRepeat: true) }
     }
   }
 
