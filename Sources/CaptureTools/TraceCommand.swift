@@ -74,19 +74,11 @@ protocol PacketMonitor: AnyObject {
 
 extension MonitorSocket: PacketMonitor {}
 
-/// A file that a trace is written to.
-protocol RecordFile: AnyObject {
-  func write(_ record: CaptureRecord) throws(SystemError)
-}
-
-extension CaptureFile: RecordFile {}
-
 /// A running trace: packets from the kernel to standard output, and to a file.
 @LoopActor final class Trace {
   /// The parts of the system that a trace needs.
   struct Environment {
     var openMonitor: () throws(BluetoothError) -> any PacketMonitor
-    var createFile: (CaptureOptions, _ path: String) throws(SystemError) -> any RecordFile
     /// The links that are up.
     var links: () -> [HCIConnection]
     /// What daemons at these control sockets know about their links.
@@ -98,9 +90,6 @@ extension CaptureFile: RecordFile {}
     @LoopActor static var kernel: Environment {
       Environment(
         openMonitor: { () throws(BluetoothError) in try MonitorSocket() },
-        createFile: { (options, path) throws(SystemError) in
-          try CaptureFile(path, limit: options.limit, isForced: options.isForced)
-        },
         links: { (try? HCIConnection.all()) ?? [] }, knownLinks: DaemonProbe.links,
         output: LineWriter(Standard.output), warn: Console.warn)
     }
@@ -110,7 +99,7 @@ extension CaptureFile: RecordFile {}
   private let monitor: any PacketMonitor
   private let socket: String?
   private var printer: CapturePrinter
-  private var file: (any RecordFile)?
+  private var file: CaptureFile?
   private let ending = Mailbox<Result<ExitStatus, Failure>>()
 
   init(_ options: CaptureOptions, _ console: Console, _ environment: Environment) throws(Failure) {
@@ -124,7 +113,7 @@ extension CaptureFile: RecordFile {}
     }
     guard let path = options.write else { return }
     do throws(SystemError) {
-      file = try environment.createFile(options, path)
+      file = try CaptureFile(path, limit: options.limit, isForced: options.isForced)
     } catch {
       throw Self.failure(error, path)
     }

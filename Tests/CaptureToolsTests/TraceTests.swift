@@ -43,20 +43,9 @@ struct TraceTests {
     func close() { isClosed = true }
   }
 
-  private final class FakeFile: RecordFile {
-    var records: [CaptureRecord] = []
-    var room = Int.max
-
-    func write(_ record: CaptureRecord) throws(SystemError) {
-      guard records.count < room else { throw SystemError("write", .noSpace, on: "out") }
-      records.append(record)
-    }
-  }
-
   /// A trace on stubs, and its result.
   @LoopActor private final class Stage {
     let monitor = FakeMonitor()
-    let file = FakeFile()
     var links: [HCIConnection] = []
     var known: [KnownLink] = []
     var warnings: [String] = []
@@ -65,10 +54,12 @@ struct TraceTests {
     /// Runs a trace of `records`; `end` is called when the trace waits for more.
     func run(
       _ arguments: String = "", _ records: [CaptureRecord] = CaptureOutputTests.records,
+      limit: Int64? = nil,
       end: @escaping @LoopActor (Trace, Stage) -> Void = { trace, _ in trace.stop(.interrupted) }
     ) async throws -> (status: Control.ExitStatus, output: [Substring]) {
       var options = CaptureOptions.trace
       try Grammar.trace.parse(arguments.split(separator: " ").map(String.init), into: &options)
+      if let limit { options.limit = limit }
       let scratch = try Scratch()
       let path = "\(scratch.path)/out"
       let descriptor = try Files.create(path)
@@ -76,7 +67,6 @@ struct TraceTests {
         options, Console(.json, TextStyle()) { _ throws(Failure) in },
         Trace.Environment(
           openMonitor: { [monitor] () throws(BluetoothError) in monitor },
-          createFile: { [file] _, _ throws(SystemError) in file },
           links: { [unowned self] in links },
           knownLinks: { [unowned self] in
             sockets = $0
@@ -98,14 +88,17 @@ struct TraceTests {
     try await onLoop {
       let stage = Stage()
       let records = CaptureOutputTests.records
-      let (status, output) = try await stage.run("--att -w out", records.dropLast(2)) {
+      let scratch = try Scratch()
+      let path = "\(scratch.path)/capture"
+      let (status, output) = try await stage.run("--att -w \(path)", records.dropLast(2)) {
         trace, stage in
         trace.stop(.terminated)
         // These wait in the socket when the signal comes.
         stage.monitor.waiting = records.suffix(2)
       }
       #expect(status == .terminated)
-      #expect(stage.file.records == records)
+      #expect(
+        try Files.read(path) == BtsnoopWriter.header + records.flatMap(BtsnoopWriter.record))
       #expect(output.count == 8)
       #expect(output.allSatisfy { $0.contains(#""layer":"att""#) })
       #expect(stage.monitor.isClosed)
@@ -192,16 +185,20 @@ struct TraceTests {
     }
   }
 
-  @Test("A full disk ends it with 73")
-  func fullDisk() async throws {
+  @Test("A file that can't be written any more ends it with 73")
+  func fullFile() async throws {
     try await onLoop {
       let stage = Stage()
-      stage.file.room = 3
+      let scratch = try Scratch()
+      let path = "\(scratch.path)/capture"
+      let records = CaptureOutputTests.records
+      let whole = BtsnoopWriter.header + records.prefix(3).flatMap(BtsnoopWriter.record)
       let failure = await #expect(throws: Failure.self) {
-        _ = try await stage.run("--write out") { _, _ in }
+        _ = try await stage.run("--write \(path)", limit: Int64(whole.count)) { _, _ in }
       }
-      #expect(failure == Failure(.cannotCreate, "writing out", "No space left on device"))
-      #expect(stage.file.records.count == 3)
+      #expect(failure?.status == .cannotCreate)
+      #expect(failure?.what == "writing \(path)")
+      #expect(try Files.read(path) == whole)
     }
   }
 
