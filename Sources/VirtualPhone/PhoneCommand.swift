@@ -118,13 +118,6 @@ public struct MediaChange: Hashable, Sendable {
   public init() {}
 }
 
-/// The result of a command.
-public enum PhoneResult: Hashable, Sendable {
-  case done
-  /// The numbers of the added notifications.
-  case added([NotificationUID])
-}
-
 /// Why a command was not carried out, in a sentence.
 public struct PhoneRefusal: Error, Hashable, Sendable, CustomStringConvertible {
   public let description: String

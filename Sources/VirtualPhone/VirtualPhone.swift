@@ -59,7 +59,7 @@ public final class VirtualPhone {
   /// Whether the phone accepts a connection.
   public internal(set) var isReachable = true
   /// The rules that it keeps.
-  public var rules: PhoneRules { didSet { (provider.rules, media.rules) = (rules, rules) } }
+  public var rules: PhoneRules
   /// How many links in a row have ended before the accessory had subscribed.
   public private(set) var strikes = 0
   /// Whether it stays away until its user taps the accessory.
@@ -108,17 +108,8 @@ public final class VirtualPhone {
     media = MediaSource(scheduler: scheduler)
     database = PhoneDatabase(configuration, provider, media, state, scheduler)
     provider.apps = VirtualDay.apps
-    (provider.rules, media.rules) = (rules, rules)
-    connectProvider()
-    connectMedia()
-  }
-
-  private func connectProvider() {
-    provider.report = { [weak self] in self?.onEvent($0) }
-    provider.onSession = { [weak self] in self?.stage?.begin() }
-    provider.date = { [scheduler, state] in state.clock.date(at: scheduler.now) }
-    provider.notify = { [weak self] value in self?.enqueue { $0.notify(.notificationSource, value) }
-    }
+    provider.phone = self
+    media.phone = self
     provider.sender.limit = { [weak self] in
       let length = (self?.connection?.bearer.mtu ?? Bearer.defaultMTU) - 3
       return min(length, self?.provider.faults.fragmentSize ?? length)
@@ -126,13 +117,8 @@ public final class VirtualPhone {
     provider.sender.notify = { [weak self] in self?.connection?.notify(.dataSource, $0) }
   }
 
-  private func connectMedia() {
-    media.report = { [weak self] in self?.onEvent($0) }
-    media.sendCommands = { [weak self] value in self?.enqueue { $0.notify(.remoteCommand, value) } }
-    media.sendUpdate = { [weak self] value in
-      self?.enqueue { $0.notify(.entityUpdate, value($0.bearer.mtu - 3)) }
-    }
-  }
+  /// Its local time in ANCS's format.
+  var date: String { state.clock.date(at: scheduler.now) }
 
   /// Sends something on the current connection on a later turn of the loop, after the response to the request that
   /// caused it.
@@ -291,11 +277,13 @@ public final class VirtualPhone {
 /// The phone's commands.
 extension VirtualPhone {
   /// Carries out a command; the resulting PDUs are sent on later turns of the loop.
+  ///
+  /// - Returns: the numbers of the added notifications.
   @discardableResult
-  public func perform(_ command: PhoneCommand) throws(PhoneRefusal) -> PhoneResult {
+  public func perform(_ command: PhoneCommand) throws(PhoneRefusal) -> [NotificationUID] {
     switch command {
-    case .add(let contents, let uid): return .added([try provider.add(contents, uid: uid)])
-    case .burst(let count, let contents): return .added(try burst(count, contents))
+    case .add(let contents, let uid): return [try provider.add(contents, uid: uid)]
+    case .burst(let count, let contents): return try burst(count, contents)
     case .modify(let uid, let contents): try provider.modify(uid, contents)
     case .remove(let uid): try provider.remove(uid)
     case .removeAll: provider.removeAll()
@@ -317,7 +305,7 @@ extension VirtualPhone {
     case .time(let time, let zone): set(time, zone)
     default: try performOnLink(command)
     }
-    return .done
+    return []
   }
 
   private func burst(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
 import Arguments
 import Control
 import EventLoop
@@ -17,8 +18,8 @@ import VirtualPhone
   /// Begins to serve.
   func open() async throws(Failure)
 
-  /// Performs a command for the phone, which on the air may be one for the link.
-  func perform(_ command: PhoneCommand) throws(PhoneRefusal) -> PhoneResult
+  /// Performs a command for the phone, which on the air may be one for the link. Returns the added notifications.
+  func perform(_ command: PhoneCommand) throws(PhoneRefusal) -> [NotificationUID]
 
   /// Performs a command that only the air has.
   func perform(_ command: LinkCommand) throws(PhoneRefusal)
@@ -63,7 +64,7 @@ enum LinkCommand: Hashable, Sendable {
     onEvent(["event": "listening", "path": .string("unix:\(path)")])
   }
 
-  func perform(_ command: PhoneCommand) throws(PhoneRefusal) -> PhoneResult {
+  func perform(_ command: PhoneCommand) throws(PhoneRefusal) -> [NotificationUID] {
     try phone.perform(command)
   }
 

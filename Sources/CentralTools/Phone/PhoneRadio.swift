@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
 import Arguments
 import Bluetooth
 import Control
@@ -111,7 +112,7 @@ import Wire
 
   // MARK: Commands
 
-  func perform(_ command: PhoneCommand) throws(PhoneRefusal) -> PhoneResult {
+  func perform(_ command: PhoneCommand) throws(PhoneRefusal) -> [NotificationUID] {
     let hasLink = machine.link != nil
     switch command {
     case .leave: turn { machine, _ in machine.leave() }
@@ -123,7 +124,7 @@ import Wire
     case .disconnect, .encrypt: throw PhoneRefusal("nobody is connected")
     default: return try phone.perform(command)
     }
-    return .done
+    return []
   }
 
   func perform(_ command: LinkCommand) throws(PhoneRefusal) {

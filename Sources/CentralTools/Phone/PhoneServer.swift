@@ -118,9 +118,8 @@ import Wire
     switch instruction {
     case .link(let command): try bearer.perform(command)
     case .command(let command):
-      if case .added(let uids) = try bearer.perform(command) {
-        outcome = ["uids": .array(uids.map { .number($0.rawValue) })]
-      }
+      let uids = try bearer.perform(command)
+      if !uids.isEmpty { outcome = ["uids": .array(uids.map { .number($0.rawValue) })] }
     case .request(let request): Loop.start { await self.phone.ask(request) }
     case .day(let once): phone.play(once: once)
     case .stopDay: phone.stopPlaying()

@@ -8,15 +8,7 @@ import Wire
 final class MediaSource {
   private(set) var player = MediaPlayer()
 
-  /// Called with each event.
-  var report: (PhoneEvent) -> Void = { _ in }
-  /// Notifies Entity Update, on a later turn of the loop and in order: the value in at most `length` bytes.
-  var sendUpdate: (_ value: @escaping (_ length: Int) -> [UInt8]) -> Void = { _ in }
-  /// Notifies Remote Command.
-  var sendCommands: ([UInt8]) -> Void = { _ in }
-
-  /// The rules that the phone keeps.
-  var rules = PhoneRules()
+  weak var phone: VirtualPhone?
 
   private let scheduler: any Scheduler
   private var overrides: [MediaAttribute: [UInt8]] = [:]
@@ -52,10 +44,16 @@ final class MediaSource {
   private func notify(_ attribute: MediaAttribute) {
     guard hasUpdates, registered[attribute.entity]?.contains(attribute) == true else { return }
     let value = value(of: attribute)
-    sendUpdate { length in EntityUpdate(attribute, value, fitting: length).encoded }
+    phone?.enqueue { connection in
+      let update = EntityUpdate(attribute, value, fitting: connection.bearer.mtu - 3)
+      connection.notify(.entityUpdate, update.encoded)
+    }
   }
 
-  private func notifyCommands() { sendCommands(player.commands.map(\.rawValue)) }
+  private func notifyCommands() {
+    let value = player.commands.map(\.rawValue)
+    phone?.enqueue { $0.notify(.remoteCommand, value) }
+  }
 
   // MARK: Writes of the remote
 
@@ -86,7 +84,7 @@ final class MediaSource {
       throw violation("not a remote command: \(value.hex)")
     }
     let command = RemoteCommand(rawValue: first)
-    report(.remoteCommand(command))
+    phone?.onEvent(.remoteCommand(command))
     guard player.commands.contains(command) else { return }
     change { player, now in player.perform(command, at: now) }
   }
@@ -102,9 +100,9 @@ final class MediaSource {
     guard !known.isEmpty, attributes.allSatisfy(known.contains) else {
       throw violation("a registration for what does not exist: \(value.hex)")
     }
-    report(.registered(registration))
+    phone?.onEvent(.registered(registration))
     registered[registration.entity] = attributes
-    if !rules.updatesChangesOnly { for attribute in attributes { notify(attribute) } }
+    if phone?.rules.updatesChangesOnly != true { for attribute in attributes { notify(attribute) } }
   }
 
   /// Handles a selection written to Entity Attribute, which then has the value of that attribute.
@@ -134,7 +132,7 @@ final class MediaSource {
 
   /// Reports that the remote broke a rule; returns the error for it.
   private func violation(_ words: String, _ error: MediaError = .invalidCommand) -> ErrorCode {
-    report(.violation(words))
+    phone?.onEvent(.violation(words))
     return ErrorCode(error)
   }
 }

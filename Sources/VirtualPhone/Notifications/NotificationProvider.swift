@@ -17,19 +17,9 @@ final class NotificationProvider {
   private(set) var isAuthorized = true
   /// The faults to inject into commands and responses.
   var faults = ProviderFaults()
-  /// The rules that the phone keeps.
-  var rules = PhoneRules()
   /// Sends the responses.
   let sender: DataSourceSender
-
-  /// Called with each event.
-  var report: (PhoneEvent) -> Void = { _ in }
-  /// Notifies a value of the Notification Source, on a later turn of the loop and in order.
-  var notify: ([UInt8]) -> Void = { _ in }
-  /// Called when a session begins.
-  var onSession: () -> Void = {}
-  /// The phone's local time in ANCS's format.
-  var date: () -> String = { "" }
+  weak var phone: VirtualPhone?
 
   /// Whether a consumer is subscribed to the Notification Source.
   private(set) var hasSession = false
@@ -37,6 +27,7 @@ final class NotificationProvider {
   /// Those that were modified, and not fetched since.
   private var modified: Set<NotificationUID> = []
   private let profile: PhoneProfile
+  private var rules: PhoneRules { phone?.rules ?? PhoneRules() }
 
   init(_ profile: PhoneProfile, scheduler: any Scheduler) {
     self.profile = profile
@@ -55,7 +46,7 @@ final class NotificationProvider {
     lastUID = max(lastUID, uid == .probe ? 0 : uid.rawValue)
     var contents = contents
     let isDated = profile.datesCalls || contents.category != .incomingCall
-    if isDated, contents.attributes[.date] == nil { contents[.date] = date() }
+    if isDated, contents.attributes[.date] == nil { contents[.date] = phone?.date }
     let notification = PhoneNotification(uid, contents)
     notifications.append(notification)
     announce(.added, notification)
@@ -106,7 +97,7 @@ final class NotificationProvider {
     guard !hasSession else { return }
     hasSession = true
     if isAuthorized { replay() }
-    onSession()
+    phone?.stage?.begin()
   }
 
   /// The consumer unsubscribed, or the link has ended.
@@ -139,7 +130,7 @@ final class NotificationProvider {
       change, notification.uid, category: notification.category,
       categoryCount: UInt8(clamping: count),
       flags: flags)
-    notify(event.encoded)
+    phone?.enqueue { $0.notify(.notificationSource, event.encoded) }
   }
 
   private func isHidden(_ notification: PhoneNotification) -> Bool {
@@ -149,7 +140,8 @@ final class NotificationProvider {
 
   /// Whether it is delivered long after it was posted.
   private func isLate(_ notification: PhoneNotification) -> Bool {
-    guard rules.marksLate, let now = CivilTime(notificationDate: Array(date().utf8)),
+    guard rules.marksLate, let date = phone?.date,
+      let now = CivilTime(notificationDate: Array(date.utf8)),
       let posted = notification.value(of: .date).flatMap({ CivilTime(notificationDate: $0) })
     else { return false }
     return now.secondsSince1970 - posted.secondsSince1970 > 30
@@ -160,7 +152,8 @@ final class NotificationProvider {
   /// Handles a value written to the Control Point. The response, if any, follows on the Data Source.
   func handleCommand(_ value: [UInt8]) throws(ErrorCode) {
     if sender.isBusy {
-      report(.violation("a command while the response to the previous one is still being sent"))
+      phone?.onEvent(
+        .violation("a command while the response to the previous one is still being sent"))
     }
     let decoded = Result { () throws(ControlPointError) in try ControlPointCommand(decoding: value)
     }
@@ -171,15 +164,15 @@ final class NotificationProvider {
       do throws(ControlPointError) {
         command = try decoded.get()
       } catch {
-        report(.violation("a malformed command on the Control Point: \(value.hex)"))
+        phone?.onEvent(.violation("a malformed command on the Control Point: \(value.hex)"))
         throw ErrorCode(error.rawValue)
       }
       let response = try response(to: command)
-      report(.controlPoint(command, value: value, refused: nil))
+      phone?.onEvent(.controlPoint(command, value: value, refused: nil))
       if let response { sender.send(response.encoded, faults.nextFate()) }
       if case .performNotificationAction(let uid, let action) = command { perform(action, on: uid) }
     } catch {
-      report(.controlPoint(try? decoded.get(), value: value, refused: error.rawValue))
+      phone?.onEvent(.controlPoint(try? decoded.get(), value: value, refused: error.rawValue))
       throw error
     }
   }
@@ -217,7 +210,7 @@ final class NotificationProvider {
 
   /// Either action removes the notification; a declined call leaves a missed one.
   private func perform(_ action: NotificationAction, on uid: NotificationUID) {
-    report(.action(uid, action))
+    phone?.onEvent(.action(uid, action))
     guard let notification = try? remove(uid) else { return }
     if notification.category == .incomingCall, action == .negative {
       _ = try? add(notification.asMissedCall, uid: nil)
