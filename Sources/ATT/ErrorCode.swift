@@ -35,34 +35,32 @@ public struct ErrorCode: Error, RawRepresentable, Hashable, Sendable {
   public static let procedureAlreadyInProgress = ErrorCode(0xFE)
   public static let outOfRange = ErrorCode(0xFF)
 
-  private static let names: [ErrorCode: String] = [
-    .invalidHandle: "Invalid Handle", .readNotPermitted: "Read Not Permitted",
-    .writeNotPermitted: "Write Not Permitted", .invalidPDU: "Invalid PDU",
-    .insufficientAuthentication: "Insufficient Authentication",
-    .requestNotSupported: "Request Not Supported", .invalidOffset: "Invalid Offset",
-    .insufficientAuthorization: "Insufficient Authorization",
-    .prepareQueueFull: "Prepare Queue Full", .attributeNotFound: "Attribute Not Found",
-    .attributeNotLong: "Attribute Not Long",
-    .encryptionKeySizeTooShort: "Encryption Key Size Too Short",
-    .invalidAttributeValueLength: "Invalid Attribute Value Length",
-    .unlikelyError: "Unlikely Error", .insufficientEncryption: "Insufficient Encryption",
-    .unsupportedGroupType: "Unsupported Group Type",
-    .insufficientResources: "Insufficient Resources", .databaseOutOfSync: "Database Out Of Sync",
-    .valueNotAllowed: "Value Not Allowed", .writeRequestRejected: "Write Request Rejected",
-    .cccdImproperlyConfigured:
-      "Client Characteristic Configuration Descriptor Improperly Configured",
-    .procedureAlreadyInProgress: "Procedure Already in Progress", .outOfRange: "Out of Range",
+  /// The names from 0x01 on.
+  private static let names = [
+    "Invalid Handle", "Read Not Permitted", "Write Not Permitted", "Invalid PDU",
+    "Insufficient Authentication", "Request Not Supported", "Invalid Offset",
+    "Insufficient Authorization", "Prepare Queue Full", "Attribute Not Found",
+    "Attribute Not Long", "Encryption Key Size Too Short", "Invalid Attribute Value Length",
+    "Unlikely Error", "Insufficient Encryption", "Unsupported Group Type",
+    "Insufficient Resources", "Database Out Of Sync", "Value Not Allowed",
+  ]
+  /// The names of the last ones, up to 0xFF.
+  private static let commonNames = [
+    "Write Request Rejected",
+    "Client Characteristic Configuration Descriptor Improperly Configured",
+    "Procedure Already in Progress", "Out of Range",
   ]
 }
 
 extension ErrorCode: CustomStringConvertible {
   /// The specification's name, or the code's range and number.
   public var description: String {
-    if let name = Self.names[self] { return name }
     let number = "0x" + [rawValue].hex.uppercased()
     return switch rawValue {
+    case 0x01...0x13: Self.names[Int(rawValue) - 0x01]
     case 0x80...0x9F: "Application Error \(number)"
     case 0xE0...0xFB: "Common Profile Error \(number)"
+    case 0xFC...0xFF: Self.commonNames[Int(rawValue) - 0xFC]
     default: "Error \(number)"
     }
   }

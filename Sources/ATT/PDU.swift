@@ -107,20 +107,6 @@ public enum PDU: Hashable, Sendable {
     case cancel = 0
     case write = 1
   }
-
-  /// A part of a value that is prepared to be written (3.4.6.1).
-  public struct PreparedPart: Hashable, Sendable {
-    public var handle: Handle
-    /// Where in the value the part begins.
-    public var offset: UInt16
-    public var value: [UInt8]
-
-    public init(handle: Handle, offset: UInt16, value: [UInt8]) {
-      self.handle = handle
-      self.offset = offset
-      self.value = value
-    }
-  }
 }
 
 extension PDU {

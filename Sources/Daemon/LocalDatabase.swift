@@ -15,11 +15,11 @@ import GATT
 
   static func make(name: String, log: Log) -> AttributeDatabase {
     let database = AttributeDatabase()
-    let device = StandardServices.DeviceInformation(
-      manufacturer: "ancsd", model: "ancsd", firmware: version, software: version)
     let services = [
       StandardServices.genericAccess(name: { name }, preferred: preferred),
-      StandardServices.genericAttribute(), StandardServices.deviceInformation(device),
+      StandardServices.genericAttribute(),
+      StandardServices.deviceInformation(
+        manufacturer: "ancsd", model: "ancsd", firmware: version, software: version),
       StandardServices.bonding(),
     ]
     for service in services {

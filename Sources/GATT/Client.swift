@@ -133,14 +133,12 @@ public final class Client {
   /// Subscribes to notifications, repeatedly if refused: phones have been seen to refuse right after connecting and to
   /// accept a little later.
   ///
-  /// - Parameters:
-  ///   - attempts: the number of attempts.
-  ///   - pause: the time after the first attempt; doubled after each.
   /// - Throws: the last refusal, or why the link has ended.
   public func enableNotifications(
-    _ cccd: Handle, attempts: Int = 3, pause: Duration = .seconds(1)
+    _ cccd: Handle, attempts: Int = 3
   ) async throws(ATTFailure) {
-    var pause = pause
+    // Doubled after each attempt.
+    var pause = Duration.seconds(1)
     for _ in 1..<max(1, attempts) {
       do {
         return try await configure(cccd, .notifications)

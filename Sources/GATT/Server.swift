@@ -30,7 +30,8 @@ public final class Server {
   var pendingChange: HandleRange?
   var isIndicatingChange = false
   /// The parts that the client has prepared and not executed yet; bounded, since it may never execute them.
-  private var prepared: [PDU.PreparedPart] = []
+  private var prepared: [PreparedPart] = []
+  private typealias PreparedPart = (handle: Handle, offset: UInt16, value: [UInt8])
   /// Enough for the longest value in the smallest parts, twice.
   private static let mostParts = 64
   private var watcher: Int?
@@ -102,7 +103,7 @@ public final class Server {
     case .readMultipleVariableRequest(let handles): try readMultipleVariable(handles)
     case .writeRequest(let handle, let value): try write(value, at: handle)
     case .prepareWriteRequest(let handle, let offset, let value):
-      try prepareWrite(.init(handle: handle, offset: offset, value: value))
+      try prepareWrite((handle, offset, value))
     case .executeWriteRequest(let flag): try executeWrite(flag)
     case .writeCommand(let handle, let value): try writeCommand(value, at: handle)
     case .signedWriteCommand:
@@ -326,7 +327,7 @@ extension Server {
   }
 
   /// Permissions are checked when a write is prepared, offset and length when it is executed.
-  private func prepareWrite(_ part: PDU.PreparedPart) throws(Refusal) -> PDU {
+  private func prepareWrite(_ part: PreparedPart) throws(Refusal) -> PDU {
     _ = try writable(part.handle)
     // A part that does not fit into the MTU cannot be echoed.
     guard part.value.count <= bearer.mtu - 5 else {

@@ -8,36 +8,25 @@ import Wire
 /// Their handles are fixed, with room to grow after each: phones remember handles as long as they are bonded, across
 /// versions of the program.
 public enum StandardServices {
-  /// Generic Access (Vol 3 Part C, 12), at 0x0001.
+  /// Generic Access (Vol 3 Part C, 12), at 0x0001, of an unknown appearance.
   ///
-  /// - Parameters:
-  ///   - name: called at each read; UTF-8, at most 248 octets.
-  ///   - appearance: Assigned Numbers, 2.6; 0 is unknown.
+  /// - Parameter name: called at each read; UTF-8, at most 248 octets.
   public static func genericAccess(
-    name: @escaping () -> String, appearance: UInt16 = 0,
-    preferred parameters: ConnectionParameters? = nil
+    name: @escaping () -> String, preferred parameters: ConnectionParameters? = nil
   ) -> ServiceDefinition {
-    var service = ServiceDefinition(
-      .genericAccess, at: 0x0001,
-      characteristics: [
-        .init(
-          .deviceName, [.read],
-          value: .handled(read: { _ in Array(name().utf8.prefix(248)) }), at: 0x0002),
-        .init(
-          .appearance, [.read],
-          value: .stored([UInt8(truncatingIfNeeded: appearance), UInt8(appearance >> 8)]),
-          at: 0x0004),
-      ])
-    if let parameters {
-      service.characteristics.append(
-        CharacteristicDefinition(
-          .preferredConnectionParameters, [.read], value: .stored(parameters.encoded),
-          at: 0x0006))
-    }
-    // The controller resolves private addresses, in directed advertising too (12.4).
-    service.characteristics.append(
-      CharacteristicDefinition(.centralAddressResolution, [.read], value: .stored([1]), at: 0x0008))
-    return service
+    let characteristics: [CharacteristicDefinition?] = [
+      .init(
+        .deviceName, [.read], value: .handled(read: { _ in Array(name().utf8.prefix(248)) }),
+        at: 0x0002),
+      .init(.appearance, [.read], value: .stored([0, 0]), at: 0x0004),
+      parameters.map {
+        .init(.preferredConnectionParameters, [.read], value: .stored($0.encoded), at: 0x0006)
+      },
+      // The controller resolves private addresses, in directed advertising too (12.4).
+      .init(.centralAddressResolution, [.read], value: .stored([1]), at: 0x0008),
+    ]
+    return ServiceDefinition(
+      .genericAccess, at: 0x0001, characteristics: characteristics.compactMap(\.self))
   }
 
   /// Generic Attribute (Vol 3 Part G, 7), at 0x0010.
@@ -58,29 +47,13 @@ public enum StandardServices {
       ])
   }
 
-  /// The values of Device Information; nil ones are omitted.
-  public struct DeviceInformation: Hashable, Sendable {
-    public var manufacturer: String?
-    public var model: String?
-    public var firmware: String?
-    public var software: String?
-
-    public init(
-      manufacturer: String? = nil, model: String? = nil, firmware: String? = nil,
-      software: String? = nil
-    ) {
-      self.manufacturer = manufacturer
-      self.model = model
-      self.firmware = firmware
-      self.software = software
-    }
-  }
-
   /// Device Information (DIS 1.2), at 0x0020.
-  public static func deviceInformation(_ device: DeviceInformation) -> ServiceDefinition {
+  public static func deviceInformation(
+    manufacturer: String, model: String, firmware: String? = nil, software: String? = nil
+  ) -> ServiceDefinition {
     let strings: [(UUID, String?, Handle)] = [
-      (.manufacturerName, device.manufacturer, 0x0021), (.modelNumber, device.model, 0x0023),
-      (.firmwareRevision, device.firmware, 0x0025), (.softwareRevision, device.software, 0x0027),
+      (.manufacturerName, manufacturer, 0x0021), (.modelNumber, model, 0x0023),
+      (.firmwareRevision, firmware, 0x0025), (.softwareRevision, software, 0x0027),
     ]
     return ServiceDefinition(
       .deviceInformation, at: 0x0020,
@@ -98,15 +71,13 @@ public enum StandardServices {
 
   /// The daemon's own service, at 0x0030, with one characteristic that requires encryption: an unbonded phone that
   /// reads it is refused with Insufficient Authentication (0x05), and asks its user whether to pair.
-  ///
-  /// - Parameter value: the value on an encrypted link.
-  public static func bonding(value: @escaping () -> [UInt8] = { [1] }) -> ServiceDefinition {
+  public static func bonding() -> ServiceDefinition {
     ServiceDefinition(
       bondingService, at: 0x0030,
       characteristics: [
         .init(
-          bondingValue, [.read], permissions: Permissions(read: .encrypted),
-          value: .handled(read: { _ in value() }), at: 0x0031)
+          bondingValue, [.read], permissions: Permissions(read: .encrypted), value: .stored([1]),
+          at: 0x0031)
       ])
   }
 }

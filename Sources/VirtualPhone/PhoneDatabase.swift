@@ -104,9 +104,8 @@ extension PhoneDatabase {
     case .genericAccess: Self.genericAccess(name: configuration.name)
     case .genericAttribute: Self.genericAttribute(configuration.profile)
     case .deviceInformation:
-      StandardServices.deviceInformation(
-        .init(manufacturer: "Apple Inc.", model: configuration.model)
-      ).atFreeHandles
+      StandardServices.deviceInformation(manufacturer: "Apple Inc.", model: configuration.model)
+        .atFreeHandles
     case .continuity: Self.vendorService(.continuityService, .continuity, .write)
     case .nearby: Self.vendorService(.nearbyService, .nearby, .write)
     case .unnamed:
@@ -266,10 +265,7 @@ public enum PhoneCharacteristic: String, CaseIterable, Hashable, Sendable {
 
   /// Whether a subscription to it tells the phone that the accessory is of use (`PhoneRules.strikes`).
   var countsAsSubscription: Bool {
-    switch self {
-    case .notificationSource, .remoteCommand, .entityUpdate: true
-    case .serviceChanged, .dataSource, .batteryLevel, .currentTime: false
-    }
+    [.notificationSource, .remoteCommand, .entityUpdate].contains(self)
   }
 
   /// The characteristic's type.

@@ -71,7 +71,7 @@ extension FuzzTarget {
     try database.add(StandardServices.genericAccess(name: { "board" }))
     try database.add(StandardServices.genericAttribute())
     try database.add(
-      StandardServices.deviceInformation(.init(manufacturer: "ancsd", model: "board")))
+      StandardServices.deviceInformation(manufacturer: "ancsd", model: "board"))
     try database.add(StandardServices.bonding())
     try database.add(
       ServiceDefinition(

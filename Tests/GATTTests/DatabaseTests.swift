@@ -77,10 +77,10 @@ struct DatabaseTests {
     let parameters = ConnectionParameters(
       minimumInterval: 24, maximumInterval: 40, latency: 4, timeout: 600)
     try database.add(
-      StandardServices.genericAccess(name: { "board" }, appearance: 0x0080, preferred: parameters))
+      StandardServices.genericAccess(name: { "board" }, preferred: parameters))
     try database.add(StandardServices.genericAttribute())
     try database.add(
-      StandardServices.deviceInformation(.init(manufacturer: "m", model: "n", software: "v")))
+      StandardServices.deviceInformation(manufacturer: "m", model: "n", software: "v"))
     try database.add(StandardServices.bonding())
     let values = database.services.flatMap { service in
       service.characteristics.map { "\(hexadecimal($0.value)) \($0.uuid)" }
@@ -91,7 +91,7 @@ struct DatabaseTests {
         "0x0017 2B2A", "0x0022 2A29", "0x0024 2A24", "0x0028 2A28",
         "0x0032 6C8A0002-52C4-4F7B-9D3E-A17C5E20B64D",
       ])
-    #expect(database.value(at: 0x0005) == [0x80, 0x00])
+    #expect(database.value(at: 0x0005) == [0, 0])
     #expect(database.value(at: 0x0007)?.hex == "180028000400" + "5802")
     #expect(database[0x1801]?[0x2A05]?.cccd == 0x0013)
   }
