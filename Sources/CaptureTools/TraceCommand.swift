@@ -28,7 +28,7 @@ extension Command {
     run: { options throws(Failure) in
       let console = try Console(options.output)
       return console.onLoop { () async throws(Failure) in
-        let trace = try Trace(options, console, .kernel)
+        let trace = try Trace(options, console, Trace.Environment())
         try onSignal { trace.stop($0) }
         return try await trace.run()
       }
@@ -76,23 +76,18 @@ extension MonitorSocket: PacketMonitor {}
 
 /// A running trace: packets from the kernel to standard output, and to a file.
 @LoopActor final class Trace {
-  /// The parts of the system that a trace needs.
-  struct Environment {
-    var openMonitor: () throws(BluetoothError) -> any PacketMonitor
-    /// The links that are up.
-    var links: () -> [HCIConnection]
-    /// What daemons at these control sockets know about their links.
-    var knownLinks: @LoopActor ([String]) async -> [KnownLink]
-    var output: LineWriter
-    /// Takes the subject and the text of a warning.
-    var warn: (String, String) -> Void
-
-    @LoopActor static var kernel: Environment {
-      Environment(
-        openMonitor: { () throws(BluetoothError) in try MonitorSocket() },
-        links: { (try? HCIConnection.all()) ?? [] }, knownLinks: DaemonProbe.links,
-        output: LineWriter(Standard.output), warn: Console.warn)
+  /// The parts of the system that a trace needs; by default the kernel's, and a daemon's.
+  @LoopActor struct Environment {
+    var openMonitor: () throws(BluetoothError) -> any PacketMonitor = {
+      () throws(BluetoothError) in try MonitorSocket()
     }
+    /// The links that are up.
+    var links: () -> [HCIConnection] = { (try? HCIConnection.all()) ?? [] }
+    /// What daemons at these control sockets know about their links.
+    var knownLinks: @LoopActor ([String]) async -> [KnownLink] = DaemonProbe.links
+    var output = LineWriter(Standard.output)
+    /// Takes the subject and the text of a warning.
+    var warn: (String, String) -> Void = Console.warn
   }
 
   private let environment: Environment

@@ -210,7 +210,7 @@ struct TraceTests {
     ] as [(Errno, Control.ExitStatus)])
   func noMonitor(errno: Errno, status: Control.ExitStatus) async throws {
     try await onLoop {
-      var environment = Trace.Environment.kernel
+      var environment = Trace.Environment()
       environment.openMonitor = { () throws(BluetoothError) in
         throw BluetoothError(SystemError("socket", errno))
       }
@@ -226,7 +226,7 @@ struct TraceTests {
   @Test("A file that cannot be created does not let it begin")
   func noFile() async throws {
     try await onLoop {
-      var environment = Trace.Environment.kernel
+      var environment = Trace.Environment()
       environment.openMonitor = { () throws(BluetoothError) in FakeMonitor() }
       var options = CaptureOptions.trace
       options.write = "/proc/nonexistent/out"
