@@ -6,10 +6,9 @@
 struct AES128 {
   private var roundKeys: [UInt8]
 
-  /// - Parameter key: 16 octets, most significant first; a shorter one is padded with zeros.
+  /// - Parameter key: 16 octets, most significant first.
   init(key: [UInt8]) {
-    roundKeys = Array((key + Array(repeating: 0, count: 16)).prefix(16))
-    roundKeys.reserveCapacity(176)
+    roundKeys = key
     var constant: UInt8 = 1
     for word in 4..<44 {
       var next = Array(roundKeys[(word - 1) * 4..<word * 4])
@@ -27,8 +26,8 @@ struct AES128 {
     var state = block
     add(round: 0, to: &state)
     for round in 1...10 {
-      for index in state.indices { state[index] = Self.substitute(state[index]) }
-      state = Self.shiftedRows(state)
+      // Row `r` is rotated left by `r`; the state is stored column by column.
+      state = (0..<16).map { Self.substitute(state[($0 + 4 * ($0 % 4)) % 16]) }
       if round < 10 { state = Self.mixedColumns(state) }
       add(round: round, to: &state)
     }
@@ -37,11 +36,6 @@ struct AES128 {
 
   private func add(round: Int, to state: inout [UInt8]) {
     for index in state.indices { state[index] ^= roundKeys[round * 16 + index] }
-  }
-
-  /// Row `r` is rotated left by `r`; the state is stored column by column.
-  private static func shiftedRows(_ state: [UInt8]) -> [UInt8] {
-    (0..<16).map { state[($0 + 4 * ($0 % 4)) % 16] }
   }
 
   private static func mixedColumns(_ state: [UInt8]) -> [UInt8] {
