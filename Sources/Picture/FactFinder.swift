@@ -26,24 +26,20 @@ enum FactFinder {
   private static let mostCharacters = 80
 
   static func facts(of unit: DecodedUnit) -> [PictureRow.Fact] {
-    var facts: [PictureRow.Fact] = []
-    if let channel = unit.channel, channel != 4, unit.layer == .att {
-      facts.append(.init(key: "channel", value: .number(Double(channel))))
-    }
-    for profile in unit.profiles {
-      facts.append(.init(key: profile == .ancs ? "ancs" : "ams", value: .number(1)))
-    }
-    if unit.layer == .att, unit.link?.peerKind == .accessory {
-      facts.append(.init(key: "phoneside", value: .number(1)))
-    }
-    if let problem = unit.problem {
-      facts.append(.init(key: "problem", value: .text(cut(problem))))
-    }
-    if let handle = unit.attributes.first?.handle, !unit.isList {
-      facts.append(.init(key: "handle", value: .number(Double(handle))))
-    }
-    if let peer = unit.link?.peer, unit.layer == .hciEvent || unit.layer == .linkLayer {
-      facts.append(.init(key: "peer", value: .text(peer.description)))
+    let isATT = unit.layer == .att
+    let channel = isATT && unit.channel != 4 ? unit.channel : nil
+    let handle = unit.isList ? nil : unit.attributes.first?.handle
+    let namesPeer = unit.layer == .hciEvent || unit.layer == .linkLayer
+    let known: [(StaticString, PictureRow.Fact.Value?)] = [
+      ("channel", channel.map { .number(Double($0)) }),
+      ("ancs", unit.profiles.contains(.ancs) ? .number(1) : nil),
+      ("ams", unit.profiles.contains(.ams) ? .number(1) : nil),
+      ("phoneside", isATT && unit.link?.peerKind == .accessory ? .number(1) : nil),
+      ("problem", unit.problem.map { .text(cut($0)) }),
+      ("handle", handle.map { .number(Double($0)) }),
+      ("peer", namesPeer ? unit.link?.peer.map { .text($0.description) } : nil),
+    ]
+    var facts = known.compactMap { key, value in value.map { PictureRow.Fact(key: key, value: $0) }
     }
     add(unit.details, top, to: &facts)
     if !unit.isList, let meaning = unit.attributes.first?.meaning { add(meaning, top, to: &facts) }
