@@ -2,7 +2,6 @@
 import ATT
 import Capture
 import GAP
-import GATT
 import JSON
 import Wire
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
-import Arguments
 import Capture
 import Control
 import Wire

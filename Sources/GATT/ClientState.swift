@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
 import GAP
-import Wire
 
 /// What a client supports: the first octet of Client Supported Features (Vol 3 Part G, 7.2).
 public struct ClientFeatures: OptionSet, Hashable, Sendable {

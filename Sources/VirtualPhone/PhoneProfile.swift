@@ -2,7 +2,6 @@
 import ANCS
 import ATT
 import GAP
-import GATT
 import Wire
 
 /// The phone that the virtual phone imitates: its attribute database, and its own requests.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
-import Wire
 
 /// The ATT traffic of one link. Both ends may be client and server, so there are two servers, and every
 /// PDU concerns one of them:

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import AMS
 import ANCS
-import Arguments
 import Companion
-import Control
 public import JSON
 import LineEditor
 import Mgmt

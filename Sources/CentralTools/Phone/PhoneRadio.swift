@@ -7,7 +7,6 @@ import EventLoop
 import GAP
 import JSON
 import Mgmt
-import System
 import VirtualPhone
 import Wire
 
