@@ -18,16 +18,10 @@ import Wire
 
   private let choice: AdapterChoice?
   private var opened: CentralAdapter?
-  private var scanning: Scan?
+  /// The scan in progress: the kernel has finished a round. It ends when this is closed.
+  private var scanning: Mailbox<Void>?
   /// Disconnects that the kernel has not confirmed yet.
   private var disconnects: [Task<Void, Never>] = []
-
-  /// A scan.
-  private final class Scan {
-    var isStopped = false
-    /// Waits until the kernel has finished a round.
-    var round: CheckedContinuation<Void, Never>?
-  }
 
   /// A device in range responds within a few seconds; the kernel would try for forty.
   private static let connectTime = Duration.seconds(25)
@@ -125,35 +119,28 @@ import Wire
   /// Scans until it is stopped. A device that is seen again may be reported again.
   func scan(_ found: @escaping (FoundDevice) -> Void) async throws(Failure) {
     let adapter = try await adapter()
-    let scan = Scan()
-    scanning = scan
+    let rounds = Mailbox<Void>()
+    scanning = rounds
     defer { scanning = nil }
     adapter.onEvent = { event in
       switch event {
       case .deviceFound(let device, let rssi, let flags, let data) where device.type != .classic:
         let isConnectable = !flags.contains(.notConnectable)
         found(FoundDevice(address: device, rssi: rssi, isConnectable: isConnectable, data: data))
-      case .discovering(false):
-        scan.round?.resume()
-        scan.round = nil
+      case .discovering(false): rounds.post(())
       default: break
       }
     }
     defer { adapter.onEvent = { _ in } }
     // The kernel scans for ten seconds at a time.
-    while !scan.isStopped {
+    repeat {
       try await attempt("scan", await adapter.call(.startDiscovery))
-      if !scan.isStopped { await withCheckedContinuation { scan.round = $0 } }
-    }
+    } while await rounds.next() != nil
     try? await adapter.call(.stopDiscovery)
   }
 
   /// Ends `scan`, which then returns.
-  func stopScan() {
-    scanning?.isStopped = true
-    scanning?.round?.resume()
-    scanning?.round = nil
-  }
+  func stopScan() { scanning?.close() }
 }
 
 extension ChannelSecurity {
