@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import ATT
 import Capture
 import Control
 import Wire
@@ -112,8 +111,9 @@ struct CaptureText: Sendable {
     var lines: [String] = []
     let name = attribute.name.map { " \($0.printable)" } ?? ""
     switch (attribute.handle, attribute.end) {
-    case (let handle?, let end?): lines.append("        Handles: \(hex(handle))-\(hex(end))\(name)")
-    case (let handle?, nil): lines.append("        Handle: \(hex(handle))\(name)")
+    case (let handle?, let end?):
+      lines.append("        Handles: \(hexadecimal(handle, 4))-\(hexadecimal(end, 4))\(name)")
+    case (let handle?, nil): lines.append("        Handle: \(hexadecimal(handle, 4))\(name)")
     case (nil, _): if !name.isEmpty { lines.append("        Type:\(name)") }
     }
     let indent = nested && !lines.isEmpty ? 10 : 8
@@ -124,10 +124,6 @@ struct CaptureText: Sendable {
 
   private func text(_ detail: Detail, _ indent: Int) -> [String] {
     detail.lines(indent: indent, bytesPerLine: 32).map(\.printable)
-  }
-
-  private func hex(_ handle: Handle) -> String {
-    "0x" + String(handle, digits: 4, radix: 16)
   }
 
   // MARK: Colours (ECMA-48, SGR), the same as btmon's for commands, events and directions

@@ -119,7 +119,7 @@ extension PictureRow {
     }
     if let attribute = unit.attributes.first, let name = name(of: attribute) { return name }
     if let type = unit.type { return short(type) }
-    if let handle = unit.attributes.first?.handle { return hexadecimal(handle) }
+    if let handle = unit.attributes.first?.handle { return hexadecimal(handle, 4) }
     return unit.details.first { $0.label == "UUID" || $0.label == "Command" }
       .map {
         if case .named(let name?, _, _) = $0.value { return name }
@@ -139,15 +139,11 @@ extension PictureRow {
     AssignedNumbers.name(of: uuid) ?? uuid.description
   }
 
-  private static func hexadecimal(_ handle: Handle) -> String {
-    "0x" + String(handle, digits: 4, radix: 16)
-  }
-
   private static func nodes(of unit: DecodedUnit) -> [Node] {
     var nodes = unit.details.map { node($0, base: 0) }
     for attribute in unit.attributes {
-      var name = attribute.handle.map(hexadecimal) ?? ""
-      if let end = attribute.end { name += "–" + hexadecimal(end) }
+      var name = attribute.handle.map { hexadecimal($0, 4) } ?? ""
+      if let end = attribute.end { name += "–" + hexadecimal(end, 4) }
       if let title = attribute.name { name += (name.isEmpty ? "" : " ") + title }
       var below: [Node] = []
       if let value = attribute.value {

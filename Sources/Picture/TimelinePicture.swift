@@ -77,7 +77,7 @@ extension PictureRow {
     tree.title = pdu.text(name: attribute)
     if let handle = pdu.handle {
       let name = pdu.end == nil ? attribute(handle) : pdu.parameter.map { Self.short(UUID($0)) }
-      label = name ?? "0x" + String(handle, digits: 4, radix: 16)
+      label = name ?? hexadecimal(handle, 4)
       facts.append(.init(key: "handle", value: .number(Double(handle))))
     }
     if let error = pdu.error { facts.append(.init(key: "error", value: .text("\(error)"))) }

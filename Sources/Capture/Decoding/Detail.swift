@@ -191,6 +191,6 @@ extension Detail.Value: CustomStringConvertible {
 }
 
 /// A number with `0x` and at least this many digits, in lower case as btmon writes it.
-func hexadecimal(_ number: some BinaryInteger, _ digits: Int) -> String {
+package func hexadecimal(_ number: some BinaryInteger, _ digits: Int) -> String {
   "0x" + String(number, digits: digits, radix: 16)
 }
