@@ -89,6 +89,19 @@ public final class DatabaseDiscovery {
 
   // MARK: Their contents
 
+  /// Discovers the services and their contents; calls `found` with each service once it is complete.
+  public func discoverEverything(
+    _ found: (DiscoveredService) -> Void = { _ in }
+  ) async throws(ATTFailure) {
+    try await discoverServices()
+    var index = 0
+    while index < services.count {
+      try await discoverContents(of: index)
+      found(services[index])
+      index += 1
+    }
+  }
+
   /// Discovers the contents of `services[index]`. Included services that were not found before are appended to
   /// `services`.
   public func discoverContents(of index: Int) async throws(ATTFailure) {

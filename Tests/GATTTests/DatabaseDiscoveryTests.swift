@@ -52,12 +52,7 @@ struct DatabaseDiscoveryTests {
     let discovery = DatabaseDiscovery(pair.client)
     var failure: ATTFailure?
     do throws(ATTFailure) {
-      try await discovery.discoverServices()
-      var index = 0
-      while index < discovery.services.count {
-        try await discovery.discoverContents(of: index)
-        index += 1
-      }
+      try await discovery.discoverEverything()
     } catch {
       failure = error
     }

@@ -154,16 +154,12 @@ extension GATTSession {
   /// All services with their contents, each printed once it is complete.
   private func tree() async throws(Failure) {
     let discovery = discovery()
-    var shown = 0
     do throws(ATTFailure) {
-      try await discovery.discoverServices()
-      while shown < discovery.services.count {
-        try await discovery.discoverContents(of: shown)
-        printer.service(discovery.services[shown], whole: true)
-        shown += 1
-      }
+      try await discovery.discoverEverything { printer.service($0, whole: true) }
     } catch {
-      for service in discovery.services[shown...] { printer.service(service, whole: true) }
+      for service in discovery.services where !service.hasContents {
+        printer.service(service, whole: true)
+      }
       throw failure("tree", error)
     }
     map = AttributeMap(discovery.services)
@@ -202,12 +198,7 @@ extension GATTSession {
     let discovery = discovery()
     let map = try await discovery.attributeMap()
     guard !discovery.faults.isEmpty else { return map }
-    try await discovery.discoverServices()
-    var index = 0
-    while index < discovery.services.count {
-      try await discovery.discoverContents(of: index)
-      index += 1
-    }
+    try await discovery.discoverEverything()
     return map.merging(AttributeMap(discovery.services))
   }
 
