@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
-import Arguments
 import Control
 import EventLoop
 import JSON
