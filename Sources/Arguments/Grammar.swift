@@ -5,11 +5,21 @@ import Wire
 /// The options and operands of a command.
 public struct Grammar<Options>: Sendable {
   /// Options under one title of the help.
-  public typealias Group = (title: String, options: [CommandOption<Options>])
+  public struct Group: Sendable {
+    let title: String
+    let options: [CommandOption<Options>]
+
+    public init(_ title: String, _ options: [CommandOption<Options>]) {
+      self.title = title
+      self.options = options
+    }
+  }
 
   let groups: [Group]
   /// The options of all groups.
   let options: [CommandOption<Options>]
+  /// Their forms: a search in these does not copy whole options, which a start would notice.
+  let forms: [OptionForm]
   /// The operands in the help, such as `UID positive|negative`; empty if there are none.
   let operands: String
   /// The kinds of the operands, for the completions.
@@ -31,6 +41,7 @@ public struct Grammar<Options>: Sendable {
   ) {
     self.groups = groups
     options = groups.flatMap { $0.options }
+    forms = options.map { $0.form }
     operandKinds = kinds
     self.operands = operands
     self.read = read
@@ -42,7 +53,7 @@ public struct Grammar<Options>: Sendable {
     read: @escaping Reader = Grammar.noOperands
   ) {
     self.init(
-      groups: [("Options", options)], operands: operands, kinds: kinds, read: read)
+      groups: [Group("Options", options)], operands: operands, kinds: kinds, read: read)
   }
 
   /// The options as tables of the help, one per group.
@@ -167,7 +178,7 @@ public struct Grammar<Options>: Sendable {
   }
 
   private func find(_ name: String) -> CommandOption<Options>? {
-    options.first { $0.form.isNamed(name) }
+    forms.firstIndex { $0.isNamed(name) }.map { options[$0] }
   }
 }
 

@@ -83,11 +83,17 @@ extension Grammar {
   /// What an option must be.
   public func settingKind(_ name: String) -> String { form(ofSetting: name)?.settingKind ?? "" }
 
-  private func form(ofSetting name: String) -> OptionForm? { option(ofSetting: name)?.form }
+  private func form(ofSetting name: String) -> OptionForm? {
+    place(ofSetting: name).map { forms[$0] }
+  }
 
   private func option(ofSetting name: String) -> CommandOption<Options>? {
+    place(ofSetting: name).map { self.options[$0] }
+  }
+
+  private func place(ofSetting name: String) -> Int? {
     let typed = "--\(name)"
-    return self.options.first { $0.form.isSetting && $0.form.names.last == typed }
+    return forms.firstIndex { $0.isSetting && $0.names.last == typed }
   }
 }
 

@@ -35,8 +35,8 @@ struct Quirks: Hashable, Sendable {
     let name: String
     /// What it changes, and its default, for the help.
     let summary: String
-    /// Its valid values.
-    let values: String
+    /// Its valid values, which are written only for an error.
+    let values: @Sendable () -> String
     /// Sets its value; false if the text is not valid.
     let set: @Sendable (inout Quirks, String) -> Bool
   }
@@ -105,7 +105,8 @@ struct Quirks: Hashable, Sendable {
   private static func duration(
     _ name: String, _ summary: String, _ set: @escaping @Sendable (inout Quirks, Duration) -> Void
   ) -> Entry {
-    Entry(name: name, summary: summary, values: "a number of seconds in quotes") { quirks, text in
+    Entry(name: name, summary: summary, values: { "a number of seconds in quotes" }) {
+      quirks, text in
       guard let seconds = Double(text), seconds > 0, seconds < 1e9 else { return false }
       set(&quirks, .milliseconds(Int64(seconds * 1000)))
       return true
@@ -123,8 +124,10 @@ struct Quirks: Hashable, Sendable {
     _ name: String, _ summary: String, _ words: KeyValuePairs<String, Value>,
     _ set: @escaping @Sendable (inout Quirks, Value) -> Void
   ) -> Entry {
-    let names = words.map(\.key)
-    let values = "\(names.dropLast().joined(separator: ", ")) or \(names.last ?? "")"
+    let values: @Sendable () -> String = {
+      let names = words.map { $0.key }
+      return "\(names.dropLast().joined(separator: ", ")) or \(names.last ?? "")"
+    }
     return Entry(name: name, summary: summary, values: values) { quirks, text in
       guard let value = words.first(where: { $0.key == text })?.value else { return false }
       set(&quirks, value)

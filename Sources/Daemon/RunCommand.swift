@@ -94,13 +94,12 @@ extension Grammar<RunOptions> {
   /// The options of the daemon. Each is declared for the part that it sets, which determines when a change takes
   /// effect.
   static let run = Grammar(groups: [
-    ("Connection", of(\.radio, .nextStart, adapters) + of(\.start, .nextStart, connection)),
-    ("Pairing", of(\.start, .nextStart, name) + of(\.radio, .nextStart, pairing)),
-    ("Output", of(\.start, .nextStart, CommandOption.output) + of(\.live, .live, output)),
-    ("Hooks", of(\.live, .live, hooks)),
-    ("Files", of(\.start, .nextStart, files)),
-    ("Logging", of(\.live, .live, logging)),
-    ("Assumptions about iOS", of(\.quirks, .newLink, assumptions)),
+    Group("Connection", radio(adapters) + atStart(connection)),
+    Group("Pairing", atStart(name) + radio(pairing)),
+    Group("Output", atStart(CommandOption.output) + live(output)),
+    Group("Hooks", live(hooks)), Group("Files", atStart(files)),
+    Group("Logging", live(logging)),
+    Group("Assumptions about iOS", newLink(assumptions)),
   ]) { options, operands throws(Failure) in
     try operands.check(atMost: 0)
     if options.start.source != .radio, let adapter = options.radio.adapters.first {
@@ -110,14 +109,22 @@ extension Grammar<RunOptions> {
     }
   }
 
-  /// The options of a part of the settings, of which a change takes effect at the same time.
-  private static func of<Part>(
-    _ part: any WritableKeyPath<RunOptions, Part> & Sendable, _ effect: SettingEffect,
-    _ options: [CommandOption<Part>]
-  ) -> [CommandOption<RunOptions>] {
-    options.map {
-      $0.setting(effect) { run, set throws(Failure) in try set(&run[keyPath: part]) }
-    }
+  private typealias RunOption = CommandOption<RunOptions>
+
+  private static func atStart(_ options: [CommandOption<StartSettings>]) -> [RunOption] {
+    options.map { $0.setting(.nextStart) { run, set throws(Failure) in try set(&run.start) } }
+  }
+
+  private static func radio(_ options: [CommandOption<RadioSettings>]) -> [RunOption] {
+    options.map { $0.setting(.nextStart) { run, set throws(Failure) in try set(&run.radio) } }
+  }
+
+  private static func live(_ options: [CommandOption<LiveSettings>]) -> [RunOption] {
+    options.map { $0.setting(.live) { run, set throws(Failure) in try set(&run.live) } }
+  }
+
+  private static func newLink(_ options: [CommandOption<Quirks>]) -> [RunOption] {
+    options.map { $0.setting(.newLink) { run, set throws(Failure) in try set(&run.quirks) } }
   }
 
   private static let adapters: [CommandOption<RadioSettings>] = [

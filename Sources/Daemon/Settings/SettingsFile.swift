@@ -248,7 +248,7 @@ package struct SettingsFile: Sendable {
         }
       } else {
         table.fail(
-          of: quirk.name, "\(quirk.name) must be \(quirk.values), not “\(text)”")
+          of: quirk.name, "\(quirk.name) must be \(quirk.values()), not “\(text)”")
       }
     }
     _ = finish(table)
