@@ -55,6 +55,8 @@ class MediaSource:
         self.refusal: Callable[[bytes], int | None] = lambda _: None
 
         self.remote_commands: list[str] = []
+        self.remote_subscriptions = 0
+        self.registrations: list[bytes] = []
         self.reads: list[Key] = []
 
         self.registered: dict[Any, set[Key]] = {}
@@ -110,6 +112,12 @@ class MediaSource:
         self.playing = playing
         self.set(self.track_values())
 
+    def rest(self) -> None:
+        """Nothing is playing: a player that has just started reports empty values."""
+        self.playing = False
+        empty = [(PLAYER, VOLUME), *((entity, n) for entity in (QUEUE, TRACK) for n in range(4))]
+        self.set(dict.fromkeys(empty, "") | {(PLAYER, PLAYBACK): "0,,"})
+
     def send(self, bearer: Any, key: Key) -> None:
         value = self.values.get(key, "").encode()
         room = bearer.att_mtu - 3 - 3
@@ -120,6 +128,7 @@ class MediaSource:
 
     def on_subscription(self, bearer: Any, notify: bool, _indicate: bool) -> None:
         if notify:
+            self.remote_subscriptions += 1
             self.later(self.server.notify, bearer, self.remote, self.supported)
 
     def on_remote_command(self, bearer: Any, value: bytes) -> None:
@@ -138,6 +147,7 @@ class MediaSource:
 
     def on_registration(self, bearer: Any, value: bytes) -> None:
         require_encryption(bearer)
+        self.registrations.append(value)
         if not self.server.subscribed(bearer, self.update):
             raise refuse(INVALID_STATE)
         if not value or any(a >= ATTRIBUTES.get(value[0], 0) for a in value[1:]):

@@ -8,6 +8,7 @@ import asyncio
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from bumble.core import UUID
@@ -22,7 +23,9 @@ CONTROL_POINT = UUID("69D1D8F3-45E1-49A8-9821-9BBDFDAAD9D9")
 DATA_SOURCE = UUID("22EAC6E9-24D6-4BB5-BE44-B36ACE7C7BFB")
 
 ADDED, MODIFIED, REMOVED = range(3)
-SILENT, _, PRE_EXISTING, POSITIVE, NEGATIVE = (1 << bit for bit in range(5))
+SILENT, IMPORTANT, PRE_EXISTING, POSITIVE, NEGATIVE = (1 << bit for bit in range(5))
+#: A flag that iOS 26 sets on some notifications, and that Apple has not described.
+NAMELESS = 1 << 5
 GET_NOTIFICATION, GET_APP, PERFORM = range(3)
 UNKNOWN_COMMAND, INVALID_COMMAND, INVALID_PARAMETER, ACTION_FAILED = range(0xA0, 0xA4)
 
@@ -69,6 +72,12 @@ def call(uid: int) -> Notification:
 def source_value(event: int, flags: int, category: int, count: int, uid: int) -> bytes:
     """A value of the Notification Source."""
     return struct.pack("<BBBBI", event, flags, category, count, uid)
+
+
+def is_late(notification: Notification) -> bool:
+    """Whether it is announced long after it was posted."""
+    posted = datetime.strptime(notification.date, "%Y%m%dT%H%M%S") if notification.date else datetime.now()
+    return (datetime.now() - posted).total_seconds() > 30
 
 
 def cut(value: bytes, maximum: int) -> bytes:
@@ -124,10 +133,19 @@ class NotificationProvider:
 
         self.authorized = True  # Share System Notifications; off: every command is refused with 0x03
         self.actions_fail = False
+        #: The ATT error for a command, or None to accept it.
+        self.refusal: Callable[[bytes], int | None] = lambda _: None
+        #: Called with each accepted command, before its response is sent.
+        self.on_accepted: Callable[[bytes], None] = lambda _: None
         self.delay = 0.0  # seconds before a response
         self.fragment = 0  # the greatest size of a fragment; 0: what the MTU holds
+        self.early = False  # the response comes before the command's Write Response
         self.silent: set[int] = set()  # UIDs whose commands get no response
+        self.cut: dict[int, int] = {}  # by UID, the bytes of the response that are sent
+        #: Given a command and its response, the Data Source's values to send instead, if not None.
+        self.override: Callable[[bytes, bytes], Sequence[bytes] | None] = lambda _c, _r: None
 
+        self.modified: set[int] = set()  # modified, and not fetched since
         self.subscribers: set[Any] = set()
         self.source = characteristic(NOTIFICATION_SOURCE, Properties.NOTIFY)
         self.control = characteristic(CONTROL_POINT, Properties.WRITE, write=self.on_command)
@@ -150,6 +168,9 @@ class NotificationProvider:
     def modify(self, uid: int, **changes: Any) -> None:
         """A notification's contents change."""
         self.notifications[uid] = replace(self.notifications[uid], **changes)
+        if self.server.profile.modified_once and uid in self.modified:
+            return
+        self.modified.add(uid)
         self.announce(MODIFIED, self.notifications[uid])
 
     def remove(self, uid: int) -> None:
@@ -157,13 +178,16 @@ class NotificationProvider:
         self.announce(REMOVED, self.notifications.pop(uid))
 
     def announce(self, event: int, notification: Notification) -> None:
-        for bearer in list(self.subscribers):
+        is_told = self.authorized or not self.server.profile.unshared
+        for bearer in list(self.subscribers) if is_told else []:
             self.send_event(bearer, event, notification)
 
     def send_event(self, bearer: Any, event: int, notification: Notification, flags: int = 0) -> None:
         category = notification.category
         count = sum(n.category == category for n in self.notifications.values())
         flags |= notification.event_flags
+        if event == ADDED and self.server.profile.late and is_late(notification):
+            flags |= PRE_EXISTING
         value = source_value(event, flags, category, min(count, 255), notification.uid)
         self.server.notify(bearer, self.source, value)
 
@@ -179,7 +203,13 @@ class NotificationProvider:
             asyncio.get_running_loop().call_soon(self.replay, bearer)
 
     def unsubscribed(self, bearer: Any) -> None:
+        if bearer not in self.subscribers:
+            return
         self.subscribers.discard(bearer)
+        self.modified.clear()
+        if not self.subscribers and self.server.profile.fresh_uids:
+            kept = [replace(one, uid=uid) for uid, one in enumerate(self.notifications.values(), 1)]
+            self.notifications = {one.uid: one for one in kept}
 
     def replay(self, bearer: Any) -> None:
         """A session begins with the notifications that exist already."""
@@ -190,8 +220,10 @@ class NotificationProvider:
     def on_command(self, bearer: Any, value: bytes) -> None:
         require_encryption(bearer)
         self.commands.append(value)
-        if not self.authorized:
-            raise refuse(att.WRITE_NOT_PERMITTED)
+        is_open = self.authorized or self.server.profile.unshared
+        code = self.refusal(value) if is_open else att.WRITE_NOT_PERMITTED
+        if code is not None:
+            raise refuse(code)
         if not value:
             raise refuse(INVALID_COMMAND)
         if value[0] == GET_NOTIFICATION:
@@ -202,15 +234,20 @@ class NotificationProvider:
             self.perform(value[1:])
         else:
             raise refuse(UNKNOWN_COMMAND)
+        self.on_accepted(value)
 
     def notification_attributes(self, command: bytes) -> bytes:
         uid = command_uid(command)
         if uid is None:
             raise refuse(INVALID_COMMAND)
-        if uid not in self.notifications:
+        if uid not in self.notifications or not self.authorized:
             raise refuse(INVALID_PARAMETER)
+        self.modified.discard(uid)
         how = cut_with_ellipsis if self.server.profile.ellipsis else cut
-        return attributes_response(command, self.notifications[uid].attributes, how)
+        limit = self.server.profile.text_limit or 0xFFFF
+        return attributes_response(
+            command, self.notifications[uid].attributes, lambda value, most: how(value, min(most, limit))
+        )
 
     def app_attributes(self, rest: bytes) -> bytes:
         app_id, end, wanted = rest.partition(b"\0")
@@ -238,8 +275,20 @@ class NotificationProvider:
         asyncio.get_running_loop().call_soon(self.remove, uid)
 
     def respond(self, bearer: Any, command: bytes, response: bytes) -> None:
-        if command_uid(command) not in self.silent:
-            asyncio.get_running_loop().call_later(self.delay, self.send_response, bearer, response)
+        uid = command_uid(command)
+        if uid in self.silent:
+            return
+        if uid is not None and uid in self.cut:
+            response = response[: self.cut[uid]]
+        loop = asyncio.get_running_loop()
+        if (values := self.override(command, response)) is not None:
+            # As they are, even if they are longer than the MTU allows.
+            pdus = [att.notification(self.data.handle, value) for value in values]
+            loop.call_soon(lambda: [self.server.send(bearer, pdu) for pdu in pdus])
+        elif self.early:
+            self.send_response(bearer, response)
+        else:
+            loop.call_later(self.delay, self.send_response, bearer, response)
 
     def send_response(self, bearer: Any, response: bytes) -> None:
         size = bearer.att_mtu - 3

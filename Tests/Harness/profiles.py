@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,25 @@ class Profile:
     #: Notifications from before the session are silent.
     hushes: bool = False
 
-    #: After how many links in a row without a subscription it stays away (Sources/VirtualPhone/PhoneRules.swift); 0: never.
+    # The rules of real phones, as in Sources/VirtualPhone/PhoneRules.swift with their sources; by default none is kept.
+
+    #: After how many links in a row without a subscription it stays away; 0: never.
     strikes: int = 0
+    #: The longest text in bytes, whatever was asked for; 0: no limit.
+    text_limit: int = 0
+    #: What is older than 30 s when it is delivered is pre-existing.
+    late: bool = False
+    #: Modified is announced once until it was fetched again.
+    modified_once: bool = False
+    #: UIDs begin at 1 after the last unsubscription.
+    fresh_uids: bool = False
+    #: The Control Point responds although sharing is off.
+    unshared: bool = False
 
 
 IDEAL = Profile(hash=True)
 IPHONE = Profile(
     captured=True, announces=True, asks_mtu=True, names_ending=True, waits=True, ellipsis=True, hushes=True
 )
+#: The same with the rules that people have reported.
+REAL = replace(IPHONE, strikes=3, text_limit=512, late=True, modified_once=True)

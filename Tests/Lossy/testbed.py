@@ -19,7 +19,7 @@ from bumble.core import BaseBumbleError
 
 from Harness.case import PATIENCE, Failure
 from Harness.process import Daemon
-from Harness.profiles import IPHONE
+from Harness.profiles import IPHONE, REAL
 from Lab.kernel import KernelLog
 from Lab.phone import Phone
 from RootCanal.air import Air
@@ -71,8 +71,8 @@ class Testbed(Base):
                 Testbed.is_up |= bool(await asyncio.wait_for(reader.readline(), 3))
         await asyncio.sleep(0.2)
 
-    def new_adapter(self, address: str) -> BridgedAdapter:
-        adapter = super().new_adapter(address)
+    def new_adapter(self, address: str, extended: bool) -> BridgedAdapter:
+        adapter = super().new_adapter(address, extended)
         adapter.guest = self.GUEST
         return adapter
 
@@ -81,7 +81,7 @@ class Testbed(Base):
         async with self.meetings:
             await self.raise_weather()
             daemon = await self.daemon("--io", "none")
-            phone = Phone(await self.far.attach("phone"), profile=replace(IPHONE, strikes=3))
+            phone = Phone(await self.far.attach("phone"), profile=replace(IPHONE, strikes=REAL.strikes))
             life = Life(await phone.start(), self.weather)
             self.spawn(life.live())
             await daemon.event("subscribed", within=20)
