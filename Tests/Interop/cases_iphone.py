@@ -19,20 +19,6 @@ from .testbed import Testbed
 BATTERY_LEVEL = bytes.fromhex("192a")
 
 
-@case("iphone-begins")
-async def begins(bed: Testbed) -> None:
-    """Service Changed and the phone's MTU request come first: one is confirmed once, the other answered."""
-    daemon, phone, subscribed = await bed.served()
-    expect(subscribed, mtu=185)
-    check(phone.link.confirmations() == 1, f"{phone.link.confirmations()} confirmations")
-    answers = [pdu for pdu in phone.link.received if pdu[0] == att.MTU_RESPONSE]
-    check(len(answers) == 1, f"the responses to the MTU request are {answers}")
-    await phone.quiet()
-    asked = [pdu for pdu in phone.link.requests() if pdu[0] == att.MTU_REQUEST]
-    check(len(asked) <= 1, f"the MTU was asked for {len(asked)} times")
-    daemon.none("disconnected")
-
-
 @case("iphone-call")
 async def incoming_call(bed: Testbed) -> None:
     """A call has a date and a message, and its actions are the phone's own words."""
@@ -75,16 +61,9 @@ async def texts(bed: Testbed) -> None:
         check(("message" in found) == cut, f"truncated is {found} for {text!r}")
 
 
-@case("iphone-first-meeting")
-async def first_meeting(bed: Testbed) -> None:
-    """Subscribed after at most 11 requests, quiet after 18; ANCS first, and nothing is done twice."""
-    daemon, phone, subscribed = await bed.served()
-    await check_frugal(bed, daemon, phone, subscribed["requests"], 11, 18)
-
-
 @case("iphone-returning")
 async def returning(bed: Testbed) -> None:
-    """The same when it returns: 9 and 15 requests."""
+    """Subscribed after at most 9 requests when it returns, quiet after 15; ANCS first, and nothing is done twice."""
     daemon, phone, subscribed = await bed.served()
     await phone.quiet(1)
     phone.disconnect()

@@ -6,15 +6,14 @@ from __future__ import annotations
 import asyncio
 
 from Harness import att
-from Harness.ancs import GET_APP, Notification
+from Harness.ancs import Notification
 from Harness.case import case, check, eventually, patient
 from Harness.services import SERVICES
 from Harness.testbed import check_served
 
+from .cases_iphone import check_frugal
 from .link import Link
 from .testbed import Testbed
-
-BATTERY_LEVEL = bytes.fromhex("192a")
 
 
 @case("first-meeting")
@@ -38,21 +37,8 @@ async def meeting(bed: Testbed) -> None:
     answers = [pdu for pdu in link.received if pdu[0] == att.MTU_RESPONSE]
     check(len(answers) == 1, f"the responses to the MTU request are {answers}")
     check(sum(pdu[0] == att.MTU_REQUEST for pdu in link.requests()) <= 1, "the MTU was asked for twice")
-    # Without the request for an app's name, by which the daemon learns whether it has access.
-    probe = att.write(phone.ancs.control.handle, bytes([GET_APP]))
-    requests = [pdu for pdu in link.requests() if not pdu.startswith(probe)]
-    bed.remark(f"{subscribed['requests']} requests until subscribed, {len(requests)} in all")
-    check(len(requests) <= 18, f"{len(requests)} requests in all")
-    writes = [att.first_handle(pdu) for pdu in requests if pdu[0] == att.WRITE]
-    source, data = phone.ancs.source.handle + 1, phone.ancs.data.handle + 1
-    check(set(writes[:2]) == {source, data}, f"the first handles written are {writes}")
-    configured = [handle for handle in writes if handle != phone.ams.update.handle]
-    check(len(configured) == len(set(configured)), f"written twice: {writes}")
-    level = [pdu for pdu in requests if pdu[:3] == att.read(phone.services.battery.handle)]
-    by_type = [pdu for pdu in requests if pdu[0] == att.READ_BY_TYPE and pdu[5:] == BATTERY_LEVEL]
-    check(len(level) + len(by_type) == 1, f"the battery is read {len(level) + len(by_type)} times")
+    await check_frugal(bed, daemon, phone, subscribed["requests"], 11, 18)
     daemon.none("disconnected")
-    await check_served(daemon, phone, 7)
 
 
 @case("mtus")
