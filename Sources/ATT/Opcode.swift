@@ -39,40 +39,44 @@ public struct Opcode: RawRepresentable, Hashable, Sendable {
   public static let writeCommand = Opcode(0x52)
   public static let signedWriteCommand = Opcode(0xD2)
 
-  /// The kind of PDU, which determines whether and how to respond (3.3). It is the last word of the name.
-  public enum Role: String, CaseIterable, Hashable, Sendable {
-    case request = "Request"
-    case response = "Response"
-    case command = "Command"
-    case notification = "Notification"
-    case indication = "Indication"
-    case confirmation = "Confirmation"
+  /// The kind of PDU, which determines whether and how to respond (3.3).
+  public enum Role: CaseIterable, Hashable, Sendable {
+    case request, response, command, notification, indication, confirmation
   }
 
-  /// The names of the known opcodes.
-  private static let names: [Opcode: String] = [
-    .errorResponse: "Error Response", .exchangeMTURequest: "Exchange MTU Request",
-    .exchangeMTUResponse: "Exchange MTU Response",
-    .findInformationRequest: "Find Information Request",
-    .findInformationResponse: "Find Information Response",
-    .findByTypeValueRequest: "Find By Type Value Request",
-    .findByTypeValueResponse: "Find By Type Value Response",
-    .readByTypeRequest: "Read By Type Request", .readByTypeResponse: "Read By Type Response",
-    .readRequest: "Read Request", .readResponse: "Read Response",
-    .readBlobRequest: "Read Blob Request", .readBlobResponse: "Read Blob Response",
-    .readMultipleRequest: "Read Multiple Request", .readMultipleResponse: "Read Multiple Response",
-    .readByGroupTypeRequest: "Read By Group Type Request",
-    .readByGroupTypeResponse: "Read By Group Type Response", .writeRequest: "Write Request",
-    .writeResponse: "Write Response", .prepareWriteRequest: "Prepare Write Request",
-    .prepareWriteResponse: "Prepare Write Response", .executeWriteRequest: "Execute Write Request",
-    .executeWriteResponse: "Execute Write Response",
-    .handleValueNotification: "Handle Value Notification",
-    .handleValueIndication: "Handle Value Indication",
-    .handleValueConfirmation: "Handle Value Confirmation",
-    .readMultipleVariableRequest: "Read Multiple Variable Request",
-    .readMultipleVariableResponse: "Read Multiple Variable Response",
-    .multipleHandleValueNotification: "Multiple Handle Value Notification",
-    .writeCommand: "Write Command", .signedWriteCommand: "Signed Write Command",
+  /// The known opcodes with their names and roles.
+  private static let table: [Opcode: (name: String, role: Role)] = [
+    .errorResponse: ("Error Response", .response),
+    .exchangeMTURequest: ("Exchange MTU Request", .request),
+    .exchangeMTUResponse: ("Exchange MTU Response", .response),
+    .findInformationRequest: ("Find Information Request", .request),
+    .findInformationResponse: ("Find Information Response", .response),
+    .findByTypeValueRequest: ("Find By Type Value Request", .request),
+    .findByTypeValueResponse: ("Find By Type Value Response", .response),
+    .readByTypeRequest: ("Read By Type Request", .request),
+    .readByTypeResponse: ("Read By Type Response", .response),
+    .readRequest: ("Read Request", .request),
+    .readResponse: ("Read Response", .response),
+    .readBlobRequest: ("Read Blob Request", .request),
+    .readBlobResponse: ("Read Blob Response", .response),
+    .readMultipleRequest: ("Read Multiple Request", .request),
+    .readMultipleResponse: ("Read Multiple Response", .response),
+    .readByGroupTypeRequest: ("Read By Group Type Request", .request),
+    .readByGroupTypeResponse: ("Read By Group Type Response", .response),
+    .writeRequest: ("Write Request", .request),
+    .writeResponse: ("Write Response", .response),
+    .prepareWriteRequest: ("Prepare Write Request", .request),
+    .prepareWriteResponse: ("Prepare Write Response", .response),
+    .executeWriteRequest: ("Execute Write Request", .request),
+    .executeWriteResponse: ("Execute Write Response", .response),
+    .handleValueNotification: ("Handle Value Notification", .notification),
+    .handleValueIndication: ("Handle Value Indication", .indication),
+    .handleValueConfirmation: ("Handle Value Confirmation", .confirmation),
+    .readMultipleVariableRequest: ("Read Multiple Variable Request", .request),
+    .readMultipleVariableResponse: ("Read Multiple Variable Response", .response),
+    .multipleHandleValueNotification: ("Multiple Handle Value Notification", .notification),
+    .writeCommand: ("Write Command", .command),
+    .signedWriteCommand: ("Signed Write Command", .command),
   ]
 
   /// The kind of PDU. An unknown opcode is a command, which a server ignores, if its command flag (bit 6)
@@ -81,8 +85,7 @@ public struct Opcode: RawRepresentable, Hashable, Sendable {
 
   /// The role of every opcode, by number, because every PDU needs a lookup.
   private static let roles = (0...UInt8.max).map { number in
-    names[Opcode(number)]?.split(separator: " ").last.flatMap { Role(rawValue: String($0)) }
-      ?? (number & 0x40 != 0 ? .command : .request)
+    table[Opcode(number)]?.role ?? (number & 0x40 != 0 ? .command : .request)
   }
 
   /// The opcode of the response to this request.
@@ -91,6 +94,6 @@ public struct Opcode: RawRepresentable, Hashable, Sendable {
 
 extension Opcode: CustomStringConvertible {
   public var description: String {
-    Self.names[self] ?? "opcode 0x" + [rawValue].hex.uppercased()
+    Self.table[self]?.name ?? "opcode 0x" + [rawValue].hex.uppercased()
   }
 }
