@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+import time
 from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Self
@@ -164,6 +165,7 @@ class Phone(RadioDevice):
         self.failed_encryptions: list[int | None] = []  # HCI reasons
         self.read: dict[str, bytes] = {}  # what the accessory showed, by UUID
         self.protected: str | None = None  # the characteristic that required encryption
+        self.steady_after: float | None = None  # seconds from this link's encryption to a supervision timeout of 6 s
 
         self.tried: Connection | None = None
         self.securing = asyncio.Lock()
@@ -371,12 +373,21 @@ class Phone(RadioDevice):
         if self.bonds.all_keys:
             self.server.expect_encryption(connection)
 
+        encrypted: list[float] = []
+        self.steady_after = None
+
         def on_encryption() -> None:
             if connection.is_encrypted:
+                encrypted.append(time.monotonic())
                 self.server.on_encryption(connection)
                 self.device.send_l2cap_pdu(connection.handle, APPLE_CID, APPLE_PDU)
 
+        def on_parameters() -> None:
+            if self.steady_after is None and encrypted and connection.parameters.supervision_timeout == 6000:
+                self.steady_after = time.monotonic() - encrypted[0]
+
         connection.on(Connection.EVENT_CONNECTION_ENCRYPTION_CHANGE, on_encryption)
+        connection.on(Connection.EVENT_CONNECTION_PARAMETERS_UPDATE, on_parameters)
         connection.on(
             Connection.EVENT_CONNECTION_ENCRYPTION_FAILURE, lambda _: self.server.release(connection)
         )

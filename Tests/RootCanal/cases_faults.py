@@ -16,7 +16,7 @@ from Lab.phone import NotFound, Phone
 from Lab.vhci import blocked
 
 from .bridge import Fault
-from .presets import COMMAND_DISALLOWED, UNSUPPORTED_REMOTE_FEATURE
+from .presets import COMMAND_DISALLOWED, LE_CONNECTION_UPDATE, UNSUPPORTED_REMOTE_FEATURE
 from .testbed import Testbed
 
 RESET = 0x0C03
@@ -171,6 +171,25 @@ async def vanished_in_set_up(bed: Testbed) -> None:
     await exchanged(bed, daemon, phone, subscribed)
 
 
+@case("fault-update-drops", seconds=120)
+async def update_drops(bed: Testbed) -> None:
+    """Links that end with Instant Passed once they were updated: after two, the phone is not asked any more."""
+    await bed.use("modern")
+    bed.adapter.end = 0x28
+    daemon, phone, last = await bed.served()
+    for _ in range(2):
+        await eventually(lambda: phone.steady_after is not None, "no parameters were asked for", within=10)
+        last = await gone(daemon, phone, last)
+        await phone.connect(within=20)
+        last = await daemon.event("subscribed", since=last)
+    asked = bed.adapter.commands.count(LE_CONNECTION_UPDATE)
+    await asyncio.sleep(8)
+    check(bed.adapter.commands.count(LE_CONNECTION_UPDATE) == asked, "the phone was asked again")
+    check(phone.steady_after is None and phone.connected, f"the link has {phone.connection.parameters}")
+    links = (await daemon.call("status"))["links"]
+    check(links[0].get("parameters_pause", 0) > 23 * 3600, f"status says {links}")
+
+
 @case("fault-update-refused", seconds=120)
 async def update_refused(bed: Testbed) -> None:
     """A controller of Bluetooth 4.0 can't ask for parameters: L2CAP does, and the link has 6 s, now and later; where the
@@ -190,9 +209,9 @@ async def cannot_update(bed: Testbed, preset: str, status: int) -> None:
     for turn in ("at first", "later"):
         if kernel.survives_packets_of_others():
             await eventually(
-                lambda: phone.connection.parameters.supervision_timeout == 6000,
-                lambda: f"{turn} the link has {phone.connection.parameters}",
+                lambda: phone.steady_after is not None, lambda: f"{turn} the link has {phone.connection.parameters}"
             )
+            check(phone.steady_after <= 5, f"{turn} the link had 6 s only {phone.steady_after:.1f} s after its encryption")
             adapter = (await daemon.call("status"))["adapters"][0]
             check(adapter.get("parameters_refused") is None, f"status says {adapter}")
         elif turn == "at first":
