@@ -12,14 +12,12 @@ import os
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from bumble.core import BaseBumbleError
 
 from Harness.case import PATIENCE, Failure
 from Harness.process import Daemon
-from Harness.profiles import IPHONE, REAL
 from Lab.kernel import KernelLog
 from Lab.phone import Phone
 from RootCanal.air import Air
@@ -81,7 +79,7 @@ class Testbed(Base):
         async with self.meetings:
             await self.raise_weather()
             daemon = await self.daemon("--io", "none")
-            phone = Phone(await self.far.attach("phone"), profile=replace(IPHONE, strikes=REAL.strikes))
+            phone = Phone(await self.far.attach("phone"))
             life = Life(await phone.start(), self.weather)
             self.spawn(life.live())
             await daemon.event("subscribed", within=20)
