@@ -239,7 +239,9 @@ let package = Package(
         "Control", "JSON", "System", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP",
         "Wire", "TestLoop",
       ]),
-    suite("ArgumentsTests", ["Arguments", "Control", "JSON", "Wire"]),
+    suite(
+      "ArgumentsTests",
+      ["Arguments", "Control", "EventLoop", "System", "JSON", "Wire", "OnLoop"]),
     suite(
       "BoardTests",
       [

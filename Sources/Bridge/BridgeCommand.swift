@@ -3,6 +3,7 @@ public import Arguments
 import Control
 import EventLoop
 import System
+import Wire
 
 /// The options of ancsd-mqtt.
 struct BridgeOptions: Sendable {
@@ -49,53 +50,32 @@ extension Command {
     let runtime = named == nil ? Host.variable("RUNTIME_DIRECTORY") ?? state : state
     let memory = BridgeMemory(folder: state, runtimeFolder: runtime)
     memory.files.onFailure = { say("can't save its state: \($0)", .warning) }
-    var next = try BridgePlan(file: options.config)
-    while true {
-      switch await serve(next, memory, options) {
-      case .reload(let plan): next = plan
-      case .signal(let signal): return ExitStatus(signal: signal.rawValue)
-      }
-    }
-  }
-
-  /// Why a bridge ended.
-  private enum End {
-    case reload(BridgePlan)
-    case signal(Signal)
-  }
-
-  /// Runs a bridge until a signal ends it.
-  @LoopActor private static func serve(
-    _ plan: BridgePlan, _ memory: BridgeMemory, _ options: BridgeOptions
-  ) async -> End {
-    var running: Bridge?
-    let end = await withCheckedContinuation { done in
-      var end = End.signal(.terminate)
+    var plan = try BridgePlan(file: options.config)
+    let gone = Mailbox<Void>()
+    func begin() -> Bridge {
       let bridge = Bridge(
         plan, memory, paths: DefaultPaths.sockets(options.socket), say: { say($0, .notice) },
-        onGone: { done.resume(returning: end) })
-      running = bridge
-      // If signals can't be caught, they end the process, and the broker publishes the will.
-      try? Loop.shared.onSignal([.interrupt, .terminate, .hangUp, .continued]) { signal in
-        switch signal {
-        case .continued: bridge.wasStopped()
-        case .hangUp:
-          do throws(Failure) {
-            let next = try BridgePlan(file: options.config)
-            end = .reload(next)
-            bridge.leave(for: next)
-          } catch {
-            say("\(error.sentence); keeping the old settings", .error)
-          }
-        default:
-          end = .signal(signal)
-          bridge.leave()
-        }
-      }
+        onGone: { gone.post(()) })
       bridge.start()
+      return bridge
     }
-    withExtendedLifetime(running) {}
-    return end
+    var bridge = begin()
+    let signals = ServiceSignals(
+      reload: {
+        do throws(Failure) {
+          plan = try BridgePlan(file: options.config)
+          bridge.leave(for: plan)
+        } catch {
+          say("\(error.sentence); keeping the old settings", .error)
+        }
+      }, leave: { _, _ in bridge.leave() })
+    // If signals can't be caught, they end the process, and the broker publishes the will.
+    try? signals.watch(continued: { bridge.wasStopped() })
+    while true {
+      _ = await gone.next()
+      if let status = signals.leaving { return status }
+      bridge = begin()
+    }
   }
 
   private static func say(_ text: String, _ level: LogLevel) {

@@ -55,22 +55,19 @@ extension Command {
         }
         supervisor.log.error("\(what): \(errno); an event counts the missing ones")
       }
-      var isLeaving = false
-      do throws(SystemError) {
-        try Loop.shared.onSignal([.interrupt, .terminate, .hangUp]) { signal in
-          // From a closing terminal SIGHUP means exit; otherwise it means reload.
-          if signal == .hangUp, !supervisor.platform.isInteractive {
-            supervisor.reload { () throws(Failure) in try Settings(arguments) }
-            printer.showsEarly = supervisor.settings.live.early
-            return
-          }
-          let status = ExitStatus(signal: signal.rawValue)
+      let signals = ServiceSignals(
+        reload: {
+          supervisor.reload { () throws(Failure) in try Settings(arguments) }
+          printer.showsEarly = supervisor.settings.live.early
+        },
+        leave: { status, isAgain in
           supervisor.leave(status)
           // A second signal exits at once, as the first does after a while, unless exiting would close a socket that
           // crashes this kernel.
-          if isLeaving, !SilentLink.isHeld { Loop.shared.stop(status.rawValue) }
-          isLeaving = true
-        }
+          if isAgain, !SilentLink.isHeld { Loop.shared.stop(status.rawValue) }
+        })
+      do throws(SystemError) {
+        try signals.watch()
       } catch {
         throw Failure(.software, "watching for signals", "\(error)")
       }

@@ -28,7 +28,7 @@ import Wire
   }
   var hostName: String { Host.name }
   var residentMemory: Int64? { Host.residentMemory }
-  var isInteractive: Bool { Terminal.isTerminal(Standard.input) }
+  let isInteractive = Terminal.isTerminal(Standard.input)
   var mayAcceptPhones: Bool { SilentLink.mayAcceptMore }
   var isBluetoothDaemonRunning: Bool { BluetoothDaemon.isRunning }
 

@@ -262,6 +262,23 @@ async def reload(bed: Testbed) -> None:
     check(bridge.running and daemon.running, "something has ended")
 
 
+@case("mqtt-reload-late")
+async def reload_late(bed: Testbed) -> None:
+    """SIGHUP while the bridge is leaving does not keep it."""
+    import signal
+
+    broker = await bed.scripted()
+    _, _, bridge = await bed.board(broker)
+    await broker.seen("ancsd/kitchen/state")
+    # It waits for the acknowledgement of its last publications.
+    broker.pause = 1.5
+    bridge.send_signal(signal.SIGTERM)
+    await asyncio.sleep(0.5)
+    bridge.send_signal(signal.SIGHUP)
+    found = await bridge.ended(8)
+    check(found == 143, f"it ended with {found}")
+
+
 @case("mqtt-moves", seconds=90)
 async def moves(bed: Testbed) -> None:
     """SIGHUP with another board, discovery, prefix or broker: no stale message stays retained, even if the broker accepts one

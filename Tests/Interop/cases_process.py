@@ -20,6 +20,7 @@ from Harness.process import Daemon, clean
 from Harness.testbed import check_served
 
 from .peers import ignore
+from .prompt import Prompt
 from .testbed import Testbed
 
 
@@ -54,6 +55,24 @@ async def signals(bed: Testbed) -> None:
             check(not daemon.socket.exists(), "the control socket is left behind")
 
     await bed.every(["no phone", "mute phone", "serving", "busy"], one)
+
+
+@case("terminal-closed")
+async def terminal_closed(bed: Testbed) -> None:
+    """A closing terminal ends the daemon and `forward`; they do not take it for a request to read their settings again."""
+
+    async def one(part: Testbed, what: str) -> None:
+        socket, printed, file = part.work / "socket", part.work / "printed", part.work / "settings.toml"
+        file.write_text('[[forward]]\nto = "json://127.0.0.1:9/board"\n')
+        command = {"run": ["--virtual-phone", "--state-dir", part.state], "forward": ["forward", "--config", file]}[what]
+        words = [part.binary, *command, "--socket", socket]
+        running = Prompt(Path("/bin/sh"), "-c", f'exec "$@" >{printed} 2>&1', "sh", *map(str, words))
+        await eventually(lambda: printed.exists() and printed.stat().st_size > 0, "it prints nothing")
+        status = await running.hang_up()
+        check(status == 143, f"it ended with {status}: {printed.read_text()}")
+        check(not socket.exists(), "the control socket is left behind")
+
+    await bed.every(["run", "forward"], one)
 
 
 @case("privileges", native="qemu-user does not know PR_SET_DUMPABLE")

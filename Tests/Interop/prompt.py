@@ -53,6 +53,13 @@ class Prompt:
                 raise Failure(f"instead of “{text}” the prompt shows {self.read()!r}") from None
             self.printed = self.read().split(text, 1)[1].encode()
 
+    async def hang_up(self) -> int:
+        """Closes the terminal, as its window does; waits for the end as below."""
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, self.fd)
+        os.close(nothing)
+        return await self.end()
+
     async def end(self, within: float = 5) -> int:
         """Waits for its end; returns the exit status."""
 

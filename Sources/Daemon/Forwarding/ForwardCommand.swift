@@ -56,31 +56,32 @@ extension Command {
 
   /// Runs until a signal ends it; SIGHUP starts over with the settings as they are then.
   @LoopActor private static func run(
-    _ first: [ForwardTarget], _ options: ForwardOptions
+    _ targets: [ForwardTarget], _ options: ForwardOptions
   ) async -> ExitStatus {
-    var targets = first
-    while true {
+    func begin(_ targets: [ForwardTarget]) -> Forwarder {
       let forwarder = Forwarder(
         targets, paths: DefaultPaths.sockets(options.socket), program: options.program,
         directory: options.stateDirectory ?? Host.variable("STATE_DIRECTORY"), say: say)
       say("forwarding to \(targets.map(\.shown).joined(separator: ", "))", .notice)
       forwarder.start()
-      let signals = Mailbox<Signal>()
-      try? Loop.shared.onSignal([.interrupt, .terminate, .hangUp]) { signals.post($0) }
-      while let signal = await signals.next() {
-        guard signal == .hangUp else {
-          forwarder.stop()
-          return ExitStatus(signal: signal.rawValue)
-        }
+      return forwarder
+    }
+    var forwarder = begin(targets)
+    let ending = Mailbox<ExitStatus>()
+    let signals = ServiceSignals(
+      reload: {
         do throws(Failure) {
-          targets = try ForwardTarget.read(options.config)
-          break
+          let targets = try ForwardTarget.read(options.config)
+          forwarder.stop()
+          forwarder = begin(targets)
         } catch {
           say("\(error.sentence); keeping the old settings", .error)
         }
-      }
-      forwarder.stop()
-    }
+      }, leave: { status, _ in ending.post(status) })
+    try? signals.watch()
+    let status = await ending.next() ?? .done
+    forwarder.stop()
+    return status
   }
 
   private static func say(_ text: String, _ level: LogLevel) {
