@@ -55,7 +55,7 @@ extension OptionForm {
     described["optional"] = .bool(valueName != nil && !needsValue)
     described["repeats"] = .bool(repeats)
     described["help"] = .string(help?() ?? "")
-    described["setting"] = effect == nil ? nil : settingName.map { .string($0) }
+    described["setting"] = effect == nil || isOnlyTyped ? nil : settingName.map { .string($0) }
     described["expects"] = .string(settingKind)
     described["effect"] = effect.map { .string($0.rawValue) }
     return .object(described)

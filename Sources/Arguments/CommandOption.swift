@@ -32,7 +32,7 @@ public struct ValueKind: Hashable, Sendable {
 }
 
 /// The form and the meaning of an option, independent of what it sets.
-struct OptionForm: Sendable {
+package struct OptionForm: Sendable {
   /// Its names: `-v`, `--verbose`.
   let names: [String]
   /// The name of its value in the help: `--name VALUE`, `--name=VALUE`, `-nVALUE`; nil: it has none.
@@ -42,11 +42,13 @@ struct OptionForm: Sendable {
   /// The kind of its value.
   var kind = ValueKind.text
   /// Whether it may be repeated, each time adding a value.
-  var repeats = false
+  package fileprivate(set) var repeats = false
+  /// Whether it is for the command line only, and no key of a settings file.
+  package fileprivate(set) var isOnlyTyped = false
   /// When a change takes effect, if the command reloads its settings.
-  var effect: SettingEffect?
+  package fileprivate(set) var effect: SettingEffect?
   /// One sentence for the help, without a full stop, built only when it is read. The help omits options without one.
-  var help: LazyText?
+  package var help: LazyText?
   /// Extracts the value from a name that carries it, as in `--hci0`; nil for other names.
   var pattern: (@Sendable (String) -> String?)?
   /// Whether the help lists it.
@@ -56,8 +58,8 @@ struct OptionForm: Sendable {
   func isNamed(_ name: String) -> Bool { pattern.map { $0(name) != nil } ?? names.contains(name) }
 }
 
-/// One option of a command: its form, and what it sets.
-public struct CommandOption<Options>: Sendable {
+/// One option of a command: its form, and what it sets. It is an object, which a search does not copy.
+public final class CommandOption<Options>: Sendable {
   /// Stores a parsed value in the options.
   public typealias Setter<Value> = @Sendable (inout Options, Value) -> Void
   /// Parses the value, if any, and sets it. `name` is the name as typed.
@@ -66,10 +68,10 @@ public struct CommandOption<Options>: Sendable {
       _ options: inout Options, _ name: String, _ value: String?
     ) throws(Failure) -> Void
 
-  private(set) var form: OptionForm
+  package let form: OptionForm
   let apply: Apply
 
-  private init(_ form: OptionForm, apply: @escaping Apply) {
+  fileprivate init(_ form: OptionForm, apply: @escaping Apply) {
     self.form = form
     self.apply = apply
   }
@@ -77,7 +79,7 @@ public struct CommandOption<Options>: Sendable {
   /// An option whose value `read` parses; without a value it sets `absent`.
   ///
   /// - Parameter near: suggests a valid value for an invalid one.
-  private init<Read: Sendable>(
+  fileprivate convenience init<Read: Sendable>(
     _ names: [String], _ valueName: @escaping LazyText, _ kind: ValueKind,
     expects: @escaping LazyText,
     help: @escaping LazyText, absent: Read? = nil,
@@ -111,18 +113,23 @@ extension CommandOption {
         _ whole: inout Whole, _ set: (inout Options) throws(Failure) -> Void
       ) throws(Failure) -> Void
   ) -> CommandOption<Whole> {
-    var option = CommandOption<Whole>(form) { [apply] whole, name, value throws(Failure) in
+    var form = form
+    form.effect = effect
+    return CommandOption<Whole>(form) { [apply] whole, name, value throws(Failure) in
       try part(&whole) { options throws(Failure) in try apply(&options, name, value) }
     }
-    option.form.effect = effect
-    return option
   }
 
   /// The same option, which may be given several times.
-  public var repeated: CommandOption {
-    var option = self
-    option.form.repeats = true
-    return option
+  public var repeated: CommandOption { changed { $0.repeats = true } }
+
+  /// The same option, which no settings file can set.
+  public var onlyTyped: CommandOption { changed { $0.isOnlyTyped = true } }
+
+  private func changed(_ change: (inout OptionForm) -> Void) -> CommandOption {
+    var form = form
+    change(&form)
+    return CommandOption(form, apply: apply)
   }
 
   /// An option without a value.

@@ -17,9 +17,7 @@ public struct Grammar<Options>: Sendable {
 
   let groups: [Group]
   /// The options of all groups.
-  let options: [CommandOption<Options>]
-  /// Their forms: a search in these does not copy whole options, which a start would notice.
-  let forms: [OptionForm]
+  package let options: [CommandOption<Options>]
   /// The operands in the help, such as `UID positive|negative`; empty if there are none.
   let operands: String
   /// The kinds of the operands, for the completions.
@@ -41,7 +39,6 @@ public struct Grammar<Options>: Sendable {
   ) {
     self.groups = groups
     options = groups.flatMap { $0.options }
-    forms = options.map { $0.form }
     operandKinds = kinds
     self.operands = operands
     self.read = read
@@ -72,21 +69,38 @@ public struct Grammar<Options>: Sendable {
     }
   }
 
+  /// An option as it was typed.
+  public struct Given: Sendable {
+    let option: CommandOption<Options>
+    let typedName: String
+    package let value: String?
+
+    package var form: OptionForm { option.form }
+    /// Its long name without the dashes; that of `--hci0` as typed.
+    package var name: String { form.settingName ?? typedName }
+
+    /// Sets it again, in other options.
+    package func apply(to options: inout Options) throws(Failure) {
+      try option.apply(&options, typedName, value)
+    }
+  }
+
   /// Parses the arguments after a command's name. Options and operands may be mixed; after `--`
   /// every argument is an operand.
   ///
-  /// - Returns: the names of the given options in order, without dashes.
+  /// - Returns: the given options in order.
   @discardableResult public func parse(
     _ arguments: [String], into parsed: inout Options
-  ) throws(Failure) -> [(name: String, value: String?)] {
+  ) throws(Failure) -> [Given] {
     var rest = arguments[...]
     var operands: [String] = []
-    var given: [(name: String, value: String?)] = []
+    var given: [Given] = []
     func set(
       _ option: CommandOption<Options>, _ name: String, _ value: String?
     ) throws(Failure) {
-      try option.apply(&parsed, name, value)
-      given.append((option.form.settingName ?? name, value))
+      let one = Given(option: option, typedName: name, value: value)
+      try one.apply(to: &parsed)
+      given.append(one)
     }
     while let argument = rest.popFirst() {
       if argument == "--" {
@@ -178,7 +192,7 @@ public struct Grammar<Options>: Sendable {
   }
 
   private func find(_ name: String) -> CommandOption<Options>? {
-    forms.firstIndex { $0.isNamed(name) }.map { options[$0] }
+    options.first { $0.form.isNamed(name) }
   }
 }
 

@@ -17,8 +17,9 @@ extension CommandOption where Options: PrintingOptions {
       .choice(
         "--format", help: "the form of standard output (default: ANCSD_FORMAT, else text)",
         set: { $0.output.format = $1 }),
-      .flag("--json", help: "same as --format json", set: { $0.output.format = .json }),
-      .flag("--text", help: "same as --format text", set: { $0.output.format = .text }), color,
+      .flag("--json", help: "same as --format json", set: { $0.output.format = .json }).onlyTyped,
+      .flag("--text", help: "same as --format text", set: { $0.output.format = .text }).onlyTyped,
+      color,
     ]
   }
 
@@ -89,7 +90,8 @@ extension CommandOption {
       "--config", kind: .settings,
       help:
         "\(things) (default: \(SettingsFolder.usualPath) and then \(SettingsFolder.morePaths))",
-      set: set)
+      set: set
+    ).onlyTyped
   }
 
   /// `--timeout`, after which a command leaves.

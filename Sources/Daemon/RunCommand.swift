@@ -96,7 +96,7 @@ extension Grammar<RunOptions> {
     Group("Output", atStart(CommandOption.output) + live(output)),
     Group("Hooks", live(hooks)), Group("Files", atStart(files)),
     Group("Logging", live(logging)),
-    Group("Assumptions about iOS", newLink(assumptions)),
+    Group("Assumptions about iOS", [quirk]),
   ]) { options, operands throws(Failure) in
     try operands.check(atMost: 0)
     if options.start.source != .radio, let adapter = options.radio.adapters.first {
@@ -106,13 +106,13 @@ extension Grammar<RunOptions> {
     }
   }
 
-  private typealias RunOption = CommandOption<RunOptions>
+  typealias RunOption = CommandOption<RunOptions>
 
   private static func atStart(_ options: [CommandOption<StartSettings>]) -> [RunOption] {
     options.map { $0.setting(.nextStart) { run, set throws(Failure) in try set(&run.start) } }
   }
 
-  private static func radio(_ options: [CommandOption<RadioSettings>]) -> [RunOption] {
+  static func radio(_ options: [CommandOption<RadioSettings>]) -> [RunOption] {
     options.map { $0.setting(.nextStart) { run, set throws(Failure) in try set(&run.radio) } }
   }
 
@@ -120,7 +120,7 @@ extension Grammar<RunOptions> {
     options.map { $0.setting(.live) { run, set throws(Failure) in try set(&run.live) } }
   }
 
-  private static func newLink(_ options: [CommandOption<Quirks>]) -> [RunOption] {
+  static func newLink(_ options: [CommandOption<Quirks>]) -> [RunOption] {
     options.map { $0.setting(.newLink) { run, set throws(Failure) in try set(&run.quirks) } }
   }
 
@@ -246,8 +246,12 @@ extension Grammar<RunOptions> {
       help:
         "run this program for each event of that name, with the event on standard input and in ANCSD_*; "
         + "EVENT+: also for notifications from before the session",
-      read: { Hook($0) }, set: { $0.hooks.append($1) }
-    ).repeated,
+      read: { Hook($0) },
+      set: { options, hook in
+        options.hooks.append(hook)
+        options.tables.append(hook.table)
+      }
+    ).repeated.onlyTyped,
     .number(
       "--exec-jobs", within: 1...64,
       help: "how many of these programs may run at once (default: 4)",
@@ -262,11 +266,12 @@ extension Grammar<RunOptions> {
       "-v", "--verbose", help: "log more on standard error; twice: everything",
       set: { options in
         options.logLevel = options.logLevel >= .info ? .debug : .info
-      }),
+      }
+    ).onlyTyped,
     .flag(
       "--why", help: "print on standard error what everything waits for, whenever that changes",
       set: { $0.printsWhy = true }),
-    .flag("-q", "--quiet", help: "errors only", set: { $0.logLevel = .error }),
+    .flag("-q", "--quiet", help: "errors only", set: { $0.logLevel = .error }).onlyTyped,
     .named(
       "--log-level", value: LogLevel.allCases.map(\.name).joined(separator: "|"),
       names: LogLevel.allCases.map(\.name),
@@ -274,19 +279,18 @@ extension Grammar<RunOptions> {
       read: { text in LogLevel.allCases.first { $0.name == text } }, set: { $0.logLevel = $1 }),
   ]
 
-  private static let assumptions: [CommandOption<Quirks>] = [
-    .named(
-      "--quirk", value: "NAME=VALUE", names: Quirks.entries.map { "\($0.name)=" },
-      expects: "NAME=VALUE, with one of these names: "
-        + Quirks.entries.map(\.name).joined(separator: ", "),
-      help: "change an assumption about iOS. "
-        + Quirks.entries.map { "\($0.name): \($0.summary)" }.joined(separator: "; "),
-      read: { text in
-        var quirks = Quirks()
-        return quirks.set(text) ? text : nil
-      }, set: { _ = $0.set($1) }
-    ).repeated
-  ]
+  private static let quirk: RunOption = RunOption.named(
+    "--quirk", value: "NAME=VALUE", names: quirks.settingNames.map { "\($0)=" },
+    expects: "NAME=VALUE, with one of these names: "
+      + quirks.settingNames.joined(separator: ", "),
+    help: "change an assumption about iOS. "
+      + quirks.options.map { "\($0.form.settingName ?? ""): \($0.form.help?() ?? "")" }
+      .joined(separator: "; "),
+    read: { text in
+      var options = RunOptions()
+      return options.setQuirk(text) ? text : nil
+    }, set: { _ = $0.setQuirk($1) }
+  ).repeated.onlyTyped.setting(.newLink) { run, set throws(Failure) in try set(&run) }
 }
 
 extension RadioSettings {

@@ -223,10 +223,8 @@ import Wire
   }
 
   private func startRadio() async throws(Failure) {
-    var options = settings.radio
-    options.onlyPHY1M = settings.quirks.onlyPHY1M
     let radio = Radio(
-      options, try policy(settings.radio), name: name, life: life, on: platform, log,
+      settings.radio, try policy(settings.radio), name: name, life: life, on: platform, log,
       strangersLog: strangersLog, feed, waits, timeline, bonds, self)
     self.radio = radio
     radio.onWaitChange = { [weak self] in self?.updateWait() }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
 @testable import Board
 @testable import Daemon
 import Testing
@@ -15,14 +16,14 @@ struct QuirksTests {
       "reconnect=off", "handles=hash", "handles=discover",
     ])
   func sets(text: String) {
-    var quirks = Quirks()
-    let isSet = quirks.set(text)
+    var options = RunOptions()
+    let isSet = options.setQuirk(text)
     #expect(isSet)
-    #expect(quirks != Quirks())
+    #expect(options != RunOptions())
   }
 
   @Test("Every belief has a value here")
-  func complete() { #expect(Quirks.entries.count == 15) }
+  func complete() { #expect(Grammar.quirks.settingNames.count == 15) }
 
   @Test(
     "Any other text is refused and changes nothing",
@@ -32,9 +33,9 @@ struct QuirksTests {
       "player-name=yes", "handles=trust", "nothing=1",
     ])
   func refuses(text: String) {
-    var quirks = Quirks()
-    let isSet = quirks.set(text)
+    var options = RunOptions()
+    let isSet = options.setQuirk(text)
     #expect(!isSet)
-    #expect(quirks == Quirks())
+    #expect(options == RunOptions())
   }
 }

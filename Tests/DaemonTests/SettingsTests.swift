@@ -154,6 +154,24 @@ struct SettingsTests {
     #expect(other.start == one.start && other.live.grace == one.live.grace)
   }
 
+  @Test("Settings that the command line replaces are not shown as the file's")
+  func replaced() throws {
+    func shown(_ arguments: [String], _ text: String) throws -> [String] {
+      let settings = try Settings(arguments) { _ throws(Failure) in Self.read(text) }
+      let again = Self.read(SettingsInForce(settings).report.text)
+      #expect(again.faults.isEmpty)
+      #expect(again.options == settings.options)
+      return settings.given.map { "\($0.name) = \($0.value ?? "")" }
+    }
+    #expect(
+      try shown(["--virtual-phone"], "adapter = ['hci7']\nearly = true")
+        == ["early = true", "virtual-phone = true"])
+    #expect(try shown(["--hci1"], "virtual-phone = true") == [#"adapter = ["hci1"]"#])
+    #expect(
+      try shown(["--json", "--quirk", "probe=60"], "format = 'text'\n[quirks]\nprobe = '5'")
+        == [#"format = "json""#, #"quirks.probe = "60""#])
+  }
+
   @Test("A history is kept where there is a table for it, within bounds")
   func history() {
     #expect(Self.read("name = 'x'").options.start.history == nil)
@@ -551,6 +569,15 @@ struct SettingsTests {
     #expect(settings.waiting.isEmpty && settings.report.settings.contains(probe))
   }
 
+  @Test("The quirk about PHYs, which the controller is told at the start, waits for the next one")
+  func physicalLayer() throws {
+    var settings = SettingsInForce(try Self.settings(""))
+    settings.replace(with: try Self.settings("[quirks]\nphy = '1m'"))
+    let phy = SettingsReport.Setting("quirks.phy", #""1m""#, file: "f", line: 2, .nextStart)
+    #expect(settings.waiting == [phy] && !settings.report.settings.contains(phy))
+    #expect(!settings.radio.onlyPHY1M)
+  }
+
   @Test("The options page says when a change of each takes effect, as the daemon does")
   func page() throws {
     let options = try Repository.text("docs/interface.md").split(separator: "\n")
@@ -558,7 +585,7 @@ struct SettingsTests {
       .joined(separator: " ")
     // The lines “- *live*, …: `--fetch`, …”, behind which come the options.
     let lists = options.split(separator: " **").first.map { $0.split(separator: "- ") } ?? []
-    for name in Grammar.run.settingNames {
+    for name in Grammar.run.options.compactMap(\.form.settingName) {
       let word = Settings.effect(of: name).rawValue.replacing("-", with: " ")
       let told = lists.first { $0.contains("`--\(name)`") } ?? "*next start*"
       #expect(told.contains("*\(word)*") && options.contains("`--\(name)"), "--\(name)")

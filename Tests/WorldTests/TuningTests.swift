@@ -162,7 +162,7 @@ struct LinkTuningTests {
   @Test("With the quirk phy=1m the controller is told so once")
   func onlyPHY1M() async throws {
     try await inWorld { world in
-      try await world.start { $0.quirks.onlyPHY1M = true }
+      try await world.start { $0.onlyPHY1M = true }
       #expect(world.platform.controller?.requests == [.onlyPHY1M])
     }
   }

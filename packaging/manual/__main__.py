@@ -81,10 +81,8 @@ def keys(whole: commands.Program) -> list[str]:
     (run,) = (command for command in whole.commands if command.name == "run")
     lines = [".SH KEYS", "Each is an option of \\fBancsd run\\fR, without its dashes. A change takes effect at once (live), on a new link, or at the "
              "next start."]
-    # Options for the command line only, and those that are tables in a file.
-    left_out = {"config", "verbose", "quiet", "json", "text", "exec", "quirk"}
     for option in run.options:
-        if option.setting and option.setting not in left_out:
+        if option.setting:
             lines += [".TP", roff.bold(option.setting), roff.escape(f"{sentence(option.text)} Value: {option.expects}. Takes effect: {option.effect.replace('-', ' ')}.")]
     return lines
 

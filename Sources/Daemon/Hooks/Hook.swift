@@ -67,6 +67,15 @@ extension Hook {
   }
 }
 
+extension Hook {
+  /// Its table in a settings file.
+  var table: String {
+    let run = program.count == 1 ? SettingValue.text(program[0]) : .list(program)
+    return "[[hook]]\nevent = \(SettingValue.text(event.rawValue))\nrun = \(run)"
+      + (includesPreExisting ? "\npreexisting = true" : "")
+  }
+}
+
 extension Event {
   /// Whether it is about a notification from before the session.
   fileprivate var isPreExisting: Bool {

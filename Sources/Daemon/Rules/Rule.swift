@@ -233,6 +233,17 @@ struct TimeOfDay: Hashable, Comparable, Sendable {
   }
 }
 
+extension TimeOfDay.Span: CustomStringConvertible {
+  /// As in `22:00-07:00`.
+  var description: String { "\(start)-\(end)" }
+}
+
+extension TimeOfDay: CustomStringConvertible {
+  var description: String {
+    "\(String(minutes / 60, digits: 2)):\(String(minutes % 60, digits: 2))"
+  }
+}
+
 // Explains to people why rules match or not.
 
 extension [Rule] {

@@ -160,13 +160,15 @@ extension SettingsReport {
     }
     // Programs from the command line are among the hooks.
     var lines = settings.filter { $0.name != "exec" }.map { setting in
-      let isOfFile = SettingsFile.names.contains(setting.name) || setting.name.contains(".")
+      let isOfFile =
+        Grammar.run.setting(setting.name)?.form.isOnlyTyped == false || setting.name.contains(".")
       return isOfFile ? line(setting) : "#\(line(setting))"
     }
     lines += waiting.map { "#\(line($0)), \($0.effect.text)" }
     let given = Set((settings + waiting).map(\.name))
-    for name in SettingsFile.names where !given.contains(name) {
-      lines.append("#\(name)  # the default; \(Grammar.run.settingHelp(name) ?? "")")
+    for form in Grammar.run.options.map(\.form) where !form.isOnlyTyped {
+      guard let name = form.settingName, !given.contains(name) else { continue }
+      lines.append("#\(name)  # the default; \(form.help?() ?? "")")
     }
     for table in tables { lines += [""] + table.split(separator: "\n").map(String.init) }
     return lines.map(\.printable).joined(separator: "\n")

@@ -64,6 +64,8 @@ struct LiveSettings: Hashable, Sendable {
   /// The programs to run for events.
   var hooks: [Hook] = []
   var hookLimits = HookRunner.Limits()
+  /// Rules and hooks as tables of a settings file, for `config show`.
+  var tables: [String] = []
   /// The destinations of `ancsd forward`, for the status.
   var forwards: [ForwardTarget] = []
   /// Whether to print every change of a wait on standard error.

@@ -28,9 +28,9 @@ struct Settings: Sendable {
   ) throws(Failure) {
     var options = RunOptions()
     let typed = try Grammar.run.parse(arguments, into: &options)
-    if typed.contains(where: { $0.name == "att" }),
-      typed.contains(where: { $0.name == "virtual-phone" })
-    {
+    let settings = Self.settings(typed)
+    var overridden = Set(settings.map(\.name))
+    if overridden.isSuperset(of: ["att", "virtual-phone"]) {
       throw Failure(
         usage: "--att and --virtual-phone can't be combined",
         remedy: "remove one of them")
@@ -38,23 +38,19 @@ struct Settings: Sendable {
     if let file = try find(options.start.config) {
       if let failure = file.failure(named: options.start.config) { throw failure }
       self.file = file.paths.first
-      // The command line overrides the file.
-      let namesAdapters = !options.radio.adapters.isEmpty || options.start.source != .radio
-      options = file.options
-      if namesAdapters {
-        options.radio.adapters = []
-        options.start.source = .radio
-      }
-      try Grammar.run.parse(arguments, into: &options)
-      let isTyped = Set(typed.map { Self.fileName(of: $0.name) })
-      given = file.entries.filter { !isTyped.contains($0.name) }
+      // The command line overrides the file. Where the phones come from has three names.
+      let sources: Set = ["adapter", "att", "virtual-phone"]
+      if !overridden.isDisjoint(with: sources) { overridden.formUnion(sources) }
+      options = file.options(without: overridden)
+      for option in typed { try option.apply(to: &options) }
+      given = file.entries.filter { !overridden.contains($0.name) }
         .map {
           .init(
             $0.name, $0.value, file: $0.place.file, line: $0.place.line, Self.effect(of: $0.name))
         }
     }
     self.options = options
-    given += Self.settings(typed)
+    given += settings
     for (name, source) in [("socket", "ANCSD_SOCKET"), ("format", "ANCSD_FORMAT")] {
       guard let text = variable(source), !text.isEmpty, !given.contains(where: { $0.name == name })
       else { continue }
@@ -64,18 +60,17 @@ struct Settings: Sendable {
   }
 
   /// The options from the command line, each once, by its name in a file.
-  private static func settings(
-    _ typed: [(name: String, value: String?)]
-  ) -> [SettingsReport.Setting] {
+  private static func settings(_ typed: [Grammar<RunOptions>.Given]) -> [SettingsReport.Setting] {
     var names: [String] = []
     var values: [String: [SettingValue]] = [:]
-    for (name, text) in typed {
-      var (name, value) = (fileName(of: name), Grammar.run.settingValue(name, typed: text))
+    for option in typed {
+      var (name, value) = (option.name, option.form.value(typed: option.value))
       switch name {
       case "json", "text": (name, value) = ("format", .text(name))
       case "quirk":
-        let parts = (text ?? "").split(separator: "=", maxSplits: 1).map(String.init)
+        let parts = (option.value ?? "").split(separator: "=", maxSplits: 1).map(String.init)
         (name, value) = ("quirks.\(parts.first ?? "")", .text(parts.last ?? ""))
+      case _ where name.hasPrefix("--hci"): name = "adapter"
       default: break
       }
       if values[name] == nil { names.append(name) }
@@ -84,19 +79,18 @@ struct Settings: Sendable {
     return names.map { name in
       let all = values[name] ?? []
       let texts = all.compactMap { if case .text(let text) = $0 { text } else { nil } }
-      let value = Grammar.run.settingRepeats(name) ? .list(texts) : all.last ?? .truth(true)
+      let repeats = Grammar.run.setting(name)?.form.repeats == true
+      let value = repeats ? .list(texts) : all.last ?? .truth(true)
       return .init(name, value.description, effect(of: name))
     }
   }
 
-  /// The name in a file of a command line option: `--hci0` is `adapter`.
-  private static func fileName(of name: String) -> String {
-    name.hasPrefix("--hci") ? "adapter" : name
-  }
-
   /// When a change of a setting takes effect; a quirk is given by its name in a file.
   static func effect(of name: String) -> SettingEffect {
-    Grammar.run.settingEffect(name.hasPrefix("quirks.") ? "quirk" : name) ?? .nextStart
+    let option =
+      name.hasPrefix("quirks.")
+      ? Grammar.quirks.setting(String(name.dropFirst(7))) : Grammar.run.setting(name)
+    return option?.form.effect ?? .nextStart
   }
 
   /// The differences from `other` among the settings with this effect: with the value here, or without one for the
@@ -141,8 +135,8 @@ extension SettingsFile {
   }
 }
 
-/// Which settings are in force, and which are pending. Code that needs one gets it at construction, or through an
-/// explicit call on reload; nothing else reads this type while it works.
+/// Which settings are in force, and which are pending. The supervisor reads them here; what it makes gets those that it
+/// needs at construction, and the live ones again after each reload.
 ///
 ///     started ─── its `start` and `radio` hold until the daemon exits
 ///     links   ─── each keeps the `quirks` that it started with
@@ -195,7 +189,7 @@ struct SettingsInForce: Sendable {
       + latest.given.filter { $0.effect != .nextStart && !isLate.contains($0.name) }
     report.hooks = live.hooks.count
     report.rules = live.rules.count
-    report.tables = live.hooks.map(\.table) + live.rules.map(\.table)
+    report.tables = live.tables
     return report
   }
 }

@@ -23,18 +23,12 @@ import Wire
 ///
 /// A later file overrides the settings of earlier ones, and appends its hooks and rules.
 package struct SettingsFile: Sendable {
-  /// The options that a file can set: not those with a separate table, and not those about the command line itself.
-  static let names = Grammar.run.settingNames.filter {
-    !["exec", "quirk", "config", "verbose", "quiet", "json", "text"].contains($0)
-  }
-
   /// An option with its value and place.
   package struct Entry: Sendable {
     package let name: String
     let setting: SettingValue
     let place: SettingsPlace
-    /// Sets it, which can't fail: it was validated when it was read.
-    fileprivate let apply: @Sendable (inout RunOptions) -> Void
+    fileprivate let option: CommandOption<RunOptions>
     /// As it is written in a file.
     package var value: String { setting.description }
     /// Whether it is not switched off.
@@ -51,10 +45,12 @@ package struct SettingsFile: Sendable {
   private(set) var paths: [String] = []
   /// The table [mqtt], which is for ancsd-mqtt and only checked here.
   private var bridge: (settings: BridgeSettings, place: SettingsPlace)?
-  private var hooks: [Hook] = []
-  private var rules: [(value: Rule, place: SettingsPlace)] = []
-  /// The tables [[forward]], which are for “ancsd forward” and only checked here, and where each is.
-  private(set) var forwards: [(value: ForwardTarget, place: SettingsPlace)] = []
+  /// One of an array of tables: what it says, where it is, and the text.
+  typealias Table<Value> = (value: Value, place: SettingsPlace, text: String)
+  private var hooks: [Table<Hook>] = []
+  private var rules: [Table<Rule>] = []
+  /// The tables [[forward]], which are for “ancsd forward” and only checked here.
+  private(set) var forwards: [Table<ForwardTarget>] = []
 
   init() {}
 
@@ -118,7 +114,7 @@ package struct SettingsFile: Sendable {
         remark(bridge.place, hindrance.map { "\(key): \($0)" })
       }
     }
-    for (target, place) in forwards {
+    for (target, place, _) in forwards {
       switch target.destination {
       case .file(let path):
         remark(place, Self.hindrance(to: path, isSecret: true).map { "to-file: \($0)" })
@@ -167,22 +163,29 @@ package struct SettingsFile: Sendable {
   }
 
   /// The options of a daemon with no other settings.
-  var options: RunOptions {
+  var options: RunOptions { options(without: []) }
+
+  /// The same without the settings that have these names.
+  func options(without overridden: Set<String>) -> RunOptions {
     var options = RunOptions()
-    for entry in entries { entry.apply(&options) }
+    // They were validated when they were read.
+    for entry in entries where !overridden.contains(entry.name) {
+      try? entry.option.set(entry.setting, in: &options)
+    }
     if entry("log.on")?.isOn == false { options.start.history = nil }
-    (options.live.hooks, options.live.rules) = (hooks, rules.map(\.value))
+    (options.live.hooks, options.live.rules) = (hooks.map(\.value), rules.map(\.value))
+    options.live.tables = hooks.map(\.text) + rules.map(\.text)
     options.live.forwards = forwards.map(\.value)
     return options
   }
 
   /// Sets an option, overriding an earlier file.
   private mutating func set(
-    _ name: String, _ value: SettingValue, _ position: TOMLValue.Position,
-    _ apply: @escaping @Sendable (inout RunOptions) -> Void
+    _ option: CommandOption<RunOptions>, named name: String, to value: SettingValue,
+    _ position: TOMLValue.Position
   ) {
     entries.removeAll { $0.name == name }
-    entries.append(Entry(name: name, setting: value, place: place(position), apply: apply))
+    entries.append(Entry(name: name, setting: value, place: place(position), option: option))
   }
 
   /// A place in the current file.
@@ -192,12 +195,17 @@ package struct SettingsFile: Sendable {
 
   private mutating func read(_ entry: TOMLValue.Entry) {
     switch entry.key {
-    case "hook": hooks += tables(entry) { table, _ in Hook(reading: &table) }.map(\.value)
+    case "hook": hooks += tables(entry) { table, _ in Hook(reading: &table) }
     case "rule": rules += tables(entry, after: rules.count) { Rule(reading: &$0, number: $1) }
     case "forward":
       forwards += tables(entry, after: forwards.count) { ForwardTarget(reading: &$0, number: $1) }
-    case "quirks": readQuirks(entry.value)
-    case "log": readLog(entry.value)
+    case "quirks": readOptions(entry, .quirks)
+    case "log":
+      // An empty table is enough to turn it on.
+      if let on = Grammar.history.setting("on") {
+        set(on, named: "log.on", to: .truth(true), entry.value.position)
+      }
+      readOptions(entry, .history)
     case BridgeSettings.table:
       var settings = bridge?.settings ?? BridgeSettings()
       var table = TableReader(entry.value)
@@ -214,19 +222,23 @@ package struct SettingsFile: Sendable {
   private mutating func tables<Value>(
     _ entry: TOMLValue.Entry, after count: Int = 0,
     _ read: (inout TableReader, _ number: Int) -> Value?
-  ) -> [(value: Value, place: SettingsPlace)] {
+  ) -> [Table<Value>] {
     guard let elements = entry.value.content.array else {
       fail(entry.value.position, "write \(entry.key) as [[\(entry.key)]]")
       return []
     }
     return elements.enumerated().compactMap { index, element in
       var table = TableReader(element)
-      let value = read(&table, count + index + 1)
+      let number = count + index + 1
+      let value = read(&table, number)
       for program in table.noted {
         programs.append((program.text, place(program.position)))
       }
+      // With the name that a rule has anyway.
+      let isUnnamed = entry.key == "rule" && !table.has("name")
+      let lines = ["[[\(entry.key)]]"] + (isUnnamed ? ["name = \"\(number)\""] : []) + element.lines
       guard finish(table), let value else { return nil }
-      return (value, place(element.position))
+      return (value, place(element.position), lines.joined(separator: "\n"))
     }
   }
 
@@ -237,80 +249,48 @@ package struct SettingsFile: Sendable {
     return faults.isEmpty
   }
 
-  private mutating func readQuirks(_ value: TOMLValue) {
-    var table = TableReader(value)
-    for quirk in Quirks.entries {
-      guard let text = table.text(quirk.name) else { continue }
-      var quirks = Quirks()
-      if quirk.set(&quirks, text) {
-        set("quirks.\(quirk.name)", .text(text), table.position(of: quirk.name)) {
-          _ = quirk.set(&$0.quirks, text)
-        }
-      } else {
-        table.fail(
-          of: quirk.name, "\(quirk.name) must be \(quirk.values()), not “\(text)”")
-      }
-    }
-    _ = finish(table)
-  }
-
-  /// The history. An empty table is enough to turn it on.
-  private mutating func readLog(_ value: TOMLValue) {
-    var table = TableReader(value)
-    let isOn = table.truth("on") ?? true
-    set("log.on", .truth(isOn), table.position(of: "on")) {
-      $0.start.history = $0.start.history ?? HistoryReport()
-    }
-    for key in Grammar.history.settingNames {
-      guard let entry = table.entry(key) else { continue }
-      if let value = valid(entry, for: Grammar.history, HistoryReport()) {
-        set("log.\(key)", value, entry.keyPosition) {
-          var history = $0.start.history ?? HistoryReport()
-          try? Grammar.history.set(key, to: value, in: &history)
-          $0.start.history = history
-        }
-      }
+  /// Reads a table of options.
+  private mutating func readOptions(_ entry: TOMLValue.Entry, _ grammar: Grammar<RunOptions>) {
+    var table = TableReader(entry.value)
+    for option in grammar.options {
+      guard let name = option.form.settingName, let value = table.entry(name) else { continue }
+      read(value, as: option, named: "\(entry.key).\(name)")
     }
     _ = finish(table)
   }
 
   private mutating func readOption(_ entry: TOMLValue.Entry) {
-    guard Self.names.contains(entry.key) else {
-      let names = Self.names + ["hook", "rule", "forward", "quirks", "log", BridgeSettings.table]
+    guard let option = Grammar.run.setting(entry.key), !option.form.isOnlyTyped else {
+      let tables = ["hook", "rule", "forward", "quirks", "log", BridgeSettings.table]
       let hint =
         entry.key == "exec"
         ? "; a program to run is a table [[hook]] with event and run"
-        : nearest(to: entry.key, among: names).map { "; did you mean \($0)?" } ?? ""
+        : nearest(to: entry.key, among: Grammar.run.settingNames + tables)
+          .map { "; did you mean \($0)?" } ?? ""
       return fail(entry.keyPosition, "there is no setting “\(entry.key)”\(hint)")
     }
-    if let value = valid(entry, for: Grammar.run, RunOptions()) {
-      set(entry.key, value, entry.keyPosition) { [key = entry.key] in
-        try? Grammar.run.set(key, to: value, in: &$0)
-      }
-    }
+    read(entry, as: option, named: entry.key)
   }
 
-  /// The value of an option, if the option accepts it; otherwise a fault is recorded.
-  private mutating func valid<Options>(
-    _ entry: TOMLValue.Entry, for grammar: Grammar<Options>, _ options: Options
-  ) -> SettingValue? {
+  /// Sets an option, if it accepts the value; otherwise a fault is recorded.
+  private mutating func read(
+    _ entry: TOMLValue.Entry, as option: CommandOption<RunOptions>, named name: String
+  ) {
     guard let value = SettingValue(entry.value.content) else {
-      fail(
+      return fail(
         entry.value.position,
-        "\(entry.key) must be \(grammar.settingKind(entry.key)), not \(entry.value.content.shown)")
-      return nil
+        "\(entry.key) must be \(option.form.settingKind), not \(entry.value.content.shown)")
     }
     do throws(Failure) {
-      var options = options
-      if entry.key == "socket", case .text(let path) = value, !["/", "@"].contains(path.first) {
+      var options = RunOptions()
+      if name == "socket", case .text(let path) = value, !["/", "@"].contains(path.first) {
         throw Failure(
           .badSettings, "", "socket must be an absolute path, or @NAME, not “\(path)”")
       }
-      try grammar.set(entry.key, to: value, in: &options)
-      return value
+      try option.set(value, in: &options)
+      set(option, named: name, to: value, entry.keyPosition)
     } catch {
       fail(entry.value.position, "\(error.what.isEmpty ? "" : error.what + ": ")\(error.why)")
-      return nil
     }
   }
 
@@ -333,9 +313,29 @@ extension SettingValue {
   }
 }
 
-extension Grammar<HistoryReport> {
-  /// The keys of `[log]`, besides `on`.
-  fileprivate static let history = Grammar([
+extension TOMLValue {
+  /// A table as lines of a file.
+  fileprivate var lines: [String] {
+    guard case .table(let entries) = content else { return [] }
+    return entries.compactMap { entry in
+      SettingValue(entry.value.content).map { "\(entry.key) = \($0)" }
+    }
+  }
+}
+
+extension Grammar<RunOptions> {
+  /// The keys of `[log]`.
+  fileprivate static let history = Grammar(
+    historyOptions.map { option in
+      option.setting(.nextStart) { run, set throws(Failure) in
+        var history = run.start.history ?? HistoryReport()
+        try set(&history)
+        run.start.history = history
+      }
+    })
+
+  private static let historyOptions: [CommandOption<HistoryReport>] = [
+    .flag("--on", help: "keep a history", set: { _ in }),
     .value(
       "--file", value: "FILE", kind: .file, expects: "an absolute path", help: "the file",
       read: { $0.first == "/" ? $0 : nil }, set: { $0.file = $1 }),
@@ -346,7 +346,7 @@ extension Grammar<HistoryReport> {
       "--size", value: "MIB", of: "MiB", within: 1...1_024, help: "the maximum size of the file",
       set: { $0.size = $1 }),
     .flag("--texts", help: "keep titles and messages, too", set: { $0.hasTexts = true }),
-  ])
+  ]
 }
 
 // MARK: - Hooks and rules
