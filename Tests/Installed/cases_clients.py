@@ -105,6 +105,9 @@ async def bridge(bed: Testbed) -> None:
     BRIDGE.write_text(settings("attic"))
     await bed.inside("systemctl", "reload", "ancsd-mqtt")
     await broker.seen("ancsd/attic/state", within=20)
+    BRIDGE.write_text("[mqtt]\nurl = 5\n")
+    await bed.inside("systemctl", "reload", "ancsd-mqtt", status=1)
+    BRIDGE.write_text(settings("attic"))
     await upgraded(bed, "ancsd-mqtt", before)
     # A secret that everybody may read.
     await ended(bed, "ancsd-mqtt", BRIDGE, [("[mqtt]\nurl = 5\n", "78"), (settings("attic") + 'dedupe-key-file = "/etc/hostname"\n', "77")])
