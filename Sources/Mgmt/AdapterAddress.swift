@@ -21,10 +21,12 @@ extension Address {
     Set(littleEndian).count == 1 || Self.vendorConstants.contains(value)
   }
 
-  /// The addresses of Broadcom's and Cypress's controllers without one of their own (Linux, drivers/bluetooth/btbcm.c).
+  /// The addresses of controllers without one of their own: of Broadcom's and Cypress's (Linux, drivers/bluetooth/btbcm.c),
+  /// Intel's (btintel.c) and Qualcomm's (earlier versions of btqca.c).
   private static let vendorConstants: Set<UInt64> = [
     0x0020_7002_A000, 0x2070_02A0_0000, 0x2076_A000_5679, 0x4343_A012_1FAC, 0x4343_A112_1FAC,
     0x4324_B300_0000, 0x4330_B100_0000, 0x4334_B000_0000, 0x4345_C500_1FAC, 0x4334_1B00_1FAC,
+    0x0003_199E_8B00, 0x0000_0000_5AAD, 0x3998_0000_5AAD,
   ]
 
   /// A static random address: 46 random bits below two set ones (Vol 6 Part B, 1.3.2.1).

@@ -86,7 +86,20 @@ struct KnownRadioFaultsTests {
     #expect(log == KernelLog())
   }
 
-  private static func board(_ hardware: String?, losses: Int = 0) -> DoctorFacts {
+  @Test("Files that a controller works without are no missing firmware; one that it needs is")
+  func optional() {
+    let log = KernelLog(
+      """
+      [    5.1] bluetooth hci0: Direct firmware load for rtl_bt/rtl8723b_config.bin failed with error -2
+      [    5.2] bluetooth hci0: firmware: failed to load rtl_bt/rtl8723bs_config-OBDA8723.bin (-2)
+      [    5.3] bluetooth hci1: Direct firmware load for intel/ibt-20-1-3.ddc failed with error -2
+      """)
+    #expect(log == KernelLog())
+    let needed = "Bluetooth: hci0: RTL: mandatory config file rtl_bt/rtl8723ds_config not found"
+    #expect(KernelLog(needed).missingFirmware == ["rtl_bt/rtl8723ds_config"])
+  }
+
+  private static func board(_ hardware: String?, losses: Int? = 0) -> DoctorFacts {
     let able: ControllerSettings = [.powered, .lowEnergy, .secureConnections]
     var facts = DoctorFacts()
     facts.adapters = [
@@ -120,6 +133,16 @@ struct KnownRadioFaultsTests {
     let findings = Self.board(hardware, losses: losses).findings.filter { $0.check == "wifi" }
     #expect(findings.count == (isBlamed ? 1 : 0))
     if isBlamed { #expect(findings[0].sentence.hasPrefix("12 links with phones were lost")) }
+  }
+
+  @Test(
+    "Without a history nobody knows whether links were lost, which is said where the antenna is shared"
+  )
+  func unknownLosses() {
+    let findings = Self.board(nil, losses: nil).findings.filter { $0.check == "wifi" }
+    #expect(findings.map(\.verdict) == [.ok])
+    #expect(findings.first?.sentence.contains("only a history ([log] in the settings)") == true)
+    #expect(!Self.board("usb:v0A12p0001", losses: nil).findings.contains { $0.check == "wifi" })
   }
 
   @Test("A regression that is bluetoothd's is said to be that")

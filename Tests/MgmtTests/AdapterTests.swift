@@ -74,6 +74,10 @@ struct AdapterTests {
     #expect(Address(0).isPlaceholder && Address(0xAAAA_AAAA_AAAA).isPlaceholder)
     // A Raspberry Pi's controller without an address of its own.
     #expect(Address(0x4343_A112_1FAC).isPlaceholder)
+    // The same of Intel's and Qualcomm's.
+    for value: UInt64 in [0x0003_199E_8B00, 0x5AAD, 0x3998_0000_5AAD] {
+      #expect(Address(value).isPlaceholder)
+    }
     #expect(!Address(0x001A_7DDA_7113).isPlaceholder)
     let setup = AdapterSetup(name: "board", capability: .noInputNoOutput, staticAddress: address)
     let bare = try Sample.adapter(supported: Self.lowEnergyOnly, current: [], address: 0)

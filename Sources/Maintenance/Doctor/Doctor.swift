@@ -24,7 +24,7 @@ extension Command {
       "It changes nothing, and works as far as it can without root. JSON is one object per line.",
       "The status is 0 if nothing keeps the board from working (there may be warnings), 69 if "
         + "something does, 77 if only permission is missing.",
-      "A Focus or Do Not Disturb on the phone also holds back notifications; the board can't "
+      "A Focus or Do Not Disturb on the phone would also hold back notifications; the board can't "
         + "detect that.",
     ],
     examples: [

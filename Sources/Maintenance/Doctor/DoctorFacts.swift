@@ -54,8 +54,9 @@ struct DoctorFacts: Hashable, Sendable {
   var serialControllers: [SerialController] = []
   /// The drivers of the board's network interfaces.
   var wifiDrivers: Set<String> = []
-  /// How many links were lost (Connection Timeout) in the last 24 hours, by the daemon's history, if Wi-Fi may be why.
-  var lossesOfTheDay = 0
+  /// How many links were lost (Connection Timeout) in the last 24 hours, by the daemon's history, if Wi-Fi may be why; nil: there
+  /// is no history that this user may read.
+  var lossesOfTheDay: Int?
 
   struct SerialController: Hashable, Sendable {
     /// As in `serial0-0` and `hci_uart_bcm`.
@@ -163,11 +164,11 @@ extension DoctorFacts {
       })
   }
 
-  /// How many links were lost since then, by the daemon's history; 0 if there is none that this user may read.
-  private func losses(since time: WallTime) -> Int {
+  /// How many links were lost since then, by the daemon's history; nil if there is none that this user may read.
+  private func losses(since time: WallTime) -> Int? {
     var path = DefaultPaths.history(in: stateDirectory)
     if case .status(let report) = daemon, let history = report.history { path = history.file }
-    guard let history = try? HistoryFile(reading: path) else { return 0 }
+    guard let history = try? HistoryFile(reading: path) else { return nil }
     var place: Int64 = 0
     var losses = 0
     while let rows = try? history.next(since: time, after: place), let last = rows.last {

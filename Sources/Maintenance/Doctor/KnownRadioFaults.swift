@@ -2,7 +2,7 @@
 import Wire
 
 /// Faults of radios, firmware and kernels that others have met, as data: how each shows itself, and what helps. Each
-/// line names its source.
+/// line names its source. (The addresses of controllers without one of their own are with `Address.isPlaceholder`.)
 enum KnownRadioFaults {
   /// Debian's packages with the firmware of Bluetooth controllers, by the beginnings of the files' names (the lists of
   /// contents of `non-free-firmware` in Debian 12 and 13).
@@ -16,6 +16,13 @@ enum KnownRadioFaults {
     ("ar3k/", "firmware-atheros"),
     ("qca/", "firmware-atheros"),
   ]
+
+  /// Files that most controllers work without, although the kernel complains when they are missing: settings of Realtek's
+  /// firmware (lwfinger/rtlwifi_new 158) and of Intel's (Linux, drivers/bluetooth/btintel.c). A driver that needs one of them
+  /// names it without its extension.
+  static func isOptional(_ firmware: some StringProtocol) -> Bool {
+    firmware.hasSuffix(".ddc") || firmware.hasSuffix(".bin") && firmware.contains(text: "_config")
+  }
 
   /// A complaint in the kernel's log.
   struct Complaint: Hashable, Sendable {
@@ -87,6 +94,7 @@ struct KernelLog: Hashable, Sendable {
       if isFailure || line.contains(text: "BCM: '") {
         let files = words.filter { word in
           KnownRadioFaults.firmware.contains { word.hasPrefix($0.prefix) }
+            && !KnownRadioFaults.isOptional(word)
         }
         missingFirmware += files.map(String.init).filter { !missingFirmware.contains($0) }
       }
@@ -158,11 +166,20 @@ extension DoctorFacts {
   }
 
   private var antenna: [Finding] {
-    guard sharesAntenna, lossesOfTheDay >= Self.manyLosses else { return [] }
+    guard sharesAntenna else { return [] }
+    guard let losses = lossesOfTheDay else {
+      return [
+        Finding(
+          "wifi", .ok,
+          "the board's Wi-Fi uses the same antenna; only a history ([log] in the settings) shows whether links are lost"
+        )
+      ]
+    }
+    guard losses >= Self.manyLosses else { return [] }
     return [
       Finding(
         "wifi", .warning,
-        "\(lossesOfTheDay) links with phones were lost in the last day, and the board's Wi-Fi uses the same antenna: "
+        "\(losses) links with phones were lost in the last day, and the board's Wi-Fi uses the same antenna: "
           + "5 GHz, a network cable or a USB adapter for Bluetooth may help")
     ]
   }
