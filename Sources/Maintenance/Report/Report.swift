@@ -215,12 +215,10 @@ struct Report {
   private mutating func writeStatus() {
     guard let status else { return }
     var body = status.text(TextStyle(), now: facts.time).lines
-    for phone in status.phones {
-      guard let key = phone.key else { continue }
-      let kind = key.isSecureConnections ? "P-256" : "legacy"
-      body.append(
-        "bond    \(phone.phone) on \(phone.adapter ?? "no adapter"): \(kind), "
-          + "\(key.isAuthenticated ? "" : "not ")authenticated, \(key.size) bytes")
+    // A connected phone has its link in the status, without its key.
+    let linked = Set(status.links.compactMap(\.phone))
+    for phone in status.phones where linked.contains(phone.phone) {
+      body += phone.lines(TextStyle())
     }
     section("Status", body)
   }
