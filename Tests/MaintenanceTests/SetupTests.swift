@@ -89,8 +89,8 @@ struct SetupTests {
 
     /// The content of the settings file.
     var settings: String? {
-      get { read(SetUp.usualSettings) }
-      set { write(newValue ?? "", SetUp.usualSettings) }
+      get { read(SettingsFolder.usualPath) }
+      set { write(newValue ?? "", SettingsFolder.usualPath) }
     }
   }
 
@@ -344,7 +344,7 @@ struct SetupTests {
   func settingsFile() async throws {
     let board = try Board()
     board.write("name = \"old\"\r\n# mine\r\n", "/srv/ancsd.toml", mode: 0o640)
-    let path = board.root + SetUp.usualSettings
+    let path = board.root + SettingsFolder.usualPath
     try #require(symlink("../../srv/ancsd.toml", path) == 0)
     #expect(try await run(board, Self.daemon(typed: ["hall", "/bin/lamp", ""])) == .done)
     #expect(

@@ -15,7 +15,7 @@ struct SetupOptions: ClientCommandOptions {
   var users: [String]?
   /// The program to run for each notification; empty: none.
   var program: String?
-  var config = SetUp.usualSettings
+  var config = SettingsFolder.usualPath
   /// Whether to stop bluetoothd without asking.
   var stopsBluetoothd = false
   /// Whether to ask nothing.
@@ -32,7 +32,7 @@ extension Command {
     "setup", "sets up this board: its name, its users, the service, the phone",
     grammar: SetUp.grammar, defaults: SetupOptions(),
     notes: [
-      "It asks for missing options, writes \(SetUp.usualSettings), starts the service, helps you pair the phone, "
+      "It asks for missing options, writes \(SettingsFolder.usualPath), starts the service, helps you pair the phone, "
         + "and ends with the first notification. You can stop it at any time and run it again: finished steps stay, "
         + "and other settings in the file are left alone."
     ],
@@ -50,7 +50,7 @@ extension Command {
       options.config = Files.absolute(options.config)
       let rehearsal = options.rehearses ? try Rehearsal() : nil
       if let rehearsal {
-        (options.client.socket, options.config) = (rehearsal.socket, SetUp.usualSettings)
+        (options.client.socket, options.config) = (rehearsal.socket, SettingsFolder.usualPath)
       }
       let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.client.socket))
       defer { client.close() }
@@ -73,8 +73,6 @@ extension Command {
 
 /// The work of `setup`: a dialogue with the board's user, which ends with the first notification.
 struct SetUp {
-  static let usualSettings = SettingsFolder.usualPath
-
   static let grammar = Grammar<SetupOptions>([
     .text(
       "--name", value: "NAME", expects: "a name", help: "the name that the phone shows",
@@ -98,7 +96,7 @@ struct SetUp {
       "--yes", help: "ask nothing, and keep the current values", set: { $0.isSilent = true }),
     .file(
       "--config",
-      help: "the file of settings (default: \(usualSettings))", set: { $0.config = $1 }),
+      help: "the file of settings (default: \(SettingsFolder.usualPath))", set: { $0.config = $1 }),
     .timeout(
       help: "how long to wait for the phone, and then for a notification (default: 10m)",
       set: { $0.patience = $1 }),
@@ -172,7 +170,7 @@ struct SetUp {
     _ host: ServiceHost
   ) async throws(Failure) -> (old: String?, new: String, users: [String]) {
     if host.bluetooth != nil { try await agreeToEndBluetoothd(host) }
-    let isUsual = options.config == Self.usualSettings
+    let isUsual = options.config == SettingsFolder.usualPath
     try await board.perform(
       ["/proc/self/exe", "config", "check"] + (isUsual ? [] : [options.config]),
       "checking the settings")

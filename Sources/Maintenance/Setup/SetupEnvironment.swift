@@ -144,7 +144,7 @@ extension SetupEnvironment {
         ("/etc/passwd", DoctorFacts.text("/etc/passwd") ?? ""),
         ("/etc/group", "\(DefaultPaths.group):x:999:\n"),
         // Without one, the daemon would read the board's own.
-        (SetUp.usualSettings, ""),
+        (SettingsFolder.usualPath, ""),
       ] { try AtomicFile.save(Array(text.utf8), to: folder + path, mode: 0o600) }
     } catch { throw Failure(.cannotCreate, "rehearsing the set-up", "\(error)") }
     real = .real(socket: "\(folder)/control.sock")
@@ -184,7 +184,7 @@ extension SetupEnvironment {
   private func start() throws(SystemError) -> ChildProcess {
     try ChildProcess(
       [
-        "/proc/self/exe", "run", "--virtual-phone", "--config", folder + SetUp.usualSettings,
+        "/proc/self/exe", "run", "--virtual-phone", "--config", folder + SettingsFolder.usualPath,
         "--socket", socket, "--state-dir", "\(folder)/state",
       ], environment: Host.environment, input: [])
   }
