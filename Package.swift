@@ -25,7 +25,7 @@ func module(
 }
 
 /// Whether a program of our own runs the suites: for another processor there is no XCTest, which SwiftPM's needs
-/// (scripts/suites).
+/// (scripts/emulated-tests).
 let hasOwnRunner = Context.environment["ANCSD_SUITES"] != nil
 
 /// The tests of a module.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
 # Provides Debian packages to the scripts that source this: installed, or from another release or processor and only unpacked.
-# The scripts define `say`, which prints a line, and set `cache`, a folder for unpacked packages.
+# The scripts define `say`, which prints a line. `cache` is the folder for unpacked packages, unless they have set another.
+: "${cache:=${XDG_CACHE_HOME:-$HOME/.cache}/ancsd-lab}"
 
 # shellcheck source=/dev/null
 codename=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-}") || codename=

@@ -230,7 +230,6 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--row", metavar="TEXT", action="append")
     parser.add_argument("--idle", type=float, default=60)
-    parser.add_argument("--strict", action="store_true")
     parser.add_argument("--check", metavar="FILE", type=Path)
     parser.add_argument("--keep", metavar="FILE", type=Path)
     return parser.parse_args()
@@ -256,8 +255,6 @@ def main() -> int:
         bench = Bench(ancsd, binary, work, min(arguments.idle, 5) if arguments.quick else arguments.idle)
         found = dict(table(bench, [row for row in ROWS if is_measured(row)]))
     failures = check(arguments.check, found) if arguments.check else []
-    if arguments.strict:
-        failures += [f"{row.name}: the goal is missed" for row, value in found.items() if value > row.goal]
     for failure in failures:
         print(f"bench: {failure}", file=sys.stderr)
     if arguments.keep:

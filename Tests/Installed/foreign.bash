@@ -1,6 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
-# For the scripts beside it that use a Debian for another processor. They source scripts/apt.bash, too.
+# For the scripts beside it that use a Debian for another processor.
+say() { echo "$(basename "$0"): $*" >&2; }
+# shellcheck source=../../scripts/apt.bash
+. "$(dirname "${BASH_SOURCE[0]}")/../../scripts/apt.bash"
+mkdir -p "$cache"
+
+# needs_root WHAT: skips the script where it does not run as root.
+needs_root() {
+    [ "$(id -u)" != 0 ] || return 0
+    echo "skipped $1: this is not root" >&2
+    exit 0
+}
 
 # other_debian PROCESSOR: the name of the Debian for another processor (debian); nothing for this machine's.
 other_debian() { [ "$1" = "$(dpkg --print-architecture)" ] || echo "$1"; }
