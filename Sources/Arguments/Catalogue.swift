@@ -64,6 +64,7 @@ extension OptionForm {
 
 extension ValueKind {
   fileprivate var described: JSONObject {
-    ["kind": .string(name), "words": words.isEmpty ? nil : .strings(words)]
+    let words = words()
+    return ["kind": .string(name), "words": words.isEmpty ? nil : .strings(words)]
   }
 }

@@ -4,12 +4,14 @@ import Wire
 
 /// A text that is built only when it is read, so help and error texts do not delay the start.
 public typealias LazyText = @Sendable () -> String
+/// Words of which the same is true.
+public typealias LazyWords = @Sendable () -> [String]
 
 /// The kind of a value, for settings files, the manual and the completions.
-public struct ValueKind: Hashable, Sendable {
+public struct ValueKind: Equatable, Sendable {
   let name: String
   /// The words that it may be; none: any text.
-  var words: [String] = []
+  var words: LazyWords = { [] }
 
   public static let text = ValueKind(name: "text")
   public static let number = ValueKind(name: "number")
@@ -25,10 +27,14 @@ public struct ValueKind: Hashable, Sendable {
   public static let phone = ValueKind(name: "phone")
 
   /// One of these words.
-  public static func word(_ words: [String]) -> ValueKind { ValueKind(name: "word", words: words) }
+  public static func word(_ words: @autoclosure @escaping LazyWords) -> ValueKind {
+    ValueKind(name: "word", words: words)
+  }
 
   /// Several of these words, separated by commas.
-  static func words(_ words: [String]) -> ValueKind { ValueKind(name: "words", words: words) }
+  static func words(_ words: [String]) -> ValueKind { ValueKind(name: "words", words: { words }) }
+
+  public static func == (one: ValueKind, other: ValueKind) -> Bool { one.name == other.name }
 }
 
 /// The form and the meaning of an option, independent of what it sets.
@@ -218,15 +224,16 @@ extension CommandOption {
   ///   - expects: other valid values, besides the names.
   ///   - read: parses a name as listed.
   public static func named<Read: Sendable>(
-    _ name: String, value: @autoclosure @escaping LazyText, names: [String],
+    _ name: String, value: @autoclosure @escaping LazyText,
+    names: @autoclosure @escaping LazyWords,
     expects: @autoclosure @escaping @Sendable () -> String? = nil,
     help: @autoclosure @escaping LazyText,
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) -> CommandOption {
     CommandOption(
-      [name], value, .word(names), expects: { expects() ?? alternatives(names) },
+      [name], value, .word(names()), expects: { expects() ?? alternatives(names()) },
       help: help,
-      near: { nearest(to: $0.lowercased(), among: names) },
+      near: { nearest(to: $0.lowercased(), among: names()) },
       read: { read($0.lowercased()) }, set: set)
   }
 
@@ -264,9 +271,9 @@ extension CommandOption {
   public static func choice<Choice: RawRepresentable<String> & CaseIterable & Sendable>(
     _ name: String, help: @autoclosure @escaping LazyText, set: @escaping Setter<Choice>
   ) -> CommandOption {
-    let names = Choice.allCases.map { $0.rawValue }
+    let names: LazyWords = { Choice.allCases.map { $0.rawValue } }
     return .named(
-      name, value: names.joined(separator: "|"), names: names, help: help(),
+      name, value: names().joined(separator: "|"), names: names(), help: help(),
       read: { Choice(rawValue: $0) }, set: set)
   }
 

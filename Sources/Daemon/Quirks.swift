@@ -111,9 +111,9 @@ extension Grammar<RunOptions> {
     _ name: String, _ words: KeyValuePairs<String, Value>, help: @autoclosure @escaping LazyText,
     set: @escaping CommandOption<Whole>.Setter<Value>
   ) -> CommandOption<Whole> {
-    let names = words.map { $0.key }
+    let names: LazyWords = { words.map { $0.key } }
     return .named(
-      name, value: names.joined(separator: "|"), names: names, help: help(),
+      name, value: names().joined(separator: "|"), names: names(), help: help(),
       read: { text in words.first { $0.key == text }?.value }, set: set)
   }
 }
