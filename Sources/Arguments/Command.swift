@@ -41,10 +41,10 @@ public struct Command: Sendable {
     self.init(
       name, summary, usage: usage, grammar: grammar(), defaults: defaults(), notes: notes(),
       examples: examples(), help: help,
-      runWithArguments: { options, _ throws(Failure) in try run(options) })
+      runAsTyped: { options, _ throws(Failure) in try run(options) })
   }
 
-  /// The same for a command that also gets its raw arguments.
+  /// The same for a command that also gets the options as they were typed, to set them again.
   public init<Options: Sendable>(
     _ name: String, _ summary: String, usage: [String] = [],
     grammar: @autoclosure @escaping @Sendable () -> Grammar<Options>,
@@ -52,8 +52,8 @@ public struct Command: Sendable {
     notes: @autoclosure @escaping @Sendable () -> [String] = [],
     examples: @autoclosure @escaping @Sendable () -> [String] = [],
     help: (@Sendable (_ arguments: [String], _ width: Int) -> String)? = nil,
-    runWithArguments run:
-      @escaping @Sendable (Options, _ arguments: [String]) throws(Failure) -> ExitStatus
+    runAsTyped run:
+      @escaping @Sendable (Options, [Grammar<Options>.Given]) throws(Failure) -> ExitStatus
   ) {
     self.name = name
     self.summary = summary
@@ -69,10 +69,12 @@ public struct Command: Sendable {
       }
     takesNext = { grammar().takesNext }
     described = { grammar().described(name) }
-    let read = { @Sendable (arguments: [String]) throws(Failure) -> Options in
+    typealias Line = (options: Options, given: [Grammar<Options>.Given])
+    let read = { @Sendable (arguments: [String]) throws(Failure) -> Line in
       var options = defaults()
       do throws(Failure) {
-        try grammar().parse(arguments, into: &options)
+        let given = try grammar().parse(arguments, into: &options)
+        return (options, given)
       } catch {
         var failure = error
         if failure.status == .usage, failure.remedy == nil {
@@ -80,10 +82,12 @@ public struct Command: Sendable {
         }
         throw failure
       }
-      return options
     }
     check = { arguments throws(Failure) in _ = try read(arguments) }
-    perform = { arguments throws(Failure) in try run(try read(arguments), arguments) }
+    perform = { arguments throws(Failure) in
+      let line = try read(arguments)
+      return try run(line.options, line.given)
+    }
   }
 
   /// A command that runs another program with the same arguments.

@@ -26,13 +26,13 @@ extension Command {
         "--hci0 --name 'Kitchen board' --exec notification=/opt/lamp",
         "--virtual-phone --json",
       ],
-      runWithArguments: serve)
+      runAsTyped: serve)
   }
 
   @Sendable private static func serve(
-    _: RunOptions, _ arguments: [String]
+    _ line: RunOptions, _ typed: [Grammar<RunOptions>.Given]
   ) throws(Failure) -> ExitStatus {
-    let settings = try Settings(arguments)
+    let settings = try Settings(line, typed)
     let options = settings.options
     let console = try Console(options.start.output)
     return console.onLoop { () throws(Failure) in
@@ -57,7 +57,7 @@ extension Command {
       }
       let signals = ServiceSignals(
         reload: {
-          supervisor.reload { () throws(Failure) in try Settings(arguments) }
+          supervisor.reload { () throws(Failure) in try Settings(line, typed) }
           printer.showsEarly = supervisor.settings.live.early
         },
         leave: { status, isAgain in

@@ -17,17 +17,29 @@ struct Settings: Sendable {
   /// Settings without a file, for tests.
   package init(_ options: RunOptions) { self.options = options }
 
-  /// Reads a command line, and the file that it names, or the default files if they exist.
-  ///
-  /// - Parameters:
-  ///   - find: finds the file by its path; nil stands for the default files.
-  ///   - variable: an environment variable.
+  /// Parses a command line, and reads the files, for tests.
   init(
     _ arguments: [String], find: (String?) throws(Failure) -> SettingsFile? = SettingsFile.find,
     variable: (String) -> String? = Host.variable
   ) throws(Failure) {
     var options = RunOptions()
     let typed = try Grammar.run.parse(arguments, into: &options)
+    try self.init(options, typed, find: find, variable: variable)
+  }
+
+  /// Reads the file that a command line names, or the default files if they exist.
+  ///
+  /// - Parameters:
+  ///   - line: the options of the command line alone.
+  ///   - typed: the same as they were typed.
+  ///   - find: finds the file by its path; nil stands for the default files.
+  ///   - variable: an environment variable.
+  init(
+    _ line: RunOptions, _ typed: [Grammar<RunOptions>.Given],
+    find: (String?) throws(Failure) -> SettingsFile? = SettingsFile.find,
+    variable: (String) -> String? = Host.variable
+  ) throws(Failure) {
+    var options = line
     let settings = Self.settings(typed)
     var overridden = Set(settings.map(\.name))
     if overridden.isSuperset(of: ["att", "virtual-phone"]) {
