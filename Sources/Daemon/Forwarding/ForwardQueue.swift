@@ -94,7 +94,7 @@ struct ForwardQueue {
     let facts = RuleFacts(
       event: report.event, attributes: report.attributes, phone: (event.event.phone, phone),
       time: time)
-    if case .hold = target.conditions.hold(for: facts) { return true }
+    if target.conditions.obstacle(for: facts) == nil { return true }
     return false
   }
 

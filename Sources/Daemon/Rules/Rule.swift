@@ -76,13 +76,13 @@ extension [Rule] {
     if byApp.rule != nil { return byApp }
     var verdict = RuleVerdict()
     for (place, rule) in enumerated() where verdict.rule == nil {
-      switch rule.conditions.hold(for: facts) {
-      case .hold: verdict.rule = place
-      case .dependOn(let attribute):
+      switch rule.conditions.obstacle(for: facts) {
+      case nil: verdict.rule = place
+      case .unknown(let attribute):
         verdict.missing = verdict.missing ?? attribute
         if rule.hides { verdict.mayBeHidden = true }
-      case .doNotHold: continue
-      case .areBeyondLimit: verdict.beyondLimit.append(place)
+      case .beyondLimit: verdict.beyondLimit.append(place)
+      default: continue
       }
     }
     verdict.missing = byApp.missing ?? verdict.missing
@@ -94,10 +94,10 @@ extension [Rule] {
   /// exception; or that one may once the app is known.
   private func verdictByApp(on facts: RuleFacts) -> RuleVerdict {
     for (place, rule) in enumerated() {
-      switch rule.conditions.holdWithoutText(for: facts) {
-      case .hold where rule.hidesByApp: return RuleVerdict(rule: place)
-      case .hold where !rule.conditions.apps.isEmpty: return RuleVerdict()
-      case .dependOn where rule.hidesByApp: return RuleVerdict(missing: .appIdentifier)
+      switch rule.conditions.obstacleBesidesTexts(for: facts) {
+      case nil where rule.hidesByApp: return RuleVerdict(rule: place)
+      case nil where !rule.conditions.apps.isEmpty: return RuleVerdict()
+      case .unknown where rule.hidesByApp: return RuleVerdict(missing: .appIdentifier)
       default: continue
       }
     }
@@ -125,20 +125,15 @@ extension Rule {
 }
 
 extension Rule.Conditions {
-  /// Whether they hold for a notification.
-  enum Evaluation {
-    case hold
+  /// What keeps them from holding for a notification.
+  enum Obstacle {
     /// The first condition that does not hold.
-    case doNotHold(Condition)
-    /// The expression for a text took too long to search it.
-    case areBeyondLimit(NotificationAttributeID)
-    case dependOn(NotificationAttributeID)
-  }
-
-  /// One of them.
-  enum Condition {
     case category, flags, phone, time, app
     case text(NotificationAttributeID)
+    /// The expression for a text took too long to search it.
+    case beyondLimit(NotificationAttributeID)
+    /// They depend on an attribute that is not fetched yet.
+    case unknown(NotificationAttributeID)
   }
 
   /// The expression that a text has to match; nil for none.
@@ -153,37 +148,30 @@ extension Rule.Conditions {
   /// Whether any condition is about a text.
   fileprivate var askForText: Bool { title != nil || message != nil }
 
-  /// Checks what the phone sends unasked first, then the app, then the texts.
-  func hold(for facts: RuleFacts) -> Evaluation {
-    let evaluation = holdWithoutText(for: facts)
-    guard case .hold = evaluation else { return evaluation }
+  /// What keeps them from holding; nil: they hold. Checks what the phone sends unasked first, then the app, then the texts.
+  func obstacle(for facts: RuleFacts) -> Obstacle? {
+    if let obstacle = obstacleBesidesTexts(for: facts) { return obstacle }
     for attribute in [NotificationAttributeID.title, .message] {
       guard let pattern = pattern(for: attribute) else { continue }
-      guard let text = facts.attributes[attribute] else { return .dependOn(attribute) }
+      guard let text = facts.attributes[attribute] else { return .unknown(attribute) }
       do throws(TextPattern.LimitReached) {
-        guard try pattern.matches(text) else { return .doNotHold(.text(attribute)) }
+        guard try pattern.matches(text) else { return .text(attribute) }
       } catch {
-        return .areBeyondLimit(attribute)
+        return .beyondLimit(attribute)
       }
     }
-    return .hold
+    return nil
   }
 
-  /// Whether the conditions that are not about a text hold.
-  fileprivate func holdWithoutText(for facts: RuleFacts) -> Evaluation {
-    guard categories.isEmpty || categories.contains(facts.event.category) else {
-      return .doNotHold(.category)
-    }
-    guard facts.event.flags.isSuperset(of: flags) else { return .doNotHold(.flags) }
-    guard phone?.matches(facts.phone.address, name: facts.phone.name) ?? true else {
-      return .doNotHold(.phone)
-    }
-    guard time.map({ span in facts.time.map(span.contains) ?? false }) ?? true else {
-      return .doNotHold(.time)
-    }
-    guard !apps.isEmpty else { return .hold }
-    guard let app = facts.attributes.appIdentifier else { return .dependOn(.appIdentifier) }
-    return apps.contains { $0.matches(app) } ? .hold : .doNotHold(.app)
+  /// The same for the conditions that are not about a text.
+  fileprivate func obstacleBesidesTexts(for facts: RuleFacts) -> Obstacle? {
+    guard categories.isEmpty || categories.contains(facts.event.category) else { return .category }
+    guard facts.event.flags.isSuperset(of: flags) else { return .flags }
+    guard phone?.matches(facts.phone.address, name: facts.phone.name) ?? true else { return .phone }
+    guard time.map({ span in facts.time.map(span.contains) ?? false }) ?? true else { return .time }
+    guard !apps.isEmpty else { return nil }
+    guard let app = facts.attributes.appIdentifier else { return .unknown(.appIdentifier) }
+    return apps.contains { $0.matches(app) } ? nil : .app
   }
 }
 
@@ -254,8 +242,10 @@ extension [Rule] {
       if place == verdict.rule {
         return .init(rule.name, .counts, rule.outcome.words.joined(separator: ", "))
       }
-      if let (standing, why) = rule.conditions.obstacle(for: facts) {
-        return .init(rule.name, standing, why)
+      if let obstacle = rule.conditions.obstacle(for: facts) {
+        let isOpen = if case .unknown = obstacle { true } else { false }
+        let why = rule.conditions.explanation(of: obstacle, facts)
+        return .init(rule.name, isOpen ? .open : .notMet, why)
       }
       let first = verdict.rule.map { "“\(self[$0].name)” counts" } ?? "another may count"
       return .init(rule.name, .notReached, "its conditions hold, but \(first)")
@@ -264,23 +254,9 @@ extension [Rule] {
 }
 
 extension Rule.Conditions {
-  /// Why a rule does not apply; nil if all conditions hold.
-  fileprivate func obstacle(
-    for facts: RuleFacts
-  ) -> (standing: RuleExplanation.Standing, why: String)? {
-    switch hold(for: facts) {
-    case .hold: nil
-    case .doNotHold(let condition): (.notMet, contradiction(of: condition, facts))
-    case .dependOn(.appIdentifier): (.open, "its app was not fetched")
-    case .dependOn(let attribute): (.open, "its \(attribute.word) was not fetched")
-    case .areBeyondLimit(let attribute):
-      (.notMet, "\(source(for: attribute)) takes too long to search its \(attribute.word)")
-    }
-  }
-
   /// What the notification has instead of what a condition requires.
-  private func contradiction(of condition: Condition, _ facts: RuleFacts) -> String {
-    switch condition {
+  fileprivate func explanation(of obstacle: Obstacle, _ facts: RuleFacts) -> String {
+    switch obstacle {
     case .category: return "its category is \(facts.event.category)"
     case .flags:
       return "it is not \(flags.subtracting(facts.event.flags).names.joined(separator: ", "))"
@@ -292,6 +268,10 @@ extension Rule.Conditions {
     case .app: return "its app is \(facts.attributes.appIdentifier ?? "unknown")"
     case .text(let attribute):
       return "\(source(for: attribute)) is not found in its \(attribute.word)"
+    case .beyondLimit(let attribute):
+      return "\(source(for: attribute)) takes too long to search its \(attribute.word)"
+    case .unknown(.appIdentifier): return "its app was not fetched"
+    case .unknown(let attribute): return "its \(attribute.word) was not fetched"
     }
   }
 
