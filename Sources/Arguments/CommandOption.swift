@@ -172,14 +172,18 @@ extension CommandOption {
       help: help, absent: absent, read: read, set: set)
   }
 
-  /// An option whose value is a time within these bounds.
+  /// An option whose value is a time, within these bounds if there are some.
   public static func time(
-    _ name: String, within bounds: ClosedRange<Duration>, help: @autoclosure @escaping LazyText,
-    set: @escaping Setter<Duration>
+    _ name: String, within bounds: ClosedRange<Duration>? = nil,
+    help: @autoclosure @escaping LazyText, set: @escaping Setter<Duration>
   ) -> CommandOption {
     CommandOption(
-      [name], { "TIME" }, .time, expects: { Duration.forms(within: bounds) }, help: help,
-      read: { Duration(typed: $0, within: bounds) }, set: set)
+      [name], { "TIME" }, .time, expects: { bounds.map(Duration.forms) ?? Duration.forms },
+      help: help,
+      read: { text in
+        guard let bounds else { return Duration(typed: text) }
+        return Duration(typed: text, within: bounds)
+      }, set: set)
   }
 
   /// An option whose value is any non-empty text.

@@ -96,9 +96,7 @@ extension CommandOption {
 
   /// `--timeout`, after which a command leaves.
   public static func timeout(help: String, set: @escaping Setter<Duration>) -> CommandOption {
-    .value(
-      "--timeout", value: "TIME", kind: .time, expects: Duration.forms, help: help,
-      read: { Duration(typed: $0) }, set: set)
+    .time("--timeout", help: help, set: set)
   }
 
   /// `-n`, the number of things after which a command leaves.

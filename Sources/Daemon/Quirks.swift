@@ -39,18 +39,18 @@ extension Grammar<RunOptions> {
       "--sharing-advertisement", ["quiet": .quiet, "connectable": .connectable, "off": .off],
       help: "the solicitation next to a phone that does not share yet: quiet (nobody can connect "
         + "to it), connectable, off (quiet)", set: { $0.sharingAdvertisement = $1 }),
-    seconds(
+    .time(
       "--encrypt-pause", help: "seconds that a bonded phone has to encrypt by itself (5)",
       set: { $0.encryptionPause = $1 }),
-    seconds(
+    .time(
       "--probe", help: "seconds between watchdog requests (900)", set: { $0.consumer.probe = $1 }),
-    seconds(
+    .time(
       "--silence", help: "seconds of silence before subscribing again (21600)",
       set: { $0.consumer.silence = $1 }),
-    seconds(
+    .time(
       "--retry", help: "first pause after Share System Notifications was refused (5)",
       set: { $0.consumer.retry = $1 }),
-    seconds(
+    .time(
       "--call", help: "maximum seconds that a call rings (120)", set: { $0.consumer.call = $1 }),
     word(
       "--ancs", ["first": .first, "last": .last],
@@ -60,7 +60,7 @@ extension Grammar<RunOptions> {
       "--handles",
       help: "how to trust remembered handles: assume, and verify them after the first "
         + "subscription; verify; hash; or discover again (assume)", set: { $0.handles = $1 }),
-    seconds(
+    .time(
       "--preexisting",
       help: "seconds after a subscription in which notifications count as pre-existing if the "
         + "phone says so (10)",
@@ -90,15 +90,6 @@ extension Grammar<RunOptions> {
       "--phy", ["any": false, "1m": true], help: "the PHYs that links may use: any, 1m (any)",
       set: { $0.onlyPHY1M = $1 })
   ]
-
-  private static func seconds(
-    _ name: String, help: @autoclosure @escaping LazyText,
-    set: @escaping CommandOption<Quirks>.Setter<Duration>
-  ) -> CommandOption<Quirks> {
-    .value(
-      name, value: "TIME", kind: .time, expects: Duration.forms, help: help(),
-      read: { Duration(typed: $0) }, set: set)
-  }
 
   private static func onOff(
     _ name: String, help: @autoclosure @escaping LazyText,
