@@ -41,7 +41,7 @@ struct Settings: Sendable {
   ) throws(Failure) {
     var options = line
     let settings = Self.settings(typed)
-    var overridden = Set(settings.map(\.name))
+    var overridden = Set(settings.map { $0.name })
     if overridden.isSuperset(of: ["att", "virtual-phone"]) {
       throw Failure(
         usage: "--att and --virtual-phone can't be combined",

@@ -173,9 +173,10 @@ package struct SettingsFile: Sendable {
       try? entry.option.set(entry.setting, in: &options)
     }
     if entry("log.on")?.isOn == false { options.start.history = nil }
-    (options.live.hooks, options.live.rules) = (hooks.map(\.value), rules.map(\.value))
-    options.live.tables = hooks.map(\.text) + rules.map(\.text)
-    options.live.forwards = forwards.map(\.value)
+    options.live.hooks = hooks.map { $0.value }
+    options.live.rules = rules.map { $0.value }
+    options.live.tables = hooks.map { $0.text } + rules.map { $0.text }
+    options.live.forwards = forwards.map { $0.value }
     return options
   }
 
