@@ -96,10 +96,13 @@ import Wire
       return
     }
     onNewWait(current)
+    switch current.wait.name.weight {
     // When all is well, no timer should wake the daemon just to log that.
-    if current.wait.isUrgent || current.wait.isRest { return hasLasted(subject, current.wait) }
-    records[subject]?.timer = scheduler.schedule(after: Self.patience) { [weak self] in
-      self?.hasLasted(subject, current.wait)
+    case .rest, .urgent, .fault: hasLasted(subject, current.wait)
+    case .progress, .action:
+      records[subject]?.timer = scheduler.schedule(after: Self.patience) { [weak self] in
+        self?.hasLasted(subject, current.wait)
+      }
     }
   }
 

@@ -79,7 +79,7 @@ public struct WaitReport: Hashable, Sendable {
 
   /// - Parameter name: the board's name, as the phone shows it.
   public init(_ wait: Wait? = nil, name: String = "") {
-    self.wait = wait?.name
+    self.wait = wait?.name.rawValue
     why = wait?.sentence(name: name)
   }
 

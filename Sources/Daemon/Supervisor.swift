@@ -395,10 +395,10 @@ import Wire
       guard let self, !isStopping else { return }
       let why = current.wait.sentence(name: name)
       timeline.history(adapter: current.adapter, phone: current.phone)
-        .step(.wait, current.wait.name)
+        .step(.wait, current.wait.name.rawValue)
       feed.publish(
         Event(
-          .why(wait: current.wait.name, why: why), adapter: current.adapter,
+          .why(wait: current.wait.name.rawValue, why: why), adapter: current.adapter,
           phone: current.phone))
       if settings.live.printsWhy {
         log.about(current.adapter, current.phone).always(line(current))
@@ -413,10 +413,10 @@ import Wire
       guard let self, !isStopping else { return }
       if settings.live.printsWhy { return }
       let (adapter, phone, line) = (current.adapter, current.phone, line(current))
-      switch current.wait {
-      case let wait where wait.isFault: log.about(adapter, phone).warning(line)
-      case let wait where wait.isRest: waitsLog.about(adapter, phone).info(line)
-      default: waitsLog.about(adapter, phone).notice(line)
+      switch current.wait.name.weight {
+      case .fault: log.about(adapter, phone).warning(line)
+      case .rest: waitsLog.about(adapter, phone).info(line)
+      case .progress, .action, .urgent: waitsLog.about(adapter, phone).notice(line)
       }
     }
   }

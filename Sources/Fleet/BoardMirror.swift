@@ -298,12 +298,12 @@ extension BoardMirror {
         isAdvertising: $0.isAdvertising, isPairable: $0.isPairable, wait: $0.waiting.wait)
     }
     // Waits that need action come first.
-    let wait = report.waits.sorted { !$0.isFine && $1.isFine }.first?.wait
-    let why = wait.map { PublicText.why($0, board: visibleName) }
+    let wait = report.waits.sorted { !$0.isFine && $1.isFine }.first
+    let why = wait.map { PublicText.why($0.wait, $0.why, board: visibleName) }
     return .state(
       topics.boardState,
       BoardCondition(
-        wait: wait, why: why, isProblem: report.waits.contains { !$0.isFine },
+        wait: wait?.wait, why: why, isProblem: report.waits.contains { !$0.isFine },
         isPairable: report.adapters.contains(where: \.isPairable), adapters: adapters,
         version: report.version, latest: latestVersion))
   }

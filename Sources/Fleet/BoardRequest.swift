@@ -226,7 +226,7 @@ struct Disclosed {
       case "adapter": rest[name] = PublicText.adapter(value.string).map { .string($0) }
       case "why":
         rest[name] = object["wait"]?.string
-          .map { .string(PublicText.why($0, board: mirror.visibleName)) }
+          .map { .string(PublicText.why($0, value.string, board: mirror.visibleName)) }
       default: rest.add(name, value)
       }
     }

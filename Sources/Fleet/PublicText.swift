@@ -10,10 +10,35 @@ import Mgmt
 enum PublicText {
   /// What a board waits for, as a sentence.
   ///
-  /// - Parameter board: the name that phones see.
-  static func why(_ wait: String, board: String) -> String {
-    plainWaits[wait]?.sentence(name: board) ?? detailedWaits[wait]
-      ?? "“ancsd status” on the board says what it waits for"
+  /// - Parameters:
+  ///   - wait: its name.
+  ///   - text: the daemon's sentence, which decides where a name has two.
+  ///   - board: the name that phones see.
+  static func why(_ wait: String, _ text: String?, board: String) -> String {
+    let more = "“ancsd status” on the board says more"
+    switch Wait.Name(rawValue: wait) {
+    case .failing?: return "the kernel can't set the adapter up; \(more)"
+    case .notAdvertising?: return "not on the air: the kernel refuses to advertise; \(more)"
+    case .switchedOff?: return "another program has switched the adapter off; \(more)"
+    case .changed?: return "another program has changed the adapter; \(more)"
+    case .advertisingRemoved?: return "another program has stopped the advertising; \(more)"
+    case .givenUp?:
+      return "on the air, but a phone has probably given up and stays away; \(more)"
+    case .lostByPhone?: return "\(StaleBond.lostByPhone.what); \(more)"
+    case .lostHere?: return "\(StaleBond.lostHere.what); \(more)"
+    case .keysDiffer?: return "\(StaleBond.keysDiffer.what); \(more)"
+    case .nobodyListens?: return "waiting for a phone at a socket; \(more)"
+    case .securityRequest?:
+      return "connected, not encrypted; the phone was asked to encrypt and has not yet; \(more)"
+    case .pairingFailed?: return "connected, not bonded; pairing failed; \(more)"
+    case .refused?:
+      return "connected, encrypted; the phone refuses the subscription; retrying"
+    case .stale?: return "subscribed, but the session seems dead; subscribed again"
+    case let name:
+      let sentences = plainWaits.filter { $0.name == name }.map { $0.sentence(name: board) }
+      return sentences.first { $0 == text } ?? sentences.first
+        ?? "“ancsd status” on the board says what it waits for"
+    }
   }
 
   /// What failed, for an event `error`.
@@ -39,37 +64,13 @@ enum PublicText {
   }
 
   /// The waits whose sentences have nothing in them but the board's name.
-  private static let plainWaits: [String: Wait] = {
-    let waits: [Wait] = [
-      .absent(nil), .settingUp, .blocked, .blockedBySwitch, .bluetoothd, .silentLinks,
-      .firstPhone, .anyPhone, .bondedPhone, .nobody, .unusableBonds, .dialling, .channel, .mtu,
-      .encryption, .confirmationThere, .entryThere, .confirmationHere, .consentHere, .entryHere,
-      .closedOut, .anotherPairs, .discovery, .subscription, .unpublished, .incomplete, .permission,
-      .forbidden, .news,
-    ]
-    return Dictionary(uniqueKeysWithValues: waits.map { ($0.name, $0) })
-  }()
-
-  /// The others, in fewer words.
-  private static let detailedWaits: [String: String] = {
-    let there = "“ancsd status” on the board says more"
-    return [
-      "failing": "the kernel can't set the adapter up; \(there)",
-      "silent": "not on the air: the kernel refuses to advertise; \(there)",
-      "switched-off": "another program has switched the adapter off; \(there)",
-      "changed": "another program has changed the adapter; \(there)",
-      "advertising-removed": "another program has stopped the advertising; \(there)",
-      "bond-lost-by-phone": "\(StaleBond.lostByPhone.what); \(there)",
-      "bond-lost-here": "\(StaleBond.lostHere.what); \(there)",
-      "keys-differ": "\(StaleBond.keysDiffer.what); \(there)",
-      "nobody-listens": "waiting for a phone at a socket; \(there)",
-      "security-request":
-        "connected, not encrypted; the phone was asked to encrypt and has not yet; \(there)",
-      "pairing-failed": "connected, not bonded; pairing failed; \(there)",
-      "refused": "connected, encrypted; the phone refuses the subscription; retrying",
-      "stale": "subscribed, but the session seems dead; subscribed again",
-    ]
-  }()
+  private static let plainWaits: [Wait] = [
+    .absent(nil), .settingUp, .blocked, .blockedBySwitch, .bluetoothd, .silentLinks,
+    .firstPhone, .anyPhone, .bondedPhone, .nobody, .unusableBonds, .dialling, .channel, .mtu,
+    .encryption, .confirmationThere, .entryThere, .confirmationHere, .consentHere, .entryHere,
+    .closedOut, .anotherPairs, .discovery, .subscription, .unpublished, .incomplete, .permission,
+    .forbidden, .unprovenNews, .news,
+  ]
 
   /// Why links and pairings end, as far as that has nothing of the phone's in it.
   private static let reasons: Set<String> = {

@@ -173,15 +173,13 @@ struct DashboardView {
     case .sought: return []
     case .away(let why): return StyledText(why, .attention).rows(style)
     case .present(let status):
-      return status.waits.filter { !isRest($0) }.flatMap { wait in
+      return status.waits.filter { !isNews($0) }.flatMap { wait in
         StyledText(wait.why, wait.isFine ? .faint : .attention).rows(style)
       }
     }
   }
 
-  private func isRest(_ wait: WaitLine) -> Bool {
-    wait.wait == Wait.news.name
-  }
+  private func isNews(_ wait: WaitLine) -> Bool { wait.wait == Wait.Name.news.rawValue }
 
   /// The player.
   private var media: [StyledRow] {
@@ -265,7 +263,7 @@ struct DashboardView {
       return StyledText("no match; Esc shows all", .faint).rows(style)
     }
     guard case .present(let status) = dashboard.daemon else { return [] }
-    return status.waits.filter(isRest).flatMap { StyledText($0.why, .faint).rows(style) }
+    return status.waits.filter(isNews).flatMap { StyledText($0.why, .faint).rows(style) }
   }
 
   /// A notification in the list: its time, app, title, subtitle, number and actions; below them the beginning

@@ -17,8 +17,8 @@ struct WaitBoardTests {
       let board = WaitBoard(scheduler: clock)
       var changes: [String] = []
       var lasting: [String] = []
-      board.onNewWait = { changes.append($0.wait.name) }
-      board.onLastingWait = { lasting.append($0.wait.name) }
+      board.onNewWait = { changes.append($0.wait.name.rawValue) }
+      board.onLastingWait = { lasting.append($0.wait.name.rawValue) }
       @LoopActor func become(_ wait: Wait?, lasting seconds: Int = 0) {
         let current = wait.map { WaitBoard.CurrentWait($0, adapter: "hci0") }
         board.set(.adapter("hci0"), current)
@@ -57,7 +57,7 @@ struct WaitBoardTests {
       let clock = HandClock()
       let board = WaitBoard(scheduler: clock)
       var changes: [String] = []
-      board.onNewWait = { changes.append($0.wait.name) }
+      board.onNewWait = { changes.append($0.wait.name.rawValue) }
       board.set(.link(1), .init(.mtu))
       board.set(.daemon, .init(.dialling))
       board.set(.link(1), .init(.discovery))

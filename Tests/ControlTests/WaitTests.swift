@@ -39,27 +39,16 @@ struct WaitTests {
     .stale("WHAT"), .news, .unprovenNews,
   ]
 
-  @Test("Every name in the code has a sample here")
-  func complete() throws {
-    let source = try Repository.text("Sources/Control/Wait.swift")
-    // In this file a literal of nothing but small letters and dashes is a name, unless it is the
-    // end of a longer sentence.
-    let pieces = source.split(separator: "\"", omittingEmptySubsequences: false)
-    let names = Set(
-      zip(pieces, pieces.dropFirst()).filter { code, text in
-        !code.hasSuffix("+ ") && !text.isEmpty
-          && text.allSatisfy { $0 == "-" || ("a"..."z").contains($0) }
-      }.map { String($1) })
-    #expect(names.count > 30)
-    #expect(names == Set(Self.samples.map(\.name)))
-    #expect(Wait.fineNames.isSubset(of: names))
+  @Test("Every name has a sample here")
+  func complete() {
+    #expect(Set(Wait.Name.allCases) == Set(Self.samples.map(\.name)))
   }
 
   @Test("docs/troubleshooting.md has a row for each, word for word")
   func documented() throws {
     let page = try Repository.text("docs/troubleshooting.md")
     let rows = Set(page.split(separator: "\n").filter { $0.hasPrefix("| `") }.map(String.init))
-    let wanted = Set(Self.samples.map { "| `\($0.name)` | \(Self.sentence($0)) |" })
+    let wanted = Set(Self.samples.map { "| `\($0.name.rawValue)` | \(Self.sentence($0)) |" })
     #expect(wanted.subtracting(rows).sorted().joined(separator: "\n") == "")
     #expect(rows.filter { !$0.hasPrefix("| `doctor") }.count == wanted.count)
   }
@@ -72,16 +61,26 @@ struct WaitTests {
     .joined(separator: "PHONE")
   }
 
-  @Test("What is well or logged at once is a matter of the wait")
-  func kinds() {
-    let urgent = Set(Self.samples.filter(\.isUrgent).map(\.name))
+  @Test("What is well, what passes by itself, and what is logged at once")
+  func weights() {
+    func names(_ weight: Wait.Weight) -> Set<String> {
+      Set(Wait.Name.allCases.filter { $0.weight == weight }.map(\.rawValue))
+    }
+    #expect(names(.rest) == ["any-phone", "bonded-phone", "news"])
+    let progress: Set = [
+      "setting-up", "dialling", "channel", "mtu", "encryption", "discovery", "subscription",
+      "permission",
+    ]
+    #expect(names(.progress) == progress)
     #expect(
-      urgent == [
-        "no-adapter", "blocked", "blocked-by-switch", "bluetoothd", "silent-links", "switched-off",
-        "changed", "advertising-removed", "failing", "nobody-listens",
+      names(.urgent) == [
+        "no-adapter", "blocked", "blocked-by-switch", "bluetoothd", "silent-links",
+        "nobody-listens",
       ])
-    let rest = Set(Self.samples.filter(\.isRest).map(\.name))
-    #expect(rest == ["any-phone", "bonded-phone", "news"])
-    #expect(rest.isSubset(of: Wait.fineNames) && urgent.isDisjoint(with: Wait.fineNames))
+    #expect(names(.fault) == ["switched-off", "changed", "advertising-removed", "failing"])
+    for name in Wait.Name.allCases {
+      #expect(Wait.isFine(name.rawValue) == names(.rest).union(progress).contains(name.rawValue))
+    }
+    #expect(!Wait.isFine("of-a-newer-daemon") && !Wait.isFine(nil))
   }
 }

@@ -481,10 +481,14 @@ import Wire
       let why = try JSONValue(parsing: told.payload)["why"]?.string ?? ""
       #expect(why.contains(" ") && !secrets.contains(where: why.contains), "\(why)")
     }
-    board.status.adapters[0].waiting = WaitReport(.bondedPhone, name: "kitchen")
-    #expect(
-      try board.update().object("board")?["why"]?.string
-        == Wait.bondedPhone.sentence(name: "kitchen"))
+    for wait in [Wait.bondedPhone, .news, .unprovenNews] {
+      board.status.adapters[0].waiting = WaitReport(wait, name: "kitchen")
+      #expect(
+        try board.update().object("board")?["why"]?.string == wait.sentence(name: "kitchen"))
+    }
+    for name in Wait.Name.allCases {
+      #expect(!PublicText.why(name.rawValue, nil, board: "kitchen").contains("what it waits for"))
+    }
     let ended = try board.tell(
       """
       {"event":"disconnected","seq":9,"time":"2026-11-24T07:00:00.000Z","adapter":"hci0",\

@@ -357,7 +357,7 @@ import Wire
     if waits.isEmpty, saidNothing { violate("it waits without a reason") }
     saidNothing = waits.isEmpty
     for standing in waits where standing.wait.sentence(name: "kitchen").isEmpty {
-      violate("it waits for \(standing.wait.name), which has no words")
+      violate("it waits for \(standing.wait.name.rawValue), which has no words")
     }
   }
 
@@ -368,7 +368,7 @@ import Wire
       (link, (unsecured.first { $0.link === link }?.looks ?? 0) + 1)
     }
     for (link, looks) in unsecured where looks > 24 {
-      violate("a link without a deadline waits for \(link.wait?.name ?? "nothing")")
+      violate("a link without a deadline waits for \(link.wait?.name.rawValue ?? "nothing")")
     }
   }
 

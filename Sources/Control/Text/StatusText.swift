@@ -177,12 +177,12 @@ extension PhoneReport {
 
 extension WaitReport {
   /// Waits that need the user to do something stand out.
-  var paint: Paint { Wait.fineNames.contains(wait ?? "") ? .faint : .attention }
+  var paint: Paint { Wait.isFine(wait) ? .faint : .attention }
 }
 
 extension WaitLine {
   /// Whether it needs no action.
-  public var isFine: Bool { Wait.fineNames.contains(wait) }
+  public var isFine: Bool { Wait.isFine(wait) }
 
   /// The line as text.
   public func text(_ style: TextStyle) -> String {
