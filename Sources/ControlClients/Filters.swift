@@ -194,40 +194,7 @@ extension WallTime {
       let seconds = time.secondsSince1970 - Int64(zone)
       self.init(seconds: seconds <= now.seconds ? seconds : seconds - 86_400)
     } else {
-      self.init(zoned: text)
-    }
-  }
-
-  /// Reads a date and a time in a zone (RFC 3339), as events have them: `2026-11-21T07:00:00.000Z`.
-  private init?(zoned text: String) {
-    var (body, offset) = (text.dropLast(), Int64(0))
-    if text.last?.lowercased() != "z" {
-      guard let sign = ["+": Int64(1), "-": -1][text.suffix(6).prefix(1)],
-        let ahead = CivilTime(completing: "1970-01-01T\(text.suffix(5))")
-      else { return nil }
-      (body, offset) = (text.dropLast(6), sign * ahead.secondsSince1970)
-    }
-    let parts = body.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
-    let fraction = parts.count == 2 ? parts[1] : "0"
-    guard body.utf8.count > 10, let time = CivilTime(completing: String(parts[0])),
-      fraction.utf8.count <= 9, !fraction.hasPrefix("+"), let number = UInt32(fraction)
-    else { return nil }
-    let scale = (fraction.utf8.count..<9).reduce(1) { scale, _ in scale * 10 }
-    self.init(
-      seconds: time.secondsSince1970 - offset,
-      nanoseconds: Int32(truncatingIfNeeded: Int(number) * scale))
-  }
-}
-
-extension CivilTime {
-  /// Reads a date, with a time or without, with seconds or without.
-  fileprivate init?(completing text: String) {
-    let whole = String(text.map { $0 == " " ? "T" : $0 })
-    switch text.utf8.count {
-    case 10: self.init(text + "T00:00:00")
-    case 16: self.init(whole + ":00")
-    case 19: self.init(whole)
-    default: return nil
+      self.init(rfc3339: text)
     }
   }
 }

@@ -142,6 +142,8 @@ import Wire
     #expect(outcome.calls.isEmpty == (seconds > 10))
     #expect(text(outcome.publications).contains(#""code":3"#) == (seconds > 10))
     #expect(ask(&desk, board, "status", #"{"time":5}"#).calls.isEmpty)
+    // As docs/mqtt.md and the error have it.
+    #expect(ask(&desk, board, "status", #"{"time":"2026-11-24T07:00:00Z"}"#).calls.count == 1)
   }
 
   @Test(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-public import Wire
+package import Wire
 
 /// How text is laid out.
 public struct TextStyle: Hashable, Sendable {
@@ -68,34 +68,4 @@ package enum Paint: String {
 /// What is printed: text for people, or JSON Lines.
 public enum OutputFormat: String, CaseIterable, Sendable {
   case text, json
-}
-
-extension WallTime {
-  /// RFC 3339 in UTC with milliseconds, as in `2026-11-21T06:00:00.042Z`.
-  public var rfc3339: String {
-    var text: [UInt8] = []
-    text.reserveCapacity(24)
-    addRFC3339(to: &text)
-    return String(decoding: text, as: UTF8.self)
-  }
-
-  /// Appends what `rfc3339` returns.
-  func addRFC3339(to text: inout [UInt8]) {
-    CivilTime(secondsSince1970: seconds).add(to: &text)
-    text.append(UInt8(ascii: "."))
-    let milliseconds = max(0, nanoseconds) / 1_000_000
-    for unit in [100, 10, 1] as [Int32] {
-      text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: milliseconds / unit % 10))
-    }
-    text.append(UInt8(ascii: "Z"))
-  }
-
-  /// Reads exactly the form that `rfc3339` writes.
-  public init?(rfc3339 text: String) {
-    guard text.utf8.count == 24, text.utf8.last == UInt8(ascii: "Z"),
-      let civil = CivilTime(String(text.prefix(19))), text.dropFirst(19).first == ".",
-      let milliseconds = UInt16(text.dropFirst(20).prefix(3))
-    else { return nil }
-    self.init(seconds: civil.secondsSince1970, nanoseconds: Int32(milliseconds) * 1_000_000)
-  }
 }
