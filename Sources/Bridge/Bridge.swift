@@ -268,25 +268,29 @@ import Wire
     }
   }
 
-  /// Requests the daemon's status, and its notifications.
+  /// Requests the daemon's status, then what plays and its notifications.
   private func askAll(then: @escaping () -> Void = {}) {
-    askStatus { [weak self] in self?.list(after: nil, [], then: then) }
+    askStatus { [weak self] in
+      guard let self else { return }
+      list(after: nil, [], asOf: mirror.seq, then: then)
+    }
   }
 
-  private func askStatus(publishesAll: Bool = false, then: @escaping () -> Void = {}) {
+  /// - Parameter then: what to request next that has to be as new; nil: nothing.
+  private func askStatus(publishesAll: Bool = false, then: (() -> Void)? = nil) {
     control.call(ControlMethods.status, NoParameters()) { [weak self] response in
       guard let self, broker.isUp else { return }
       guard let status = response["result"].flatMap({ StatusReport(json: $0) }) else {
         return say("unexpected status from the daemon: is it a different version?")
       }
       publish { $0.update(status, publishesAll: publishesAll, at: .now) }
-      for phone in mirror.silentPlayers { askMedia(of: phone) }
+      for phone in mirror.players(silentOnly: then == nil) { askMedia(of: phone) }
       if mirror.isIncomplete(at: .now) {
         scheduleRefresh(after: Self.completionInterval)
       } else if !status.links.isEmpty {
         scheduleRefresh(after: Self.refreshInterval)
       }
-      then()
+      then?()
     }
   }
 
@@ -299,25 +303,27 @@ import Wire
     }
   }
 
-  private func list(after: String?, _ before: [JSONObject], then: @escaping () -> Void) {
+  /// - Parameter seq: the number of the daemon's last event before it.
+  private func list(
+    after: String?, _ before: [JSONObject], asOf seq: UInt64?, then: @escaping () -> Void
+  ) {
     var query = NotificationQuery()
     query.after = after
     control.call(ControlMethods.listNotifications, query) { [weak self] response in
       guard let self, broker.isUp else { return }
       let page = response["result"]?["notifications"]?.array?.compactMap(\.object) ?? []
       if let next = response["result"]?["next"]?.string, !page.isEmpty {
-        return list(after: next, before + page, then: then)
+        return list(after: next, before + page, asOf: seq, then: then)
       }
-      publish(mirror.list(before + page, at: .now))
+      publish(mirror.list(before + page, asOf: seq, at: .now))
       then()
     }
   }
 
   private func subscribe() {
-    let position = broker.outbox.seen
-    let names = Set(EventName.allCases).subtracting([.incoming])
+    let position = broker.outbox.lastHandled
     let subscription = Subscription(
-      events: names, since: position?.seq ?? 0, life: position?.life ?? mirror.life,
+      events: EventName.followed, since: position?.seq ?? 0, life: position?.life ?? mirror.life,
       maxAge: Int(clamping: plan.policy.expiry))
     events.call(ControlMethods.subscribe, subscription) { [weak self] response in
       guard let why = response["error"]?["message"]?.string else { return }
@@ -335,14 +341,15 @@ import Wire
       broker.reporter.report.skipped += event["count"]?.int.flatMap { UInt64(exactly: $0) } ?? 0
     }
     let digest = plan.digestKey.map { key in { KeyedDigest.of($0, key: key) } }
-    let (publications, consequence) = learning { $0.event(event, at: .now, digest: digest) }
+    let (publications, outdated) = learning { $0.event(event, at: .now, digest: digest) }
     broker.publish(publications, of: mirror.life.map { Position(life: $0, seq: seq) })
     memory.moved()
-    switch consequence {
-    case .asksStatus: scheduleRefresh(after: Self.refreshPause)
-    case .asksAll: askAll()
-    case .settles: settling.limit(to: Loop.shared.now + Self.settlingPause)
-    case .nothing: break
+    if outdated.contains(.notifications) {
+      askAll()
+    } else if outdated.contains(.status) {
+      scheduleRefresh(after: Self.refreshPause)
+    } else {
+      settling.limit(to: Loop.shared.now + Self.settlingPause)
     }
   }
 

@@ -65,31 +65,6 @@ public struct Event: Hashable, Sendable {
   }
 }
 
-/// The kinds of events.
-public enum EventName: String, CaseIterable, JSONNamed, Sendable {
-  case ready, advertising, connected, pairing, paired
-  case pairingFailed = "pairing-failed"
-  case subscribed, authorization, incoming, notification, media, battery, time, stale
-  case servicesChanged = "services-changed"
-  case disconnected, error, lost, why
-
-  public static let jsonKind = "the name of an event"
-
-  /// Whether a client has to subscribe to it by name.
-  public var isQuiet: Bool { self == .incoming || self == .why }
-
-  /// Whether it is news that a late client may have missed: not a state that the next event makes obsolete, and not an
-  /// event that is never kept.
-  public var isNews: Bool {
-    switch self {
-    case .incoming, .lost, .why, .media, .battery, .time, .advertising: false
-    case .ready, .connected, .pairing, .paired, .pairingFailed, .subscribed, .authorization,
-      .notification, .stale, .servicesChanged, .disconnected, .error:
-      true
-    }
-  }
-}
-
 extension AdvertisingProfile: JSONNamed {
   public static let jsonKind = "an advertising profile"
 }

@@ -5,48 +5,39 @@ public import JSON
 public import Wire
 
 extension BoardMirror {
-  /// The consequences of an event for states.
-  public enum Consequence: Hashable, Sendable {
-    case nothing
-    /// Query the daemon's status.
-    case asksStatus
-    /// Query the daemon's status and its notifications: what it had for a phone may be gone.
-    case asksAll
-    /// Call `settle` soon: many events change the same counters.
-    case settles
-  }
-
   /// Handles an event.
   ///
-  /// - Returns: the publications, and the further consequences.
+  /// - Returns: the publications, and what it makes out of date; if that is nothing, call `settle` soon: many events
+  ///   change the same counters.
   public mutating func event(
     _ event: JSONObject, at now: WallTime, digest: MirrorPolicy.Digest?
-  ) -> (publications: [Publication], then: Consequence) {
+  ) -> (publications: [Publication], outdated: EventName.Outdated) {
+    guard let kind = event["event"]?.string.flatMap(EventName.init(rawValue:)) else {
+      return ([], [])
+    }
     let address = event["phone"].flatMap { Address(json: $0) }
+    // What is sent again after an outage is news, but no longer the present.
+    let isPast = knows(event)
     var named = event
-    switch event["event"]?.string.flatMap(EventName.init(rawValue:)) {
-    case .notification?:
+    let publications: [Publication]
+    switch kind {
+    case .notification:
       let name = meet(address)
-      note(event, of: name)
+      if !isPast { note(event, of: name) }
       named["phone"] = .string("\(name)")
       named["digest"] = digest.map { .string($0(Self.signature(event))) }
-      return (notification(named, of: name), .settles)
-    case .media?:
-      play(event.playing, of: meet(address), at: event["time"])
-      return ([], .settles)
-    case .battery?, .advertising?, .why?: return ([], .asksStatus)
-    case .time?, .incoming?, nil: return ([], .nothing)
-    case let kind?:
+      publications = notification(named, of: name)
+    case .media:
+      if !isPast { play(event.playing, of: meet(address), at: event["time"]) }
+      publications = []
+    default:
       named["phone"] = address.flatMap { names.name(of: $0) }.map { .string("\($0)") }
-      let news = [boardEvent(named, kind)].compactMap { $0 }
-      switch kind {
-      case .lost: return (news, .nothing)
-      case .disconnected:
+      publications = [boardEvent(named, kind)].compactMap { $0 }
+      if kind == .disconnected, !isPast {
         parted(address, at: event["time"].flatMap { WallTime(json: $0) } ?? now)
-        return (news, .asksAll)
-      default: return (news, .asksStatus)
       }
     }
+    return (publications, isPast ? [] : kind.outdates)
   }
 
   /// Identifies a notification across boards.

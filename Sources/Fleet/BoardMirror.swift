@@ -27,6 +27,8 @@ public struct BoardMirror: Sendable {
   private var told: [String: [UInt8]] = [:]
   /// Whether the active notifications are known and can be counted.
   private var isListed = false
+  /// The number of the last event that was over when the notifications were listed; nil if unknown.
+  private var listed: UInt64?
   /// Whether the daemon has said which phones are bonded to any adapter.
   private var knowsBonds = false
   /// The topics on which the broker may have retained something for this board, including those of earlier settings.
@@ -54,9 +56,21 @@ public struct BoardMirror: Sendable {
   /// Identifies the run of the daemon; nil while there is none.
   public var life: String? { status?.life }
 
-  /// The phones whose media state is not known yet.
-  public var silentPlayers: [Address?] {
-    phones.values.filter { $0.media == nil }.compactMap(\.link)
+  /// The number of the daemon's last event as of its status; nil if unknown.
+  public var seq: UInt64? { status?.seq }
+
+  /// Whether the status and the list already have what an event has changed, and perhaps what came after it.
+  func knows(_ event: JSONObject) -> Bool {
+    guard let listed, let seq = event["seq"].flatMap({ UInt64(json: $0) }) else { return false }
+    // A `why` has the number of the event before it.
+    return seq <= listed && event["event"] != "why"
+  }
+
+  /// The connected phones with a player.
+  ///
+  /// - Parameter silentOnly: only those whose media state is not known yet.
+  public func players(silentOnly: Bool) -> [Address?] {
+    phones.values.filter { !silentOnly || $0.media == nil }.compactMap(\.link)
       .filter { $0.services.contains(.ams) }.map(\.phone)
   }
 
@@ -151,7 +165,7 @@ public struct BoardMirror: Sendable {
   private mutating func leaveAll(at now: WallTime) {
     for name in phones.keys { leave(name, at: now) }
     status = nil
-    (isListed, knowsBonds) = (false, false)
+    (isListed, listed, knowsBonds) = (false, nil, false)
   }
 
   private mutating func leave(_ name: TopicName, at now: WallTime) {
@@ -205,8 +219,12 @@ public struct BoardMirror: Sendable {
   }
 
   /// Replaces the known active notifications.
-  public mutating func list(_ notifications: [JSONObject], at now: WallTime) -> [Publication] {
-    isListed = true
+  ///
+  /// - Parameter seq: the number of the last event before the daemon's status and this list; nil if unknown.
+  public mutating func list(
+    _ notifications: [JSONObject], asOf seq: UInt64? = nil, at now: WallTime
+  ) -> [Publication] {
+    (isListed, listed) = (true, seq)
     for name in phones.keys { phones[name]?.active = [:] }
     for notification in notifications {
       let address = notification["phone"].flatMap { Address(json: $0) }

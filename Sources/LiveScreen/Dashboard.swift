@@ -121,13 +121,6 @@ struct Dashboard {
     case calls, all, never
   }
 
-  /// What an event has made out of date.
-  struct Outdated: OptionSet {
-    let rawValue: Int
-    static let status = Outdated(rawValue: 1)
-    static let notifications = Outdated(rawValue: 2)
-  }
-
   /// The extent of the last rendered body.
   struct Extent: Hashable {
     var rows = 1
@@ -232,12 +225,14 @@ struct Dashboard {
   }
 
   /// Handles an event; returns what it makes out of date.
-  @discardableResult mutating func receive(_ event: Event, at now: Instant) -> Outdated {
+  @discardableResult mutating func receive(_ event: Event, at now: Instant)
+    -> EventName.Outdated
+  {
     switch event.content {
     case .notification(let report):
       receive(ActiveNotification(report, adapter: event.adapter, phone: event.phone), at: now)
       // It belongs to a burst; the daemon knows how many are left.
-      return !isFetching && report.event.flags.contains(.preExisting) ? .status : []
+      if !isFetching, report.event.flags.contains(.preExisting) { return .status }
     case .media(var state, _):
       if let seconds = state.player.position?.seconds {
         state.player.position = MediaState.Position(seconds: seconds, instant: now)
@@ -249,14 +244,8 @@ struct Dashboard {
       return [.status, .notifications]
     case .stale, .pairing, .error, .lost, .pairingFailed:
       say(event.sentence, .attention, at: now, for: .seconds(30))
-      return .status
-    case .paired:
-      say(event.sentence, .good, at: now)
-      return .status
-    case .incoming, .time: return []
-    case .ready, .advertising, .connected, .subscribed, .authorization, .battery, .servicesChanged,
-      .why:
-      return .status
+    case .paired: say(event.sentence, .good, at: now)
+    default: break
     }
   }
 
@@ -270,6 +259,7 @@ struct Dashboard {
     }
     change(at: now, successor: isRemoved ? successor(ofRemoved: news.id) : selection.met(by: news))
     {
+    return event.name.outdates
       notifications in
       switch (isRemoved, place) {
       case (true, let place?): notifications.remove(at: place)

@@ -161,9 +161,8 @@ extension Command {
   }
 
   private func receive() async throws(Failure) {
-    let names = Set(EventName.allCases).subtracting([.incoming])
     try await client.call(
-      ControlMethods.subscribe, Subscription(events: names, replay: true), "tui",
+      ControlMethods.subscribe, Subscription(events: EventName.followed, replay: true), "tui",
       within: Self.patience)
     try await refresh([.status, .notifications])
     var timer: Int?
@@ -183,7 +182,7 @@ extension Command {
   }
 
   /// Asks the daemon again for what is out of date.
-  private func refresh(_ outdated: Dashboard.Outdated) async throws(Failure) {
+  private func refresh(_ outdated: EventName.Outdated) async throws(Failure) {
     if outdated.contains(.status) {
       let status = try await client.call(
         ControlMethods.status, NoParameters(), "status", within: Self.patience)

@@ -69,8 +69,8 @@ struct MirroredBoard {
 
   mutating func tell(_ text: String) throws -> [Publication] {
     let event = try #require(try JSONValue(parsing: Array(text.utf8)).object)
-    let (news, then) = mirror.event(event, at: Self.now, digest: nil)
-    return then == .settles ? news + mirror.settle(at: Self.now) : news
+    let (news, outdated) = mirror.event(event, at: Self.now, digest: nil)
+    return outdated.isEmpty ? news + mirror.settle(at: Self.now) : news
   }
 }
 

@@ -613,7 +613,7 @@ import Wire
 extension Dashboard {
   @discardableResult mutating func receive(
     _ content: Event.Content, at now: Instant
-  ) -> Outdated {
+  ) -> EventName.Outdated {
     receive(Event(content, adapter: "hci0", phone: Address(0xC0_11_22_33_44_55)), at: now)
   }
 
