@@ -30,7 +30,7 @@ import Wire
   private var lastID: Int64 = 0
   private var calls: [Int64: (JSONValue) -> Void] = [:]
   /// The last reason given to `onDown`; nil once the daemon has responded.
-  private var told: String?
+  private var lastReason: String?
 
   /// The daemon is on the same machine, and often back soon.
   private let pauses = RetryPauses(longest: .seconds(10)) { Double.random(in: 0...1) }
@@ -67,7 +67,7 @@ import Wire
     }
     state = .closed
     calls = [:]
-    told = nil
+    lastReason = nil
     pausedSince = nil
   }
 
@@ -117,8 +117,8 @@ import Wire
   private func failed(_ why: String, before: Int) {
     calls = [:]
     wait(pauses.pause(after: before + 1), failures: before + 1)
-    let isNews = told != why
-    told = why
+    let isNews = lastReason != why
+    lastReason = why
     onDown(why, isNews)
   }
 
@@ -133,7 +133,7 @@ import Wire
       return ended(response["error"]?["message"]?.string ?? "unexpected response")
     }
     if case .up(let socket, 1...) = state { state = .up(socket, failures: 0) }
-    told = nil
+    lastReason = nil
     done(response)
   }
 }

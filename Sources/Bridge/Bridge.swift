@@ -93,7 +93,7 @@ import Wire
     events = DaemonLink(paths: paths)
     broker = BrokerLink(
       plan, BridgeReporter(plan, control), position: memory.readPosition(), say: say)
-    memory.position = { [weak broker] in broker?.outbox.position }
+    memory.position = { [weak broker] in broker?.outbox.lastAcknowledged }
     broker.onGone = { [control] in
       control.close()
       onGone()
@@ -337,7 +337,7 @@ import Wire
     else { return }
     if event["event"] == "lost" {
       // A bridge that has seen no event has lost none.
-      guard broker.outbox.seen != nil else { return }
+      guard broker.outbox.lastHandled != nil else { return }
       broker.reporter.report.skipped += event["count"]?.int.flatMap { UInt64(exactly: $0) } ?? 0
     }
     let digest = plan.digestKey.map { key in { KeyedDigest.of($0, key: key) } }

@@ -12,7 +12,7 @@ import Wire
   var report: BridgeReport
   private let control: DaemonLink
   /// What the daemon knows; nil: nothing.
-  private var told: BridgeReport?
+  private var known: BridgeReport?
   private lazy var counters = Deadline(Loop.shared) { [weak self] in self?.send() }
 
   /// The minimum interval between reports of counters.
@@ -30,7 +30,7 @@ import Wire
   }
 
   /// The daemon is there again, and knows nothing.
-  func daemonCame() { told = nil }
+  func daemonCame() { known = nil }
 
   func tell(_ machine: BrokerMachine, waiting: Int) {
     if report.state != machine.reported {
@@ -39,13 +39,13 @@ import Wire
     }
     report.why = machine.trouble
     report.waiting = waiting
-    guard let told, told.withCounters(of: report) == report else { return send() }
-    if told != report { counters.limit(to: Loop.shared.now + Self.interval) }
+    guard let known, known.withCounters(of: report) == report else { return send() }
+    if known != report { counters.limit(to: Loop.shared.now + Self.interval) }
   }
 
   private func send() {
     guard control.isUp else { return }
-    told = report
+    known = report
     control.call(ControlMethods.reportBridge, report) { _ in }
   }
 }

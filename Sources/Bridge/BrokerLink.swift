@@ -85,7 +85,7 @@ import Wire
   /// Publishes the consequences of an event.
   func publish(_ publications: [Publication], of position: Position?) {
     outbox.add(publications, at: Loop.shared.now)
-    if let position { outbox.passed(position) }
+    if let position { outbox.handled(position) }
     pump()
   }
 

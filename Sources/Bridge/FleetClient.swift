@@ -47,7 +47,7 @@ import Wire
   ) async throws(Failure) -> ExitStatus {
     let pauses = RetryPauses(longest: BrokerMachine.longestPause) { Double.random(in: 0...1) }
     var failures = 0
-    var told: Failure?
+    var reported: Failure?
     while true {
       let client = FleetClient(options, plan, console)
       do throws(Failure) {
@@ -56,8 +56,8 @@ import Wire
         guard options.watches, failures > 0 || client.connected != nil,
           error.status == .unavailable
         else { throw error }
-        if client.connected != nil || told != error { console.report(error) }
-        told = error
+        if client.connected != nil || reported != error { console.report(error) }
+        reported = error
         failures = client.hasLasted ? 1 : failures + 1
         if let status = await client.wait(pauses.pause(after: failures)) { return status }
       }

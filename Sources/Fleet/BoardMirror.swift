@@ -24,7 +24,7 @@ public struct BoardMirror: Sendable {
   private(set) var status: StatusReport?
   private(set) var phones: [TopicName: PhoneMirror] = [:]
   /// The last retained payloads, by topic.
-  private var told: [String: [UInt8]] = [:]
+  private var published: [String: [UInt8]] = [:]
   /// Whether the active notifications are known and can be counted.
   private var isListed = false
   /// The number of the last event that was over when the notifications were listed; nil if unknown.
@@ -82,7 +82,7 @@ public struct BoardMirror: Sendable {
   // MARK: The broker
 
   /// A connection begins: everything has to be published.
-  public mutating func begin() { told = [:] }
+  public mutating func begin() { published = [:] }
 
   /// What to publish before the program exits.
   public mutating func lastState(_ why: String, at now: WallTime) -> [Publication] {
@@ -113,7 +113,7 @@ public struct BoardMirror: Sendable {
   }
 
   /// The broker has not kept a state, which is to be published again.
-  public mutating func notKept(_ topic: String) { told[topic] = nil }
+  public mutating func notKept(_ topic: String) { published[topic] = nil }
 
   /// Home Assistant has forgotten the removed devices: what is left of them goes, and the present ones come.
   public mutating func forgotten() -> [Publication] {
@@ -125,7 +125,7 @@ public struct BoardMirror: Sendable {
   /// The broker has processed a removal, or refused it.
   public mutating func removed(_ topic: String) {
     // The phone may be back by now.
-    if told[topic] == [] { retained.remove(topic) }
+    if published[topic] == [] { retained.remove(topic) }
   }
 
   /// Whether a topic is that of another board's state, and so of its will.
@@ -254,7 +254,7 @@ public struct BoardMirror: Sendable {
   /// Publishes the states that events have changed.
   public mutating func settle(at now: WallTime) -> [Publication] {
     // The state of the board comes first on a connection.
-    told[topics.state] == nil ? [] : changed(counted(at: now))
+    published[topics.state] == nil ? [] : changed(counted(at: now))
   }
 
   /// A phone with notifications or media, which strangers never have. The daemon's status may not include the phone yet.
@@ -294,8 +294,8 @@ extension BoardMirror {
   /// The states that have to be published.
   private mutating func changed(_ states: [Publication]) -> [Publication] {
     states.filter { state in
-      guard told[state.topic] != state.payload else { return false }
-      told[state.topic] = state.payload
+      guard published[state.topic] != state.payload else { return false }
+      published[state.topic] = state.payload
       if !state.payload.isEmpty { retained.insert(state.topic) }
       return true
     }
@@ -352,7 +352,7 @@ extension BoardMirror {
   private mutating func outdated() -> [Publication] {
     let obsolete = retained.subtracting(states(of: phones.keys))
     return removals(
-      of: obsolete.filter { knowsBonds || !topics.own($0, discovery: policy.discovery) })
+      of: obsolete.filter { knowsBonds || !topics.contain($0, discovery: policy.discovery) })
   }
 
   /// The discovery payloads for Home Assistant.

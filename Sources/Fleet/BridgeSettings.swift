@@ -47,13 +47,13 @@ public struct BridgeSettings: Hashable, Sendable {
     }
     if passwordFile != nil, user == nil { return "password-file needs a user" }
     for taken in [prefix, policy.discovery].compactMap({ $0 }) {
-      if let own = policy.responsePrefixes.first(where: { "\($0)/".hasPrefix(taken + "/") }) {
+      if let responses = policy.responsePrefixes.first(where: { "\($0)/".hasPrefix(taken + "/") }) {
         return
-          "response-prefixes: “\(own)” is below “\(taken)”, where clients read what boards say"
+          "response-prefixes: “\(responses)” is below “\(taken)”, where clients read what boards say"
       }
-      if let own = policy.responsePrefixes.first(where: { "\(taken)/".hasPrefix($0 + "/") }) {
+      if let responses = policy.responsePrefixes.first(where: { "\(taken)/".hasPrefix($0 + "/") }) {
         return
-          "response-prefixes: “\(taken)”, where clients read what boards say, is below “\(own)”"
+          "response-prefixes: “\(taken)”, where clients read what boards say, is below “\(responses)”"
       }
     }
     let most = policy.content.most

@@ -111,7 +111,7 @@ struct Disclosure {
   ) -> (object: JSONObject, withheld: [String]) {
     var (rest, withheld) = (JSONObject(), [String]())
     for (name, value) in object.members {
-      if let own = levels[name], own <= level {
+      if let least = levels[name], least <= level {
         rest.add(name, value)
       } else {
         withheld.append(name)

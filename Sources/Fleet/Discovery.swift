@@ -32,12 +32,12 @@ struct Discovery {
 
   /// The device of a phone.
   ///
-  /// - Parameter own: identifies the phone among those of this board.
-  func phone(_ phone: TopicName, id own: String, under prefix: String) -> Publication {
+  /// - Parameter phoneID: identifies the phone among those of this board.
+  func phone(_ phone: TopicName, id phoneID: String, under prefix: String) -> Publication {
     device(
-      own, under: prefix, of: PhoneEntities(topics: topics, policy: policy, phone: phone).all,
+      phoneID, under: prefix, of: PhoneEntities(topics: topics, policy: policy, phone: phone).all,
       [
-        "ids": .strings(["\(id)-\(own)"]),
+        "ids": .strings(["\(id)-\(phoneID)"]),
         "name": .string("\(phone.title) at \(topics.board.title)"), "mf": "Apple", "mdl": "iPhone",
         "via_device": .string(id),
       ], availability: [availability(topics.state), availability(topics.of(phone, .state))])

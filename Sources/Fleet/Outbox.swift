@@ -10,7 +10,7 @@ public import Wire
 /// It is no queue of events: while anything waits here the daemon's events are not read (`isFull`), and the daemon
 /// keeps them. So what waits is at most one publication for each retained topic, those of one event, and the responses to
 /// requests under way. When the connection is lost, everything is dropped: the states are published again, and the
-/// daemon is asked for the events after `position`.
+/// daemon is asked for the events after `lastAcknowledged`.
 public struct Outbox: Sendable {
   /// The maximum number of unacknowledged publications: our limit, and the broker's (Receive Maximum).
   public static let widestWindow = 16
@@ -40,18 +40,18 @@ public struct Outbox: Sendable {
   /// Set while the broker has no space: how often in a row, and when to try again.
   private var pause: (count: Int, until: Instant)?
   /// The last handled event, whether published or not; after `begin`, the last one that the broker has acknowledged.
-  public private(set) var seen: Position?
+  public private(set) var lastHandled: Position?
 
   /// - Parameter position: the last event that the broker has acknowledged; nil if none is known.
-  public init(position: Position? = nil) { seen = position }
+  public init(position: Position? = nil) { lastHandled = position }
 
   /// The last event that the broker has acknowledged, with all before it; nil if none is known.
-  public var position: Position? {
+  public var lastAcknowledged: Position? {
     let open = (inFlight.map(\.entry) + waiting).compactMap(\.publication.position)
     // An event of an earlier run precedes all of this one.
     guard let life = open.first?.life,
       let first = open.lazy.filter({ $0.life == life }).map(\.seq).min()
-    else { return seen }
+    else { return lastHandled }
     return Position(life: life, seq: first &- 1)
   }
 
@@ -81,7 +81,7 @@ public struct Outbox: Sendable {
   ///
   /// - Parameter receiveMaximum: the broker's Receive Maximum (MQTT 5, 3.2.2.3.3).
   public mutating func begin(receiveMaximum: Int) {
-    if let position { seen = position }
+    if let lastAcknowledged { lastHandled = lastAcknowledged }
     waiting = []
     inFlight = []
     pause = nil
@@ -116,10 +116,10 @@ public struct Outbox: Sendable {
   }
 
   /// An event was read; its publications were added before.
-  public mutating func passed(_ position: Position) {
+  public mutating func handled(_ position: Position) {
     // An event about the present (`lost`, a replay) may have an older number.
-    if let seen, seen.life == position.life, seen.seq > position.seq { return }
-    seen = position
+    if let lastHandled, lastHandled.life == position.life, lastHandled.seq > position.seq { return }
+    lastHandled = position
   }
 
   /// The next publication to send, if the window has room. It waits until it is `sent` or `dropped`. After a pause there is

@@ -89,9 +89,9 @@ public struct BoardTopics: Hashable, Sendable {
     }
     if further.contains(where: { topic.hasPrefix($0 + "/") }) { return true }
     guard topic.hasPrefix(root + "/") else { return false }
-    let own = levels.dropFirst(root.split(separator: "/").count)
-    return own.first == "response" && own.count > 1
-      || own.first == "phone" && own.count > 3 && own.dropFirst(2).first == "response"
+    let rest = levels.dropFirst(root.split(separator: "/").count)
+    return rest.first == "response" && rest.count > 1
+      || rest.first == "phone" && rest.count > 3 && rest.dropFirst(2).first == "response"
   }
 
   /// Where a response goes if the request does not say.
@@ -116,7 +116,7 @@ public struct BoardTopics: Hashable, Sendable {
   }
 
   /// Whether a topic is one of this board's, or of its and its phones' devices.
-  func own(_ topic: String, discovery: String?) -> Bool {
+  func contain(_ topic: String, discovery: String?) -> Bool {
     topic.hasPrefix(root + "/")
       || discovery.map { topic.hasPrefix("\($0)/device/\(board)/") } ?? false
   }

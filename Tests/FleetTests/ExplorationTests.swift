@@ -150,13 +150,16 @@ struct ExplorationTests {
       let position = Position(life: "a", seq: box.lastEvent)
       let event = Publication("e", [UInt8(box.lastEvent)], .event(position, expiry: 3))
       box.outbox.add([event], at: now)
-      box.outbox.passed(position)
-    case .state: box.outbox.add([Publication("s", [0], .state())], at: now)
-    case .sent:
-      guard box.outbox.next(at: now) != nil else { break }
-      box.lastNumber += 1
-      box.outbox.sent(as: box.lastNumber)
-      box.open.append(box.lastNumber)
+      box.outbox.handled(position)
+    case .state(let payload):
+      box.lastState = payload
+      box.outbox.add([Publication("s", [payload], .state())], at: now)
+    case .response:
+      guard box.outbox.hasSpaceForResponse, box.responses == 0 else { break }
+      box.responses += 1
+      box.outbox.add([Publication("r", [], .response(correlation: nil))], at: now)
+    case .dropped(let isShortened): drop(&box, isShortened, now)
+    case .sent: send(&box, now)
     case .acknowledged(let first, let reason):
       guard let number = first ? box.open.first : box.open.last else { break }
       box.open.removeAll { $0 == number }

@@ -404,14 +404,14 @@ import Wire
       let names = PhoneNames(
         given: [MirroredBoard.anna: try #require(TopicName(phone))],
         records: Array(board.mirror.names.records.values))
-      let heir = BoardMirror(
+      let successor = BoardMirror(
         topics, MirrorPolicy(discovery: discovery), names: names, newID: MirroredBoard.newID)
       var mirror = board.mirror
-      var removals = mirror.removals(for: heir)
+      var removals = mirror.removals(for: successor)
       for removal in removals where removal.topic.hasSuffix("/config") {
         mirror.removed(removal.topic)
       }
-      removals += mirror.removals(for: heir)
+      removals += mirror.removals(for: successor)
       #expect(removals.allSatisfy { $0.payload.isEmpty && $0.isState })
       return removals.topics
     }
@@ -425,13 +425,13 @@ import Wire
     let retained = board.mirror.retained
     let all = try next("attic")
     #expect(all.count == 9 && Set(all) == retained && all.starts(with: devices))
-    var heir = try board.next(named: "mum")
-    let told = heir.update(board.status, at: MirroredBoard.now)
+    var successor = try board.next(named: "mum")
+    let told = successor.update(board.status, at: MirroredBoard.now)
     let device = try #require(told.topics.firstIndex(of: devices[1]))
     let removed = told.indices.filter { told[$0].payload.isEmpty }
     #expect(removed.count == 5 && removed.allSatisfy { $0 > device })
     #expect(removed.allSatisfy { told[$0].topic.contains("phone/anna/") })
-    // Without an heir everything goes, the devices first.
+    // Without a successor everything goes, the devices first.
     var mirror = board.mirror
     let first = mirror.removals(for: nil).topics
     for topic in first { mirror.removed(topic) }

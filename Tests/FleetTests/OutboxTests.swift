@@ -14,20 +14,20 @@ import Wire
     outbox.begin(receiveMaximum: 20)
     for seq: UInt64 in 2...4 {
       outbox.add([event(seq)], at: .zero)
-      outbox.passed(Position(life: "a", seq: seq))
+      outbox.handled(Position(life: "a", seq: seq))
       #expect(outbox.next(at: .zero)?.payload == [UInt8(seq)])
       outbox.sent(as: UInt16(seq))
     }
-    #expect(outbox.position?.seq == 1)
+    #expect(outbox.lastAcknowledged?.seq == 1)
     func acknowledged(_ number: UInt16) -> Outbox.Result? {
       outbox.acknowledged(number, ReasonCode(0), at: .zero)
     }
     #expect(acknowledged(3) == .delivered(event(3)))
-    #expect(outbox.position?.seq == 1)
+    #expect(outbox.lastAcknowledged?.seq == 1)
     #expect(acknowledged(2) == .delivered(event(2)))
-    #expect(outbox.position?.seq == 3)
+    #expect(outbox.lastAcknowledged?.seq == 3)
     #expect(acknowledged(4) == .delivered(event(4)))
-    #expect(outbox.position?.seq == 4)
+    #expect(outbox.lastAcknowledged?.seq == 4)
     #expect(acknowledged(4) == nil)
   }
 
@@ -35,15 +35,15 @@ import Wire
   func skipped() throws {
     var outbox = Outbox()
     outbox.begin(receiveMaximum: 20)
-    outbox.passed(Position(life: "a", seq: 7))
-    #expect(outbox.position?.seq == 7)
+    outbox.handled(Position(life: "a", seq: 7))
+    #expect(outbox.lastAcknowledged?.seq == 7)
     outbox.add([event(8)], at: .zero)
-    outbox.passed(Position(life: "a", seq: 8))
+    outbox.handled(Position(life: "a", seq: 8))
     outbox.sent(as: 1)
-    outbox.passed(Position(life: "a", seq: 9))
-    #expect(outbox.position?.seq == 7)
+    outbox.handled(Position(life: "a", seq: 9))
+    #expect(outbox.lastAcknowledged?.seq == 7)
     _ = outbox.acknowledged(1, ReasonCode(0), at: .zero)
-    #expect(outbox.position?.seq == 9)
+    #expect(outbox.lastAcknowledged?.seq == 9)
   }
 
   @Test("A link that is lost takes back what it has not acknowledged", arguments: 0...3)
@@ -52,7 +52,7 @@ import Wire
     outbox.begin(receiveMaximum: 2)
     for seq: UInt64 in 11...13 {
       outbox.add([event(seq)], at: .zero)
-      outbox.passed(Position(life: "a", seq: seq))
+      outbox.handled(Position(life: "a", seq: seq))
       if outbox.next(at: .zero) != nil { outbox.sent(as: UInt16(seq)) }
     }
     for number in 11..<11 + count {
@@ -60,7 +60,7 @@ import Wire
       if outbox.next(at: .zero) != nil { outbox.sent(as: 13) }
     }
     outbox.begin(receiveMaximum: 2)
-    #expect(outbox.position == Position(life: "a", seq: 10 + UInt64(count)))
+    #expect(outbox.lastAcknowledged == Position(life: "a", seq: 10 + UInt64(count)))
     #expect(!outbox.isAwaiting && !outbox.isFull)
   }
 
@@ -69,12 +69,12 @@ import Wire
     var outbox = Outbox(position: Position(life: "a", seq: 10))
     outbox.begin(receiveMaximum: 2)
     outbox.add([event(11)], at: .zero)
-    outbox.passed(Position(life: "a", seq: 11))
+    outbox.handled(Position(life: "a", seq: 11))
     // The connection fails while it is sent: nothing more is said of it.
     #expect(outbox.next(at: .zero) == event(11))
-    #expect(outbox.position?.seq == 10 && outbox.isFull)
+    #expect(outbox.lastAcknowledged?.seq == 10 && outbox.isFull)
     outbox.begin(receiveMaximum: 2)
-    #expect(outbox.seen?.seq == 10)
+    #expect(outbox.lastHandled?.seq == 10)
   }
 
   @Test(
@@ -84,12 +84,12 @@ import Wire
     outbox.begin(receiveMaximum: 20)
     let full = ReasonCode(0x97)
     outbox.add((2...4).map(event) + [Publication("s", [0], .state())], at: .zero)
-    outbox.passed(Position(life: "a", seq: 4))
+    outbox.handled(Position(life: "a", seq: 4))
     for number: UInt16 in 2...4 { outbox.sent(as: number) }
     #expect(outbox.acknowledged(3, full, at: .zero) == .postponed(event(3)))
     #expect(outbox.acknowledged(2, full, at: .zero) == .postponed(event(2)))
     #expect(outbox.acknowledged(4, ReasonCode(0x87), at: .zero) == .refused(event(4)))
-    #expect(outbox.position?.seq == 1 && outbox.isFull)
+    #expect(outbox.lastAcknowledged?.seq == 1 && outbox.isFull)
     var now = Instant.zero
     for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
       #expect(outbox.deadline(after: now) == now + .seconds(seconds))
@@ -106,7 +106,7 @@ import Wire
       outbox.sent(as: 6)
       #expect(outbox.acknowledged(6, ReasonCode(0x10), at: now) == .delivered(event(seq)))
     }
-    #expect(outbox.position?.seq == 4)
+    #expect(outbox.lastAcknowledged?.seq == 4)
     #expect(outbox.next(at: now) == Publication("s", [0], .state()))
     // A state is said again when it changes.
     outbox.sent(as: 7)

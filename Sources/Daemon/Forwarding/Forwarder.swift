@@ -24,7 +24,7 @@ import Wire
   /// What the phones are called.
   private var names: [Address: String] = [:]
   /// What the daemon knows of the destinations.
-  private var told: [ForwardReport] = []
+  private var reported: [ForwardReport] = []
   private lazy var settling = Deadline(Loop.shared) { [weak self] in self?.settle() }
 
   /// A destination with its queue.
@@ -77,7 +77,7 @@ import Wire
   private static let pauses = RetryPauses(longest: .seconds(300)) { Double.random(in: 0...1) }
 
   private func connected() {
-    told = []
+    reported = []
     daemon.call(ControlMethods.status, NoParameters()) { [weak self] in self?.welcomed($0) }
   }
 
@@ -169,8 +169,8 @@ import Wire
       report.waiting = lane.queue.count
       return report
     }
-    if reports != told, daemon.isUp {
-      told = reports
+    if reports != reported, daemon.isUp {
+      reported = reports
       daemon.call(ControlMethods.reportForwards, Page(reports)) { _ in }
     }
     guard let path, let life else { return }
