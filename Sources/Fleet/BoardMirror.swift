@@ -273,11 +273,13 @@ public struct BoardMirror: Sendable {
   /// Keeps a notification, as the daemon lists it or tells of it.
   mutating func note(_ notification: JSONObject, of name: TopicName) {
     guard let uid = notification["uid"].flatMap({ NotificationUID(json: $0) }) else { return }
-    if notification["change"] == "removed" {
+    let category = notification["category"].flatMap { ANCS.Category(json: $0) } ?? .other
+    // A call that was left from before does not ring until the phone has confirmed it.
+    let isOver = category == .incomingCall && notification["stale"] == true
+    guard notification["change"] != "removed", !isOver else {
       phones[name]?.active[uid] = nil
       return
     }
-    let category = notification["category"].flatMap { ANCS.Category(json: $0) } ?? .other
     let appID = notification["app_id"]?.string
     let level = policy.content.level(app: appID, category: category, phone: name)
     phones[name]?.active[uid] = PhoneMirror.Active(

@@ -45,6 +45,8 @@ struct PhoneMirror: Hashable, Sendable {
   mutating func leave(at time: WallTime) {
     guard link != nil else { return }
     presence = .away(since: time)
+    // When the phone is back, it says whether a call still rings.
+    active = active.filter { $0.value.category != .incomingCall }
     if counts?.asOf == nil { counts?.asOf = time }
   }
 

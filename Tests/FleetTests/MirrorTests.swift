@@ -169,6 +169,49 @@ import Wire
       try later.object("phone/anna/state")?["seen"] == .string(MirroredBoard.now.rfc3339))
   }
 
+  @Test("A call that ended while its phone was away does not ring when the phone is back")
+  func callsWhileAway() throws {
+    var board = try MirroredBoard()
+    board.begin()
+    _ = try board.tell(notification(category: "incoming-call"))
+    let links = board.status.links
+    board.status.links = []
+    #expect(try board.update().object("phone/anna/call") == ["state": "idle"])
+    board.status.links = links
+    #expect(try board.update().object("phone/anna/call") == nil)
+    // The daemon lists it until the phone has said whether it is still there.
+    let stale = notification(category: "incoming-call", extra: ",\"stale\":true")
+    let listed = try #require(JSONValue(parsing: Array(stale.utf8)).object)
+    #expect(board.mirror.list([listed], at: MirroredBoard.now) == [])
+    let again = try board.tell(notification(category: "incoming-call", extra: ",\"repeat\":true"))
+    #expect(try again.object("phone/anna/call")?["state"] == "ringing")
+  }
+
+  @Test("What the daemon sends again after an outage is news, but changes no state")
+  func sentAgain() throws {
+    var board = try MirroredBoard()
+    board.status.seq = 9
+    board.begin()
+    _ = board.mirror.list([], asOf: 9, at: MirroredBoard.now)
+    #expect(
+      try board.tell(notification()).topics == ["ancsd/kitchen/phone/anna/event/notification"])
+    #expect(try board.tell(Self.playing) == [])
+    let left = """
+      {"event":"disconnected","seq":6,"time":"2026-11-24T07:00:05.000Z","phone":"C0:11:22:33:44:55",\
+      "reason":"Connection Timeout"}
+      """
+    #expect(try board.tell(left).topics == ["ancsd/kitchen/event"])
+    #expect(board.update() == [])
+    // The same after the list.
+    _ = board.mirror.list([], asOf: 4, at: MirroredBoard.now)
+    #expect(try board.tell(notification()).object("phone/anna/counts")?["total"] == 1)
+    #expect(
+      try board.tell(Self.playing).object("phone/anna/media")?["player"]?["state"] == "playing")
+    _ = try board.tell(left)
+    #expect(
+      board.mirror.settle(at: MirroredBoard.now).topics.contains("ancsd/kitchen/phone/anna/state"))
+  }
+
   @Test("While a phone is away its counts are those of its last link, and say when they were right")
   func countsWhileAway() throws {
     var board = try MirroredBoard()
