@@ -131,8 +131,9 @@ public struct BoardMirror: Sendable {
   /// Whether a topic is that of another board's state, and so of its will.
   public func isStateOfOther(_ topic: String) -> Bool {
     let levels = topic.split(separator: "/")
-    return levels.last == "state" && !levels.dropFirst().dropLast().contains("phone")
-      && topic != topics.state
+    // That of a phone is PREFIX/BOARD/phone/PHONE/state.
+    let isOfPhone = levels.count >= 5 && levels.suffix(3).first == "phone"
+    return levels.last == "state" && !isOfPhone && topic != topics.state
   }
 
   /// The topics of the states of the board and these phones.

@@ -386,6 +386,18 @@ import Wire
     #expect(board.mirror.retained.contains("ancsd/kitchen/phone/anna/state"))
   }
 
+  @Test("The state of another board is told from a phone's, whatever the board is called")
+  func otherBoards() throws {
+    let mirror = try MirroredBoard().mirror
+    for topic in ["ancsd/attic/state", "ancsd/phone/state", "phone/attic/state"] {
+      #expect(mirror.isStateOfOther(topic), "\(topic)")
+    }
+    for topic in [
+      "ancsd/kitchen/state", "ancsd/attic/phone/anna/state", "ancsd/phone/phone/anna/state",
+      "ancsd/attic/board",
+    ] { #expect(!mirror.isStateOfOther(topic), "\(topic)") }
+  }
+
   @Test("Home Assistant learns of the devices once it has forgotten those that had other topics")
   func forgetting() throws {
     let earlier = "homeassistant/device/attic/board/config"
