@@ -129,17 +129,35 @@ extension Dashboard {
     effects = []
     perform(pending.filter { $0.due <= now })
     pending.removeAll { $0.due <= now }
-    return effects
+    return begun()
   }
 
   /// When `pass` has something to do.
   var nextDeadline: Instant? { (pending.map(\.due) + [note?.until].compactMap { $0 }).min() }
 
-  /// The user quits: performs pending actions first.
+  /// Ctrl-C quits too, wherever it is pressed.
+  mutating func interrupt() -> [Effect] {
+    effects = []
+    leave()
+    return begun()
+  }
+
+  /// The user quits: pending actions are performed first, and what was begun is finished; the second time, it ends at once.
   mutating func leave() {
     perform(pending)
     pending = []
-    effects.append(.quit)
+    let isBusy = underWay > 0 || effects.contains(where: \.changesPhone)
+    effects.append(isBusy && !isLeaving ? .finish : .quit)
+    if isBusy {
+      note = Note(text: "waiting for the phone; q again quits at once", paint: .attention)
+    }
+    isLeaving = true
+  }
+
+  /// The effects, whose responses are expected from now on.
+  mutating func begun() -> [Effect] {
+    underWay += effects.count(where: \.changesPhone)
+    return effects
   }
 
   private mutating func perform(_ due: [Pending]) {
@@ -157,6 +175,7 @@ extension Dashboard {
   mutating func answered(
     _ request: Effect, with notification: ActiveNotification? = nil, at now: Instant
   ) {
+    if request.changesPhone { underWay -= 1 }
     switch request {
     case .act(let action, let id):
       let known = notifications.first { $0.id == id }?.report
@@ -179,12 +198,13 @@ extension Dashboard {
       else { return }
       opened.notification = notification
       page = .opened(opened)
-    case .quit: break
+    case .finish, .quit: break
     }
   }
 
   /// A request failed.
   mutating func failed(_ request: Effect, _ failure: Failure, at now: Instant) {
+    if request.changesPhone { underWay -= 1 }
     if case .act(_, let id) = request { acted.remove(id) }
     say(failure.sentence, .bad, at: now, for: .seconds(15))
   }

@@ -18,7 +18,7 @@ extension Dashboard {
     } else {
       say("this key does nothing; ? shows those that do", .faint, at: now)
     }
-    return effects
+    return begun()
   }
 
   private func binding(of key: Key) -> KeyBinding? {

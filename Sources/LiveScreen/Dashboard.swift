@@ -113,7 +113,18 @@ struct Dashboard {
     /// The notification in full.
     case show(ID)
     case media(RemoteCommand, phone: Address?)
+    /// The end, once the phone has responded to all requests before.
+    case finish
+    /// The end, at once.
     case quit
+
+    /// Whether it changes something on the phone.
+    var changesPhone: Bool {
+      switch self {
+      case .act, .media: true
+      case .show, .finish, .quit: false
+      }
+    }
   }
 
   /// What rings the terminal's bell when it arrives.
@@ -167,6 +178,10 @@ struct Dashboard {
   var acted: Set<ID> = []
   /// What the last key or the passing of time has to have done.
   var effects: [Effect] = []
+  /// The number of requests that change something on the phone, and have no response yet.
+  var underWay = 0
+  /// Whether the user wants it to end.
+  var isLeaving = false
   /// Whether the bell should ring.
   private var isToRing = false
 
@@ -238,15 +253,13 @@ struct Dashboard {
         state.player.position = MediaState.Position(seconds: seconds, instant: now)
       }
       playing = (event.phone, state)
-      return []
-    case .disconnected:
-      say(event.sentence, .attention, at: now)
-      return [.status, .notifications]
+    case .disconnected: say(event.sentence, .attention, at: now)
     case .stale, .pairing, .error, .lost, .pairingFailed:
       say(event.sentence, .attention, at: now, for: .seconds(30))
     case .paired: say(event.sentence, .good, at: now)
     default: break
     }
+    return event.name.outdates
   }
 
   private mutating func receive(_ news: ActiveNotification, at now: Instant) {
@@ -259,7 +272,6 @@ struct Dashboard {
     }
     change(at: now, successor: isRemoved ? successor(ofRemoved: news.id) : selection.met(by: news))
     {
-    return event.name.outdates
       notifications in
       switch (isRemoved, place) {
       case (true, let place?): notifications.remove(at: place)

@@ -63,6 +63,8 @@ extension Command {
   private var dashboard: Dashboard
   private let effects = Mailbox<Dashboard.Effect>()
   private let end = Mailbox<Result<ExitStatus, Failure>>()
+  /// The exit status when the user quits.
+  private var status = ExitStatus.done
   private var willDraw = false
   private lazy var clock = Deadline(Loop.shared) { [weak self] in self?.draw() }
   /// For the dashboard's deadlines.
@@ -113,12 +115,16 @@ extension Command {
   }
 
   private func handle(_ signal: Signal) {
-    guard signal == .windowChange else {
-      return end.post(.success(ExitStatus(signal: signal.rawValue)))
+    switch signal {
+    case .windowChange:
+      screen.resize()
+      dashboard.size = screen.size
+      needsDrawing()
+    case .interrupt:
+      status = ExitStatus(signal: signal.rawValue)
+      perform(dashboard.interrupt())
+    default: end.post(.success(ExitStatus(signal: signal.rawValue)))
     }
-    screen.resize()
-    dashboard.size = screen.size
-    needsDrawing()
   }
 
   // MARK: Drawing
@@ -201,8 +207,9 @@ extension Command {
 
   /// Performs the effects of a key, or of time passing.
   private func perform(_ effects: [Dashboard.Effect]) {
-    if effects == [.quit] { end.post(.success(.done)) }
-    for effect in effects { self.effects.post(effect) }
+    for effect in effects {
+      if effect == .quit { end.post(.success(status)) } else { self.effects.post(effect) }
+    }
     needsDrawing()
   }
 
@@ -210,7 +217,7 @@ extension Command {
   private func perform() async {
     while let request = await effects.next() {
       // All earlier requests are done.
-      if request == .quit { return end.post(.success(.done)) }
+      if request == .finish { return end.post(.success(status)) }
       let client = ControlClient(console, toFirstOf: sockets)
       defer { client.close() }
       client.remark = { [weak self] text in
@@ -245,7 +252,7 @@ extension ControlClient {
       return try await call(
         ControlMethods.getNotification,
         NotificationParameters(id.uid, phone: id.phone.map(PhoneSelector.init)), "show #\(id.uid)")
-    case .quit: break
+    case .finish, .quit: break
     }
     return nil
   }

@@ -250,7 +250,36 @@ import Wire
     // Quitting meanwhile does not undo it.
     #expect(
       dashboard.press(.character("q"), at: later + .seconds(8))
-        == [Self.act(.negative, 2), .quit])
+        == [Self.act(.negative, 2), .finish])
+  }
+
+  @Test("Quitting waits until what was begun has its response, unless it is repeated")
+  func quitting() {
+    func busy() -> Dashboard {
+      var dashboard = Self.dashboard()
+      let later = Self.start + .seconds(10)
+      for _ in 1...3 { dashboard.press(.character(" "), at: later) }
+      dashboard.press(.character("-"), at: later)
+      #expect(dashboard.pass(to: later + .seconds(2)).count == 3)
+      return dashboard
+    }
+    let now = Self.start + .seconds(13)
+    var dashboard = busy()
+    #expect(dashboard.press(.character("q"), at: now) == [.finish])
+    #expect(dashboard.note?.text == "waiting for the phone; q again quits at once")
+    #expect(dashboard.press(.character("q"), at: now) == [.quit])
+    dashboard = busy()
+    #expect(dashboard.interrupt() == [.finish])
+    #expect(dashboard.interrupt() == [.quit])
+    // With all responses there is nothing to wait for.
+    dashboard = busy()
+    for uid in [1, 2] as [UInt32] { dashboard.answered(Self.act(.negative, uid), at: now) }
+    dashboard.failed(Self.act(.negative, 3), Failure(.refused, "act", "gone"), at: now)
+    #expect(dashboard.press(.character("q"), at: now) == [.quit])
+    // What is pending is done, whichever way it ends.
+    dashboard = Self.dashboard()
+    dashboard.press(.character("-"), at: now)
+    #expect(dashboard.interrupt() == [Self.act(.negative, 3), .finish])
   }
 
   @Test("Several are marked, and acted on together") func marking() {
