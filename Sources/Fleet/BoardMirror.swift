@@ -308,7 +308,7 @@ extension BoardMirror {
     .state(
       topics.state,
       BoardPresence(
-        state: isOnline ? "online" : "offline", life: status?.life, version: status?.version,
+        state: isOnline ? .online : .offline, life: status?.life, version: status?.version,
         why: why))
   }
 

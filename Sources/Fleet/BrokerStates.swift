@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import JSON
+import AMS
+import ANCS
+import Control
+public import JSON
 import Wire
 
 // What a board retains on the broker (docs/mqtt.md, “Topics”). BoardMirror writes it, and FleetView reads it.
 
+/// Whether a board has a connection, or a phone; `unknown` is not published.
+public enum Presence: String, JSONNamed, Sendable {
+  case online, offline, unknown
+
+  public static let jsonKind = "online or offline"
+}
+
 /// Whether the board is online; also its will.
 struct BoardPresence: JSONObjectCodable, Hashable {
-  /// `online` or `offline`.
-  var state = "offline"
+  var state = Presence.offline
   var life: String?
   var version: String?
   var why: String?
-
-  var isOnline: Bool { state == "online" }
 
   mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try json.required("state", &state)
@@ -65,9 +72,8 @@ struct BoardCondition: JSONObjectCodable, Hashable {
 
 /// A phone's link.
 struct PhonePresence: JSONObjectCodable, Hashable {
-  /// `online` or `offline`.
-  var state = "offline"
-  var authorization: String?
+  var state = Presence.offline
+  var authorization: Authorization?
   var services: [String] = []
   /// In dBm.
   var rssi: Int?
@@ -97,8 +103,13 @@ struct PhoneBattery: JSONObjectCodable, Hashable {
 
 /// Whether a call rings.
 struct PhoneCall: JSONObjectCodable, Hashable {
-  /// `idle` or `ringing`.
-  var state = "idle"
+  enum State: String, JSONNamed {
+    case idle, ringing
+
+    static let jsonKind = "idle or ringing"
+  }
+
+  var state = State.idle
   var app: String?
 
   mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
@@ -120,6 +131,15 @@ struct PhoneCounts: JSONObjectCodable, Hashable {
     try json.nullable("total", &total)
     try json.required("categories", &categories)
     try json.optional("as_of", &asOf)
+  }
+}
+
+extension MediaState {
+  /// Reads what a board has published, without what it withholds.
+  init?(published json: JSONValue) {
+    guard var object = json.object, object["player"] != nil else { return nil }
+    for name in ["queue", "track"] where object[name] == nil { object[name] = [:] }
+    self.init(json: .object(object))
   }
 }
 

@@ -140,12 +140,8 @@ public struct FleetResponse: JSONObjectCodable, Hashable, Sendable {
       }
       return ([head.text(style)] + lines).joined(separator: "\n")
     }
-    if var object = data?.object, object["player"] != nil {
-      // What the board withholds is missing.
-      for name in ["queue", "track"] where object[name] == nil { object[name] = [:] }
-      if let media = MediaState(json: .object(object)) {
-        return "\(head.text(style))\n\(media.text(style))"
-      }
+    if let media = data.flatMap(MediaState.init(published:)) {
+      return "\(head.text(style))\n\(media.text(style))"
     }
     if let count = data?["done"]?.int {
       head.add("\(count) done")

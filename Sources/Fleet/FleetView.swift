@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+public import ANCS
 public import Control
 public import JSON
 import Wire
@@ -12,11 +14,11 @@ public struct FleetView: Sendable {
   private let prefix: String
   private var boards: [TopicName: Entry] = [:]
 
-  fileprivate struct Entry: Hashable {
-    var board: FleetBoard
-    /// What it waits for by its own topic, which is not told again when the board comes back.
-    var wait: String?
-    var why: String?
+  /// What was received about a board.
+  fileprivate struct Entry {
+    var presence: BoardPresence?
+    var condition: BoardCondition?
+    var phones: [FleetPhone] = []
   }
 
   /// More than one broker can serve.
@@ -32,7 +34,9 @@ public struct FleetView: Sendable {
   }
 
   /// In the order of their names.
-  public var all: [FleetBoard] { boards.values.map(\.board).sorted { $0.board < $1.board } }
+  public var all: [FleetBoard] {
+    boards.map { FleetBoard($0.key, $0.value) }.sorted { $0.board < $1.board }
+  }
 
   /// The same with only one board.
   public func only(_ board: TopicName) -> FleetView {
@@ -52,78 +56,34 @@ public struct FleetView: Sendable {
     // An empty payload means removal.
     let before = boards[name]
     guard before != nil || !payload.isEmpty && boards.count < Self.mostBoards else { return false }
-    var entry = before ?? Entry(board: FleetBoard(name))
-    let isRead: Bool
+    var entry = before ?? Entry()
     switch (levels.count, levels.last) {
     case (2, "state"?) where payload.isEmpty:
       boards[name] = nil
       return true
-    case (2, "state"?): isRead = entry.readState(payload)
-    case (2, "board"?): isRead = entry.readBoard(payload)
+    case (2, "state"?):
+      guard let presence = BoardPresence(payload: payload) else { return false }
+      entry.presence = presence
+    case (2, "board"?) where payload.isEmpty: entry.condition = nil
+    case (2, "board"?):
+      guard let condition = BoardCondition(payload: payload) else { return false }
+      entry.condition = condition
+      // They are not shown, and could be many.
+      entry.condition?.adapters = []
     case (4, let last?) where levels[1] == "phone":
       guard let phone = TopicName(levels[2]),
-        let topic = BoardTopics.PhoneTopic(rawValue: last)
+        let topic = BoardTopics.PhoneTopic(rawValue: last),
+        entry.readPhone(phone, topic, payload)
       else { return false }
-      isRead = entry.board.readPhone(phone, topic, payload)
     default: return false
     }
-    guard isRead else { return false }
     boards[name] = entry
-    return entry.board != before?.board
+    return FleetBoard(name, entry) != before.map { FleetBoard(name, $0) }
   }
 }
 
 extension FleetView.Entry {
-  /// - Returns: whether the payload is a state; so with the others.
-  fileprivate mutating func readState(_ payload: [UInt8]) -> Bool {
-    guard let presence = BoardPresence(payload: payload) else { return false }
-    board.state = presence.state
-    board.version = presence.version ?? board.version
-    (board.wait, board.why) = presence.isOnline ? (wait, why) : (nil, presence.why)
-    return true
-  }
-
-  fileprivate mutating func readBoard(_ payload: [UInt8]) -> Bool {
-    let read = payload.isEmpty ? BoardCondition() : BoardCondition(payload: payload)
-    guard let condition = read else { return false }
-    board.isProblem = condition.isProblem
-    board.version = condition.version ?? board.version
-    (wait, why) = (condition.wait, condition.why)
-    if board.isOnline || board.state == "unknown" { (board.wait, board.why) = (wait, why) }
-    return true
-  }
-}
-
-/// A board, from its states.
-public struct FleetBoard: JSONObjectCodable, Hashable, Sendable {
-  /// Its name in topics.
-  public var board = ""
-  /// `online` or `offline`; `unknown` before the first message.
-  public var state = "unknown"
-  public var version: String?
-  /// Its wait, by name and as a sentence; if it is offline, the reason.
-  public var wait: String?
-  public var why: String?
-  /// Whether it needs attention.
-  public var isProblem = false
-  public var phones: [FleetPhone] = []
-
-  public init() {}
-
-  init(_ name: TopicName) { board = name.description }
-
-  public var isOnline: Bool { state == "online" }
-
-  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
-    try json.required("board", &board)
-    try json.required("state", &state)
-    try json.optional("version", &version)
-    try json.optional("wait", &wait)
-    try json.optional("why", &why)
-    try json.required("problem", &isProblem)
-    try json.list("phones", &phones)
-  }
-
+  /// - Returns: whether the payload is a state.
   fileprivate mutating func readPhone(
     _ name: TopicName, _ topic: BoardTopics.PhoneTopic, _ payload: [UInt8]
   ) -> Bool {
@@ -145,22 +105,66 @@ public struct FleetBoard: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
+/// A board, from its states.
+public struct FleetBoard: JSONObjectCodable, Hashable, Sendable {
+  /// Its name in topics.
+  public var board = ""
+  /// Unknown before the first message.
+  public var state = Presence.unknown
+  public var version: String?
+  /// Its wait, by name and as a sentence; if it is offline, the reason.
+  public var wait: String?
+  public var why: String?
+  /// Whether it needs attention.
+  public var isProblem = false
+  public var phones: [FleetPhone] = []
+
+  public init() {}
+
+  fileprivate init(_ name: TopicName, _ entry: FleetView.Entry) {
+    board = name.description
+    state = entry.presence?.state ?? .unknown
+    version = entry.presence?.version ?? entry.condition?.version
+    isProblem = entry.condition?.isProblem ?? false
+    phones = entry.phones
+    if state == .offline {
+      why = entry.presence?.why
+      // What it has said of its phones' links may be over.
+      for place in phones.indices { phones[place].lose() }
+    } else {
+      (wait, why) = (entry.condition?.wait, entry.condition?.why)
+    }
+  }
+
+  public var isOnline: Bool { state == .online }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("board", &board)
+    try json.required("state", &state)
+    try json.optional("version", &version)
+    try json.optional("wait", &wait)
+    try json.optional("why", &why)
+    try json.required("problem", &isProblem)
+    try json.list("phones", &phones)
+  }
+}
+
 /// A phone, from its states.
 public struct FleetPhone: JSONObjectCodable, Hashable, Sendable {
   /// Its name in topics.
   public var phone = ""
-  public var state = "unknown"
-  public var authorization: String?
+  /// Unknown while its board is offline.
+  public var state = Presence.unknown
+  public var authorization: Authorization?
   /// In per cent.
   public var battery: Int?
   /// In dBm.
   public var rssi: Int?
   /// How many are active.
   public var notifications: Int?
-  /// `idle` or `ringing`.
-  public var call: String?
-  /// As in `paused`.
-  public var player: String?
+  /// Whether a call rings.
+  var call: PhoneCall.State?
+  var player: PlaybackState?
   public var wait: String?
 
   public init() {}
@@ -179,6 +183,11 @@ public struct FleetPhone: JSONObjectCodable, Hashable, Sendable {
     try json.optional("wait", &wait)
   }
 
+  /// Its board is offline: only numbers that age slowly are left of what it has said.
+  fileprivate mutating func lose() {
+    (state, authorization, rssi, call, player, wait) = (.unknown, nil, nil, nil, nil, nil)
+  }
+
   fileprivate mutating func read(_ topic: BoardTopics.PhoneTopic, _ payload: [UInt8]) -> Bool {
     switch topic {
     case .state:
@@ -195,8 +204,9 @@ public struct FleetPhone: JSONObjectCodable, Hashable, Sendable {
       guard let read = PhoneCall(payload: payload) else { return false }
       call = read.state
     case .media:
-      guard let media = (try? JSONValue(parsing: payload))?.object else { return false }
-      player = media["player"]?["state"]?.string
+      guard let media = (try? JSONValue(parsing: payload)).flatMap(MediaState.init(published:))
+      else { return false }
+      player = media.player.state
     case .notificationEvent, .callEvent: return false
     }
     return true
@@ -252,7 +262,10 @@ private struct Cell {
 
 extension FleetBoard {
   fileprivate var cells: [Cell] {
-    [Cell(board, .strong), Cell(state, isOnline ? .good : .attention), Cell(version ?? "")]
+    [
+      Cell(board, .strong), Cell(state.rawValue, isOnline ? .good : .attention),
+      Cell(version ?? ""),
+    ]
   }
 
   /// What it waits for, or why it is offline.
@@ -264,7 +277,7 @@ extension FleetBoard {
 extension FleetPhone {
   fileprivate var cells: [Cell] {
     [
-      Cell(phone, .strong), Cell(state, state == "online" ? .good : .faint),
+      Cell(phone, .strong), Cell(state.rawValue, state == .online ? .good : .faint),
       Cell(battery.map { "\($0) %" } ?? ""), Cell(rssi.map { "\($0) dBm" } ?? ""),
       Cell(notifications.map { "\($0)" } ?? ""),
     ]
@@ -272,10 +285,10 @@ extension FleetPhone {
 
   /// Further remarks.
   fileprivate var remark: Cell {
-    if call == "ringing" { return Cell("a call is ringing", .attention) }
-    if authorization == "refused" {
+    if call == .ringing { return Cell("a call is ringing", .attention) }
+    if authorization == .refused {
       return Cell("no access to notifications", .attention)
     }
-    return Cell(player == "playing" ? "plays" : "")
+    return Cell(player == .playing ? "plays" : "")
   }
 }

@@ -88,7 +88,7 @@ extension PhoneMirror {
     switch topic {
     case .state:
       return PhonePresence(
-        state: link == nil ? "offline" : "online", authorization: link?.authorization?.rawValue,
+        state: link == nil ? .offline : .online, authorization: link?.authorization,
         services: link?.services.map(\.rawValue) ?? [], rssi: link?.rssi, wait: link?.waiting.wait,
         seen: link?.since ?? record?.seen
       ).json
@@ -98,7 +98,7 @@ extension PhoneMirror {
       return (hasPlayer ? media : Self.nothing.media(level)).map { JSONValue.object($0).json }
     case .call:
       guard let (_, call) = calls.first else { return PhoneCall().json }
-      return PhoneCall(state: "ringing", app: call.app).json
+      return PhoneCall(state: .ringing, app: call.app).json
     case .counts:
       // An earlier run published numbers as those of now, and was killed.
       let isUnknown = link == nil && record?.isHere == true

@@ -76,6 +76,25 @@ struct FleetViewTests {
     #expect(view.all[1] == before)
   }
 
+  @Test(
+    "The phones of a board that was killed are unknown, except what ages slowly, until it is back")
+  func killed() {
+    var view = Self.view()
+    let before = view.all[1]
+    _ = view.receive(
+      "ancsd/kitchen/phone/iphone/call", Array(#"{"state":"ringing","app":"Phone"}"#.utf8))
+    _ = view.receive("ancsd/kitchen/state", Array(#"{"state":"offline"}"#.utf8))
+    let phone = view.all[1].phones[1]
+    #expect(phone.state == .unknown && phone.authorization == nil && phone.call == nil)
+    #expect(phone.rssi == nil && phone.battery == 80 && phone.notifications == 3)
+    let text = view.table(TextStyle())
+    #expect(!text.contains("online") && !text.contains("ringing"))
+    _ = view.receive("ancsd/kitchen/phone/iphone/call", Array(#"{"state":"idle"}"#.utf8))
+    let (topic, payload) = Self.messages[0]
+    _ = view.receive(topic, Array(payload.utf8))
+    #expect(view.all[1].phones[1].state == .online && view.all[1].phones[0] == before.phones[0])
+  }
+
   @Test("A board whose state was removed is no longer listed")
   func removed() {
     var view = Self.view()
