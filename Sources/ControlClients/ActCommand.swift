@@ -91,8 +91,14 @@ extension Clients {
   ) { options, client throws(Failure) in
     let phone = options.client.phone
     guard options.all else {
+      var listed: [ActiveNotification]?
       let status = try await client.each(options.uids) { uid throws(Failure) in
-        try await client.act(options.action, on: uid, of: phone)
+        if listed == nil {
+          listed = try await client.list(
+            ControlMethods.listNotifications, NotificationQuery(phone: phone),
+            "act \(uid) \(options.action)")
+        }
+        try await client.act(options.action, on: uid, of: phone, known: listed ?? [])
       }
       if status == .done, options.action.isReply {
         client.remark("the phone opens the reply; type it there, because ANCS carries no text")
@@ -210,12 +216,10 @@ extension ControlClient {
 
   /// Performs a typed action. If the notification is known not to have it, this refuses it.
   fileprivate func act(
-    _ typed: TypedAction, on uid: NotificationUID, of phone: PhoneSelector?
+    _ typed: TypedAction, on uid: NotificationUID, of phone: PhoneSelector?,
+    known: [ActiveNotification]
   ) async throws(Failure) {
-    let what = "act \(uid) \(typed)"
-    let known = try await list(
-      ControlMethods.listNotifications, NotificationQuery(phone: phone), what
-    ).filter { $0.report.event.uid == uid }
+    let known = known.filter { $0.report.event.uid == uid }
     switch typed {
     // If two phones have the UID, the daemon asks for the phone; if the action is unknown here, the
     // phone refuses it.
@@ -228,7 +232,7 @@ extension ControlClient {
       let attributes: [NotificationAttributeID] = [.positiveActionLabel, .negativeActionLabel]
       let asked = try await call(
         ControlMethods.getNotification,
-        NotificationParameters(uid, attributes: attributes, phone: phone), what)
+        NotificationParameters(uid, attributes: attributes, phone: phone), "act \(uid) \(typed)")
       try await act(try typed.resolved(asked.report), on: uid, of: phone)
     }
   }

@@ -98,7 +98,11 @@ package final class ControlClient {
   private static let pauses = [100, 200, 500, 1_000].map { Duration.milliseconds($0) }
 
   /// Connects to the daemon.
-  package func connect() throws(Failure) { connection = try open(inbox) }
+  package func connect() throws(Failure) {
+    // The events of an earlier connection are no news on this one.
+    kept.removeAll { if case .line = $0 { true } else { false } }
+    connection = try open(inbox)
+  }
 
   /// Connects to the daemon.
   ///

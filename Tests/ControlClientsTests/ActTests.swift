@@ -73,6 +73,7 @@ struct ActTests {
     let daemon = daemon()
     #expect(try await daemon.run(Clients.act, line) == .done)
     #expect(acts(daemon) == done)
+    #expect(daemon.requests.count { $0.calls(ControlMethods.listNotifications) } == 1)
     let isAll = line.contains("--all")
     let label = line.split(separator: " ").last ?? ""
     let words = label == "answer" ? "answered" : "\(label): done on"

@@ -402,6 +402,22 @@ struct ClientTests {
     #expect(failure?.status == .terminated)
   }
 
+  @Test("What a connection has sent is not read on the next one")
+  func deadEvents() async throws {
+    let daemon = FakeDaemon(patient: false) { request in
+      request.calls(ControlMethods.status)
+        ? [.event(.battery(level: 1))] : [.result(true), .event(.battery(level: 2))]
+    }
+    await #expect(throws: Failure.self) {
+      try await daemon.client.call(ControlMethods.status, "status", within: .seconds(5))
+    }
+    daemon.client.close()
+    try daemon.client.connect()
+    try await daemon.client.call(ControlMethods.subscribe, Subscription(), "watch")
+    let line = try #require(try await daemon.client.nextLine(until: nil))
+    #expect(NumberedEvent(line: line)?.event.content == .battery(level: 2))
+  }
+
   @Test("Why the daemon can't be reached, and what to do")
   func connecting() {
     let absent = Failure(connecting: "/run/x", .noSuchFile)
