@@ -71,11 +71,16 @@ public struct NotificationQuery: PagedParameters, Hashable, Sendable {
 
   /// Whether a notification matches, whatever its phone.
   public func matches(_ notification: NotificationReport) -> Bool {
-    if let category, category != notification.event.category { return false }
+    matches(
+      notification.event.category, notification.attributes.appIdentifier, named: notification.app)
+  }
+
+  /// - Parameters:
+  ///   - appID: the app's identifier, if it is known; so with its name.
+  public func matches(_ category: Category, _ appID: String?, named name: String?) -> Bool {
+    if let wanted = self.category, wanted != category { return false }
     guard let app else { return true }
-    return [notification.attributes.appIdentifier, notification.app].contains {
-      $0.map(app.matches) ?? false
-    }
+    return [appID, name].contains { $0.map(app.matches) ?? false }
   }
 }
 

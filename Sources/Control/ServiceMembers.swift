@@ -243,7 +243,22 @@ extension QueueMode: JSONNamedNumber {
   public init?(json: JSONValue) { self.init(nameOrNumber: json) }
 }
 
-extension RemoteCommand: JSONNamedNumber { public static let jsonKind = "a command" }
+extension RemoteCommand: JSONNamedNumber {
+  public static let jsonKind = "a command"
+
+  /// Names of commands in other programs (MPRIS, MPD). AMS has no command that stops.
+  public static let aliases: [(name: String, command: RemoteCommand)] = [
+    ("play-pause", .togglePlayPause), ("stop", .pause), ("prev", .previousTrack),
+  ]
+
+  /// Reads a command as it is typed: by its name, or by that in other programs.
+  public init?(typed text: String) {
+    let name = text.lowercased()
+    let alias = Self.aliases.first { $0.name == name }
+    guard let command = alias?.command ?? RemoteCommand(name: name) else { return nil }
+    self = command
+  }
+}
 
 // MARK: - Values of other modules
 

@@ -115,19 +115,15 @@ extension Clients {
     return .done
   }
 
-  /// Names of commands in other programs (MPRIS, MPD). AMS has no command that stops.
-  private static let mediaAliases: [(name: String, command: RemoteCommand)] = [
-    ("play-pause", .togglePlayPause), ("stop", .pause), ("prev", .previousTrack),
-  ]
-
   /// `ancsd media`: shows what is playing, or controls the player.
   static let media = ClientCommand<MediaOptions>(
     "media", "shows what is playing; with a command, controls the player",
     options: [.template], operands: "[COMMAND]",
-    kinds: [.word(RemoteCommand.names + mediaAliases.map(\.name))],
+    kinds: [.word(RemoteCommand.names + RemoteCommand.aliases.map(\.name))],
     notes: [
       "Commands: \(RemoteCommand.names.joined(separator: ", ")). Also "
-        + mediaAliases.map { "\($0.name) (\($0.command.name ?? ""))" }.joined(separator: ", ") + "."
+        + RemoteCommand.aliases.map { "\($0.name) (\($0.command.name ?? ""))" }.joined(
+          separator: ", ") + "."
     ],
     examples: [
       "",
@@ -137,11 +133,10 @@ extension Clients {
     read: { options, operands throws(Failure) in
       guard let typed = operands.first else { return }
       try operands.check(atMost: 1)
-      let name = typed.lowercased()
-      options.command =
-        RemoteCommand(name: name) ?? mediaAliases.first { $0.name == name }?.command
+      options.command = RemoteCommand(typed: typed)
       guard options.command == nil else { return }
-      let near = nearest(to: name, among: RemoteCommand.names + mediaAliases.map(\.name))
+      let near = nearest(
+        to: typed.lowercased(), among: RemoteCommand.names + RemoteCommand.aliases.map(\.name))
       throw Failure(
         usage: "“\(typed)” is not a command for media",
         remedy: near.map { "did you mean “ancsd media \($0)”?" })

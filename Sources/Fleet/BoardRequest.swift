@@ -4,48 +4,81 @@ import Control
 import JSON
 import Wire
 
+/// A request that the broker's clients may make (docs/mqtt.md, “Requests”).
+struct BoardMethod: Sendable {
+  let name: String
+  /// What `allow` in the settings has to have.
+  let permission: Permission
+  /// Whether its response is the number of successful calls.
+  let counts: Bool
+  /// The calls to the daemon.
+  fileprivate let calls:
+    @Sendable (JSONObject, TopicName?, BoardMirror) throws(RequestError) -> [DaemonCall]
+  /// The part of the daemon's result, if that is an object, that leaves the board.
+  fileprivate let disclosed: @Sendable (Disclosed, JSONObject) -> JSONValue?
+
+  /// The daemon's own method, with its parameters.
+  private init<Parameters, Response>(
+    _ permission: Permission, _ method: ControlMethod<Parameters, Response>,
+    _ disclosed: @escaping @Sendable (Disclosed, JSONObject) -> JSONValue? = { _, _ in [:] }
+  ) {
+    (name, self.permission, counts, self.disclosed) = (method.name, permission, false, disclosed)
+    calls = { parameters, _, _ throws(RequestError) in
+      [DaemonCall(method, try BoardRequest.read(parameters))]
+    }
+  }
+
+  /// One that consists of actions on notifications.
+  private init(
+    _ name: String, counts: Bool = false,
+    _ calls:
+      @escaping @Sendable (JSONObject, TopicName?, BoardMirror) throws(RequestError) ->
+      [DaemonCall]
+  ) {
+    (self.name, permission, self.counts, self.calls) = (name, .act, counts, calls)
+    disclosed = { _, _ in [:] }
+  }
+
+  static let sendMediaCommand = BoardMethod(.media, ControlMethods.sendMediaCommand)
+  static let getMedia = BoardMethod(.read, ControlMethods.getMedia) { $0.media($1) }
+  static let listNotifications = BoardMethod(.read, ControlMethods.listNotifications) {
+    $0.list($1)
+  }
+  static let getNotification = BoardMethod(.read, ControlMethods.getNotification) {
+    $0.notification($1)
+  }
+  static let act = BoardMethod(.act, ControlMethods.act)
+  static let call = BoardMethod("call", BoardRequest.call)
+  static let clear = BoardMethod("clear", counts: true, BoardRequest.clear)
+  static let status = BoardMethod(.read, ControlMethods.status) { $0.status($1) }
+  static let openPairing = BoardMethod(.pairing, ControlMethods.openPairing) {
+    .object($0.keeping(["name", "seconds"], of: $1))
+  }
+  static let closePairing = BoardMethod(.pairing, ControlMethods.closePairing)
+  static let forgetPhone = BoardMethod(.forget, ControlMethods.forgetPhone)
+
+  private static let all = [
+    sendMediaCommand, getMedia, listNotifications, getNotification, act, call, clear, status,
+    openPairing, closePairing, forgetPhone,
+  ]
+
+  init?(named name: String) {
+    guard let method = Self.all.first(where: { $0.name == name }) else { return nil }
+    self = method
+  }
+}
+
 /// A request, as calls to the daemon.
 struct BoardRequest {
   let calls: [DaemonCall]
   /// Whether its response is the number of successful calls.
   let counts: Bool
 
-  /// What may be requested.
-  private struct Method: Sendable {
-    /// What `allow` in the settings has to have.
-    let permission: Permission
-    var counts = false
-    let calls: @Sendable (JSONObject, TopicName?, BoardMirror) throws(RequestError) -> [DaemonCall]
-
-    /// The daemon's own method, with its parameters.
-    static func same<Parameters, Response>(
-      _ permission: Permission, _ method: ControlMethod<Parameters, Response>
-    ) -> Method {
-      Method(permission: permission) { parameters, _, _ throws(RequestError) in
-        [DaemonCall(method, try BoardRequest.read(parameters))]
-      }
-    }
-  }
-
-  private static let methods: [String: Method] = [
-    "media.command": .same(.media, ControlMethods.sendMediaCommand),
-    "media.get": .same(.read, ControlMethods.getMedia),
-    "notifications.list": .same(.read, ControlMethods.listNotifications),
-    "notifications.get": .same(.read, ControlMethods.getNotification),
-    "notifications.act": .same(.act, ControlMethods.act),
-    "call": Method(permission: .act, calls: call),
-    "clear": Method(permission: .act, counts: true, calls: clear),
-    "status": .same(.read, ControlMethods.status),
-    "pairing.open": .same(.pairing, ControlMethods.openPairing),
-    "pairing.close": .same(.pairing, ControlMethods.closePairing),
-    "phones.forget": .same(.forget, ControlMethods.forgetPhone),
-  ]
-
   /// Parses a request, and checks whether it is allowed.
   init(
     _ target: BoardTopics.RequestTarget, _ parameters: JSONObject, _ mirror: BoardMirror
   ) throws(RequestError) {
-    guard let method = Self.methods[target.method] else { throw .unknown(target.method) }
+    guard let method = BoardMethod(named: target.method) else { throw .unknown(target.method) }
     guard mirror.policy.allowed.contains(method.permission) else {
       throw .notAllowed(
         "“\(target.method)” is not allowed here: add \"\(method.permission.rawValue)\" to allow in [mqtt] on the board"
@@ -66,7 +99,7 @@ struct BoardRequest {
   }
 
   /// The parameters of a method of the daemon.
-  private static func read<Parameters: JSONObjectCodable>(
+  fileprivate static func read<Parameters: JSONObjectCodable>(
     _ parameters: JSONObject
   ) throws(RequestError) -> Parameters {
     do throws(ShapeError) {
@@ -96,7 +129,7 @@ struct BoardRequest {
   }
 
   /// Answers or declines the only ringing call.
-  @Sendable private static func call(
+  @Sendable fileprivate static func call(
     _ parameters: JSONObject, _ name: TopicName?, _ mirror: BoardMirror
   ) throws(RequestError) -> [DaemonCall] {
     let action: NotificationAction
@@ -116,17 +149,14 @@ struct BoardRequest {
   }
 
   /// Clears notifications that can be cleared. The negative action of a call would end it, so calls are skipped.
-  @Sendable private static func clear(
+  @Sendable fileprivate static func clear(
     _ parameters: JSONObject, _ name: TopicName?, _ mirror: BoardMirror
   ) throws(RequestError) -> [DaemonCall] {
     let filter: NotificationQuery = try read(parameters)
     return phones(name, mirror).flatMap { name, phone in
       phone.active.filter { _, active in
         active.flags.contains(.negativeAction) && active.category != .incomingCall
-          && filter.category.map { $0 == active.category } ?? true
-          && filter.app.map { app in
-            [active.appID, active.app].contains { $0.map(app.matches) ?? false }
-          } ?? true
+          && filter.matches(active.category, active.appID, named: active.app)
       }.keys.sorted { $0.rawValue < $1.rawValue }.map { act(on: $0, .negative, of: name, mirror) }
     }
   }
@@ -147,24 +177,25 @@ struct Disclosed {
   /// The phone that the request was for; nil if it named none.
   let phone: TopicName?
 
-  /// A result, recognised by its members. Any other becomes a plain success.
-  func result(_ result: JSONValue) -> JSONValue {
+  /// The result of a method. One that is no object says only that it is done.
+  func result(_ result: JSONValue, of method: String) -> JSONValue {
     guard let object = result.object else { return result }
-    if let list = object["notifications"]?.array {
-      return .object([
-        "notifications": .array(list.compactMap { $0.object.flatMap(notification) }),
-        "next": object["next"],
-      ])
-    }
-    if object["uid"] != nil { return notification(object) ?? .null }
-    if object["player"] != nil {
-      return .object(object.media(level(of: phone ?? mirror.onlyPhone)))
-    }
-    if object["adapters"] != nil { return status(object) }
-    return .object(keeping(["name", "seconds"], of: object))
+    return BoardMethod(named: method)?.disclosed(self, object) ?? .null
   }
 
-  private func notification(_ object: JSONObject) -> JSONValue? {
+  fileprivate func list(_ object: JSONObject) -> JSONValue {
+    let list = object["notifications"]?.array ?? []
+    return .object([
+      "notifications": .array(list.compactMap { $0.object.flatMap(notification) }),
+      "next": object["next"],
+    ])
+  }
+
+  fileprivate func media(_ object: JSONObject) -> JSONValue {
+    .object(object.media(level(of: phone ?? mirror.onlyPhone)))
+  }
+
+  fileprivate func notification(_ object: JSONObject) -> JSONValue? {
     var named = object
     let name = self.name(in: object)
     named["phone"] = name.map { .string("\($0)") }
@@ -188,7 +219,7 @@ struct Disclosed {
       ?? content.ofMedia(nil)
   }
 
-  private func status(_ object: JSONObject) -> JSONValue {
+  fileprivate func status(_ object: JSONObject) -> JSONValue {
     func list(_ name: String, _ members: [String]) -> JSONValue {
       let elements = object[name]?.array ?? []
       return .array(
@@ -219,7 +250,7 @@ struct Disclosed {
     return .object(rest)
   }
 
-  private func keeping(_ members: [String], of object: JSONObject) -> JSONObject {
+  fileprivate func keeping(_ members: [String], of object: JSONObject) -> JSONObject {
     var rest = JSONObject()
     for (name, value) in object.members where members.contains(name) {
       switch name {

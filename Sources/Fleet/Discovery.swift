@@ -78,16 +78,15 @@ struct Discovery {
 
   private var boardEntities: [Entity] {
     let topic = JSONValue.string(topics.boardState)
-    let mayPair = policy.allowed.contains(.pairing)
-    func button(_ key: String, _ name: String, _ icon: String, _ method: String, _ payload: String)
-      -> Entity
-    {
+    func button(
+      _ key: String, _ name: String, _ icon: String, _ method: BoardMethod, _ payload: String
+    ) -> Entity {
       Entity(
         key: key, platform: "button",
         members: [
           "name": .string(name), "ic": .string("mdi:\(icon)"), "ent_cat": "config",
-          "cmd_t": .string(topics.request(method)), "pl_prs": .string(payload),
-        ], isWanted: mayPair)
+          "cmd_t": .string(topics.request(method.name)), "pl_prs": .string(payload),
+        ], isWanted: policy.allowed.contains(method.permission))
     }
     return [
       Entity(
@@ -111,8 +110,8 @@ struct Discovery {
             "{{ {'installed_version': value_json.version, 'latest_version': value_json.latest} | to_json }}",
         ], isWanted: knowsLatest),
       button(
-        "pair", "Open pairing", "bluetooth-connect", "pairing.open", #"{"seconds":120}"#),
-      button("pair-close", "Close pairing", "bluetooth-off", "pairing.close", "{}"),
+        "pair", "Open pairing", "bluetooth-connect", .openPairing, #"{"seconds":120}"#),
+      button("pair-close", "Close pairing", "bluetooth-off", .closePairing, "{}"),
     ]
   }
 }

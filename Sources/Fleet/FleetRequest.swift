@@ -10,8 +10,8 @@ public struct FleetRequest: Hashable, Sendable {
   public let method: String
   public let parameters: JSONObject
 
-  init(_ method: String, _ parameters: JSONObject = [:]) {
-    self.method = method
+  init(_ method: BoardMethod, _ parameters: JSONObject = [:]) {
+    self.method = method.name
     self.parameters = parameters
   }
 
@@ -27,27 +27,29 @@ public struct FleetRequest: Hashable, Sendable {
   public init(_ words: [String]) throws(Misuse) {
     let rest = Array(words.dropFirst())
     switch words.first {
-    case "media"? where rest.isEmpty: self.init("media.get")
+    case "media"? where rest.isEmpty: self.init(.getMedia)
     case "media"? where rest.count == 1:
-      guard RemoteCommand(name: rest[0]) != nil else {
+      guard let command = RemoteCommand(typed: rest[0])?.name else {
         throw Misuse(
           sentence:
             "“\(rest[0])” is not a command for media: choose from \(RemoteCommand.names.joined(separator: ", "))"
         )
       }
-      self.init("media.command", ["command": .string(rest[0])])
+      self.init(.sendMediaCommand, ["command": .string(command)])
     case "act"? where rest == ["answer"] || rest == ["decline"]:
-      self.init("call", ["action": .string(rest[0])])
+      self.init(.call, ["action": .string(rest[0])])
     case "act"?:
-      guard rest.count == 2, let uid = UInt32(rest[0]), let action = Self.actions[rest[1]] else {
+      guard rest.count == 2, let uid = NotificationUID(typed: rest[0]),
+        let action = Self.actions[rest[1]]
+      else {
         throw Misuse(
           sentence:
             "act needs answer or decline, or a notification and positive or negative (act UID negative)"
         )
       }
-      self.init("notifications.act", ["uid": .number(uid), "action": .string(action)])
-    case "list"? where rest.isEmpty: self.init("notifications.list")
-    case "clear"? where rest.isEmpty: self.init("clear")
+      self.init(.act, ["uid": .number(uid.rawValue), "action": .string(action)])
+    case "list"? where rest.isEmpty: self.init(.listNotifications)
+    case "clear"? where rest.isEmpty: self.init(.clear)
     case let verb?:
       let isKnown = Self.verbs.contains(verb)
       throw Misuse(
@@ -83,7 +85,7 @@ public struct FleetRequest: Hashable, Sendable {
   }
 
   /// Whether it makes sense only for one board, because UIDs belong to a board.
-  public var concernsOneBoard: Bool { method == "notifications.act" }
+  public var concernsOneBoard: Bool { method == BoardMethod.act.name }
 }
 
 /// A board's response to a request.

@@ -232,7 +232,7 @@ struct PhoneEntities {
 
   private var buttons: [Entity] {
     func button(
-      _ key: String, _ name: String, _ icon: String, _ permission: Permission, _ method: String,
+      _ key: String, _ name: String, _ icon: String, _ method: BoardMethod,
       _ parameters: JSONObject, _ category: String? = nil, isEnabled: Bool = true
     ) -> Entity {
       Entity(
@@ -240,19 +240,20 @@ struct PhoneEntities {
         members: [
           "name": .string(name), "ic": .string("mdi:\(icon)"),
           "ent_cat": category.map { .string($0) },
-          "cmd_t": .string(topics.request(method, of: phone)),
+          "cmd_t": .string(topics.request(method.name, of: phone)),
           "pl_prs": .string(JSONValue.object(parameters).text), "en": isEnabled ? nil : false,
-        ], outlivesLink: permission == .forget, isWanted: policy.allowed.contains(permission))
+        ], outlivesLink: method.permission == .forget,
+        isWanted: policy.allowed.contains(method.permission))
     }
     return Self.commands.map {
       button(
-        "media-\($0.command)", $0.name, $0.icon, .media, "media.command",
+        "media-\($0.command)", $0.name, $0.icon, .sendMediaCommand,
         ["command": .string($0.command)], isEnabled: $0.isEnabled)
     } + [
-      button("answer", "Answer call", "phone", .act, "call", ["action": "answer"]),
-      button("decline", "Decline call", "phone-hangup", .act, "call", ["action": "decline"]),
-      button("clear", "Clear notifications", "notification-clear-all", .act, "clear", [:]),
-      button("forget", "Forget", "bluetooth-off", .forget, "phones.forget", [:], "config"),
+      button("answer", "Answer call", "phone", .call, ["action": "answer"]),
+      button("decline", "Decline call", "phone-hangup", .call, ["action": "decline"]),
+      button("clear", "Clear notifications", "notification-clear-all", .clear, [:]),
+      button("forget", "Forget", "bluetooth-off", .forgetPhone, [:], "config"),
     ]
   }
 }

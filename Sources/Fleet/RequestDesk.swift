@@ -200,7 +200,10 @@ public struct RequestDesk: Sendable {
       return [Self.response(["done": .number(request.done)], request.reply)]
     }
     let disclosed = Disclosed(mirror: mirror, phone: request.target.phone)
-    return [Self.response(disclosed.result(response["result"] ?? .null), request.reply)]
+    return [
+      Self.response(
+        disclosed.result(response["result"] ?? .null, of: request.target.method), request.reply)
+    ]
   }
 
   /// Times out requests that have taken too long.
@@ -240,7 +243,7 @@ public struct RequestDesk: Sendable {
   }
 }
 
-/// Why a request is not performed. The codes are those of the control socket, plus one.
+/// Why a request is not performed. The codes are those of the control socket.
 struct RequestError: Error, Hashable {
   let code: Int
   let message: String
@@ -282,7 +285,9 @@ struct RequestError: Error, Hashable {
   static func unknown(_ method: String) -> RequestError {
     RequestError(code: RPCError.Code.methodNotFound, "there is no request “\(method)”")
   }
-  static func notAllowed(_ why: String) -> RequestError { RequestError(code: 4, why) }
+  static func notAllowed(_ why: String) -> RequestError {
+    RequestError(code: RPCError.Code.forbidden, why)
+  }
   static let tooLong = missing("the response is longer than the broker takes: ask for less")
 
   /// The response to a request that was made with this transaction.

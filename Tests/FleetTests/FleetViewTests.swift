@@ -133,6 +133,8 @@ struct FleetViewTests {
     arguments: [
       (["media"], "media.get", "{}"),
       (["media", "pause"], "media.command", #"{"command":"pause"}"#),
+      (["media", "Stop"], "media.command", #"{"command":"pause"}"#),
+      (["act", "#12", "+"], "notifications.act", #"{"uid":12,"action":"positive"}"#),
       (["act", "answer"], "call", #"{"action":"answer"}"#),
       (["act", "7", "negative"], "notifications.act", #"{"uid":7,"action":"negative"}"#),
       (
