@@ -253,7 +253,7 @@ import Wire
     let patience = platform.scheduler.now + Self.longestSetUp
     await platform.wait(until: patience) { !sessions.contains(where: \.isOnItsWay) }
     phoneBook.close()
-    for session in sessions { session.link.end("the daemon is exiting") }
+    for session in sessions { session.link.end(LinkEnd.daemonExits) }
     // Their `disconnected` events are published before the daemon exits.
     await platform.wait(until: platform.scheduler.now + .seconds(1)) { sessions.isEmpty }
     await radio?.stop(by: deadline)

@@ -39,7 +39,7 @@ import Wire
     hangUp = { _ in socket.close() }
     deliver = { socket.onPacket = $0 }
     socket.onClose = { [weak self] errno in
-      self?.ended(errno?.description ?? "the phone closed the socket")
+      self?.ended(errno?.description ?? LinkEnd.socketClosed)
     }
   }
 

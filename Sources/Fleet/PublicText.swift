@@ -82,9 +82,6 @@ enum PublicText {
     let channel: [ChannelEnd] = [.authenticationFailed, .keysDiffer, .timedOut]
     return Set(pairing.map(\.description) + channel.compactMap(\.reason))
       .union((0...5).map { DisconnectReason(rawValue: $0).description })
-      .union([
-        LinkEnd.adapterGone, "the link was lost", "forgotten by the board", "the daemon is exiting",
-        "the board no longer accepts phones", "the phone closed the socket",
-      ])
+      .union(LinkEnd.reasons)
   }()
 }

@@ -5,6 +5,19 @@ import Wire
 public struct LinkEnd: Hashable, Sendable {
   /// The reason when the adapter was unplugged, blocked or switched off.
   public static let adapterGone = "the adapter went away"
+  /// The reason of a session whose link is gone for no other.
+  public static let linkLost = "the link was lost"
+  public static let forgotten = "forgotten by the board"
+  public static let daemonExits = "the daemon is exiting"
+  /// The reason when phones are no longer accepted because of the kernel's bug.
+  public static let closed = "the board no longer accepts phones"
+  /// The reason on a link without a radio.
+  public static let socketClosed = "the phone closed the socket"
+
+  /// All of these.
+  public static let reasons = [
+    adapterGone, linkLost, forgotten, daemonExits, closed, socketClosed,
+  ]
 
   /// Who ended it, as far as that reveals something about the bond.
   public enum Cause: Hashable, Sendable {

@@ -211,7 +211,7 @@ import Wire
   func retire() {
     listener = nil
     guard isServing else { return }
-    for link in links { link.end("the board no longer accepts phones") }
+    for link in links { link.end(LinkEnd.closed) }
     lost(.switchedOff)
     Loop.start { _ = try? await self.mgmt.call(.setPowered(false), index: self.index) }
   }
@@ -410,7 +410,7 @@ import Wire
   func revoke(_ phone: DeviceAddress) async {
     _ = keys.ring.remove(phone)
     if keys.ring.bonds.isEmpty { window.lastBondForgotten(at: scheduler.now) }
-    for link in links where link.peer == phone { link.end("forgotten by the board") }
+    for link in links where link.peer == phone { link.end(LinkEnd.forgotten) }
     await keys.remove(phone)
     advertiser.update()
   }

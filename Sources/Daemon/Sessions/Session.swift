@@ -8,6 +8,7 @@ import Control
 import EventLoop
 import GAP
 import GATT
+import Mgmt
 import System
 import Wire
 
@@ -201,7 +202,7 @@ import Wire
 
   /// Cleans up; returns why the session has ended.
   private func finish() -> String {
-    linkEnded("the link was lost")
+    linkEnded(LinkEnd.linkLost)
     daemon.capture?.ended(link)
     timers = [:]
     services.end()
