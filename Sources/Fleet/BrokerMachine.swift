@@ -41,7 +41,7 @@ public struct BrokerMachine: Sendable {
   /// Why there is no connection, in words; nil if there is one, or there was no attempt yet.
   public private(set) var trouble: String?
   /// The number of consecutive takeovers by another client, real or suspected.
-  private var takeovers = 0
+  private(set) var takeovers = 0
   private let clientID: String
   private let pauses: RetryPauses
 

@@ -38,7 +38,7 @@ public struct Outbox: Sendable {
   private var inFlight: [(number: UInt16, entry: Entry)] = []
   private var window = Outbox.widestWindow
   /// Set while the broker has no space: how often in a row, and when to try again.
-  private var pause: (count: Int, until: Instant)?
+  private(set) var pause: (count: Int, until: Instant)?
   /// The last handled event, whether published or not; after `begin`, the last one that the broker has acknowledged.
   public private(set) var lastHandled: Position?
 
@@ -141,8 +141,7 @@ public struct Outbox: Sendable {
   ///
   /// - Parameter shorter: what to send instead.
   public mutating func dropped(for shorter: Publication? = nil) {
-    waiting.removeFirst()
-    if let shorter { waiting.insert(Entry(publication: shorter), at: 0) }
+    if let shorter { waiting[0].publication = shorter } else { waiting.removeFirst() }
   }
 
   /// The broker has acknowledged a publication; nil if none of this number was sent.

@@ -93,8 +93,43 @@ struct ExplorationTests {
       guard case .awaits(let isAwaiting, _) = $0.input, isConnected($2) else { return false }
       return ($2.deadline != nil) != isAwaiting || $1.limits == nil
     }
-    return try findings
+    return try findings + pauses(found)
       + found.graph { caseName($0.state) }.differences(from: "the broker's connection")
+  }
+
+  /// When it tries again, and what it says about that.
+  private static func pauses(_ found: BrokerExplorer) -> [String] {
+    found.steps("tries again too soon, or too late") { edge, from, to in
+      let now = found.states[edge.to].now
+      switch to.state {
+      case .waiting(let until) where isOver(edge.input, from):
+        return until - now != .seconds(min(60, 1 << (to.failures - 1)))
+      case .refused(let until) where isOver(edge.input, from):
+        return until - now != (caseName(edge.input) == "closed" ? .seconds(60) : .seconds(300))
+      default: return false
+      }
+    }
+      + found.steps("backs off before the third takeover, or not then") { edge, from, to in
+        guard ["takenOver", "closed"].contains(caseName(edge.input)) else { return false }
+        switch from.state {
+        case .connected(_, let since, _)
+        where edge.input == .takenOver || found.states[edge.from].now - since < .seconds(15):
+          return (caseName(to.state) == "refused") != (from.takeovers == 2)
+        case .connecting where edge.input == .takenOver:
+          return (caseName(to.state) == "refused") != (from.takeovers == 2)
+        default: return caseName(to.state) == "refused" && caseName(from.state) != "refused"
+        }
+      }
+      + found.steps("says nothing new, or not what is new") { edge, from, to in
+        let said: [String] = edge.actions.compactMap {
+          if case .say(let why) = $0 { why } else { nil }
+        }
+        return said != (to.trouble == from.trouble ? [] : [to.trouble].compactMap { $0 })
+      }
+  }
+
+  private static func isOver(_ input: BrokerInput, _ from: BrokerMachine) -> Bool {
+    ["connecting", "connected"].contains(caseName(from.state))
   }
 
   @Test("The connection to a broker is never stuck, is made again, dropped and closed once")
@@ -132,10 +167,20 @@ struct ExplorationTests {
     var done: Set<UInt64> = []
     /// The numbers that the broker has not acknowledged.
     var open: [UInt16] = []
+    /// The payload of the last state.
+    var lastState: UInt8 = 0
+    var responses = 0
+    /// When the postponed events are too old.
+    var ends: [UInt64: Instant] = [:]
+    /// What was sent that should not be.
+    var fault: String?
   }
 
   private enum BoxInput: Hashable {
-    case event, state, sent, begin, unknownNumber, time
+    case event, response, sent, begin, unknownNumber, time
+    case state(UInt8)
+    /// It was not sent, but perhaps a shorter one will be.
+    case dropped(isShortened: Bool)
     case acknowledged(first: Bool, UInt8)
   }
 
@@ -149,6 +194,7 @@ struct ExplorationTests {
       box.lastEvent += 1
       let position = Position(life: "a", seq: box.lastEvent)
       let event = Publication("e", [UInt8(box.lastEvent)], .event(position, expiry: 3))
+      if box.outbox.pause != nil { box.ends[box.lastEvent] = now + .seconds(3) }
       box.outbox.add([event], at: now)
       box.outbox.handled(position)
     case .state(let payload):
@@ -167,14 +213,18 @@ struct ExplorationTests {
       switch result {
       case .delivered(let publication), .refused(let publication):
         if let position = publication.position { box.done.insert(position.seq) }
-      case .postponed: box.postponements += 1
+      case .postponed(let publication):
+        box.postponements += 1
+        if let seq = publication.position?.seq {
+          box.ends[seq] = box.ends[seq] ?? now + .seconds(3)
+        }
       }
       return [result]
     case .begin:
       box.outbox.begin(receiveMaximum: 2)
-      box.open = []
+      (box.open, box.ends) = ([], [:])
       // The daemon is asked again for what was not acknowledged.
-      box.lastEvent = box.outbox.position?.seq ?? 0
+      box.lastEvent = box.outbox.lastAcknowledged?.seq ?? 0
       box.done = box.done.filter { $0 <= box.lastEvent }
     case .unknownNumber:
       return box.outbox.acknowledged(60_000, ReasonCode(0), at: now).map { [$0] } ?? []
@@ -185,17 +235,53 @@ struct ExplorationTests {
     return []
   }
 
+  private static func drop(_ box: inout Box, _ isShortened: Bool, _ now: Instant) {
+    guard let next = box.outbox.next(at: now) else { return }
+    // A state has nothing shorter.
+    guard isShortened, !next.isState else {
+      box.outbox.dropped()
+      if let position = next.position { box.done.insert(position.seq) }
+      return
+    }
+    guard !next.payload.isEmpty else { return }
+    let shorter = Publication(next.topic, [], next.kind)
+    box.outbox.dropped(for: shorter)
+    if box.outbox.next(at: now) != shorter { box.fault = "not the shorter one" }
+  }
+
+  private static func send(_ box: inout Box, _ now: Instant) {
+    guard let next = box.outbox.next(at: now) else { return }
+    if next.isState, next.payload != [box.lastState] { box.fault = "an older state" }
+    if case .event(let position, let expiry) = next.kind,
+      let end = box.ends[position.seq],
+      expiry != UInt32(clamping: max(1, (end - now).components.seconds))
+    {
+      box.fault = "an event that expires at another time"
+    }
+    box.lastNumber += 1
+    box.outbox.sent(as: box.lastNumber)
+    box.open.append(box.lastNumber)
+  }
+
   /// Up to three events, over a window of two, for which the broker has no space up to twice.
-  private static func boxes() -> BoxExplorer {
+  ///
+  /// - Parameter drops: whether there are also responses, states that change, and what can't be sent; then with fewer of
+  ///   the rest.
+  private static func boxes(drops: Bool = false) -> BoxExplorer {
     var explorer = BoxExplorer(
       time: .time, deadline: { $0.outbox.deadline(after: $1) }, handle: handle)
     explorer.inputs = { _ in
-      [.event, .state, .sent, .begin, .unknownNumber]
+      (drops
+        ? [.response, .dropped(isShortened: true), .dropped(isShortened: false), .state(1)] : [])
+        + [.event, .state(0), .sent, .begin, .unknownNumber]
         + [true, false].flatMap { first in
           [0x00, 0x87, 0x97].map { BoxInput.acknowledged(first: first, $0) }
         }
     }
-    explorer.bound = { $0.lastEvent <= 3 && $0.postponements <= 2 }
+    explorer.bound = {
+      drops
+        ? $0.lastEvent + UInt64($0.postponements) <= 2 : $0.lastEvent <= 3 && $0.postponements <= 2
+    }
     // Which numbers the messages have makes no difference.
     explorer.parts = { box, _ in
       let outbox = Mirror(reflecting: box.outbox).children.map { label, value in
@@ -205,7 +291,10 @@ struct ExplorationTests {
           }
           : value
       }
-      return outbox + [box.lastEvent, box.postponements, box.done, box.open.count]
+      return outbox + [
+        box.lastEvent, box.postponements, box.done, box.open.count, box.lastState, box.responses,
+        box.ends, box.fault ?? "",
+      ]
     }
     explorer.memory = .zero
     return explorer
@@ -215,13 +304,13 @@ struct ExplorationTests {
     var found = explorer
     var start = Box()
     start.outbox.begin(receiveMaximum: 2)
-    var findings = found.explore(from: start, limit: 8000) ? [] : ["too many"]
+    var findings = found.explore(from: start, limit: 20_000) ? [] : ["too many"]
     findings += found.states("an event counts too early") { box, _ in
-      let position = box.outbox.position?.seq ?? 0
+      let position = box.outbox.lastAcknowledged?.seq ?? 0
       return !(1...9).allSatisfy { $0 > position || box.done.contains($0) }
     }
     findings += found.states("an event is lost") { box, _ in
-      (box.outbox.position?.seq ?? 0) < box.lastEvent && box.outbox.unacknowledged == 0
+      (box.outbox.lastAcknowledged?.seq ?? 0) < box.lastEvent && box.outbox.unacknowledged == 0
     }
     findings += found.states("an acknowledgement is forgotten") { box, _ in
       box.outbox.isAwaiting != !box.open.isEmpty || box.open.count > 2
@@ -229,6 +318,23 @@ struct ExplorationTests {
     findings += found.states("waits for nothing") { box, now in
       box.outbox.unacknowledged > 0 && box.outbox.next(at: now) == nil && !box.outbox.isAwaiting
         && found.deadline(box, now) == nil
+    }
+    findings += found.states("waits too long for space") { box, now in
+      guard !box.outbox.isAwaiting, box.outbox.next(at: now) == nil,
+        let deadline = found.deadline(box, now)
+      else { return false }
+      return deadline - now > .seconds(1 << (box.postponements - 1))
+    }
+    findings += found.states("sends") { box, _ in box.fault != nil }
+    findings += found.steps("a wrong result") { edge, _, _ in
+      guard case .acknowledged(_, let reason) = edge.input else { return false }
+      switch edge.actions.first {
+      case .delivered?: return reason != 0
+      case .refused(let publication)?:
+        return reason == 0 || reason == 0x97 && publication.position != nil
+      case .postponed(let publication)?: return reason != 0x97 || publication.position == nil
+      case nil: return false
+      }
     }
     findings += found.steps("an acknowledgement from nowhere") { edge, _, _ in
       edge.input == .unknownNumber && (edge.from != edge.to || !edge.actions.isEmpty)
@@ -239,8 +345,9 @@ struct ExplorationTests {
 
   @Test("The outbox loses nothing, counts nothing too early, and always gets rid of what it has")
   func outbox() throws {
-    let findings = Self.found(Self.boxes())
-    #expect(findings.isEmpty, "\(findings.prefix(3).joined(separator: "\n"))")
+    for findings in [Self.found(Self.boxes()), Self.found(Self.boxes(drops: true))] {
+      #expect(findings.isEmpty, "\(findings.prefix(3).joined(separator: "\n"))")
+    }
   }
 
   @Test("An outbox with a fault is found")
