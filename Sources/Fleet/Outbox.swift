@@ -17,8 +17,8 @@ public struct Outbox: Sendable {
 
   /// How many responses to requests may wait to be sent.
   static let mostResponses = 64
-  /// The longest pause after the broker had no space.
-  static let longestPause = Duration.seconds(60)
+  /// The pauses after the broker had no space; those of other boards have begun at other times.
+  private static let pauses = RetryPauses(longest: .seconds(60)) { 0.5 }
 
   /// What has become of a publication.
   public enum Result: Hashable, Sendable {
@@ -160,7 +160,7 @@ public struct Outbox: Sendable {
       waiting.insert(entry, at: place ?? waiting.endIndex)
       if pause.map({ $0.until <= now }) ?? true {
         let count = (pause?.count ?? 0) + 1
-        pause = (count, now + min(.seconds(1 << min(count - 1, 6)), Self.longestPause))
+        pause = (count, now + Self.pauses.pause(after: count))
       }
       return .postponed(publication)
     }

@@ -102,9 +102,9 @@ struct ExplorationTests {
     found.steps("tries again too soon, or too late") { edge, from, to in
       let now = found.states[edge.to].now
       switch to.state {
-      case .waiting(let until) where isOver(edge.input, from):
+      case .waiting(let until) where wasOpen(from):
         return until - now != .seconds(min(60, 1 << (to.failures - 1)))
-      case .refused(let until) where isOver(edge.input, from):
+      case .refused(let until) where wasOpen(from):
         return until - now != (caseName(edge.input) == "closed" ? .seconds(60) : .seconds(300))
       default: return false
       }
@@ -128,8 +128,8 @@ struct ExplorationTests {
       }
   }
 
-  private static func isOver(_ input: BrokerInput, _ from: BrokerMachine) -> Bool {
-    ["connecting", "connected"].contains(caseName(from.state))
+  private static func wasOpen(_ machine: BrokerMachine) -> Bool {
+    ["connecting", "connected"].contains(caseName(machine.state))
   }
 
   @Test("The connection to a broker is never stuck, is made again, dropped and closed once")
