@@ -385,7 +385,7 @@ import Wire
     let outcome = desk.receive(message, mirror, now: Loop.shared.now, time: .now)
     publish(outcome.publications)
     for (number, call) in outcome.calls {
-      control.call(call.line) { [weak self] response in
+      control.call(call) { [weak self] response in
         guard let self else { return }
         publish(desk.answered(number, response, mirror))
         patience.due = desk.deadline

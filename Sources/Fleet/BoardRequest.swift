@@ -6,62 +6,53 @@ import Wire
 
 /// A request that the broker's clients may make (docs/mqtt.md, “Requests”).
 struct BoardMethod: Sendable {
+  fileprivate typealias Disclosing = @Sendable (Disclosed, JSONObject) -> JSONValue?
+
   let name: String
   /// What `allow` in the settings has to have.
   let permission: Permission
   /// Whether its response is the number of successful calls.
-  let counts: Bool
+  var counts = false
   /// The calls to the daemon.
   fileprivate let calls:
     @Sendable (JSONObject, TopicName?, BoardMirror) throws(RequestError) -> [DaemonCall]
   /// The part of the daemon's result, if that is an object, that leaves the board.
-  fileprivate let disclosed: @Sendable (Disclosed, JSONObject) -> JSONValue?
+  fileprivate var disclosure: Disclosing = { _, _ in [:] }
 
   /// The daemon's own method, with its parameters.
-  private init<Parameters, Response>(
+  private static func same<Parameters, Response>(
     _ permission: Permission, _ method: ControlMethod<Parameters, Response>,
-    _ disclosed: @escaping @Sendable (Disclosed, JSONObject) -> JSONValue? = { _, _ in [:] }
-  ) {
-    (name, self.permission, counts, self.disclosed) = (method.name, permission, false, disclosed)
-    calls = { parameters, _, _ throws(RequestError) in
-      [DaemonCall(method, try BoardRequest.read(parameters))]
-    }
+    _ disclosure: @escaping Disclosing = { _, _ in [:] }
+  ) -> BoardMethod {
+    BoardMethod(
+      name: method.name, permission: permission,
+      calls: { parameters, _, _ throws(RequestError) in
+        [method.call(try BoardRequest.read(parameters))]
+      }, disclosure: disclosure)
   }
 
-  /// One that consists of actions on notifications.
-  private init(
-    _ name: String, counts: Bool = false,
-    _ calls:
-      @escaping @Sendable (JSONObject, TopicName?, BoardMirror) throws(RequestError) ->
-      [DaemonCall]
-  ) {
-    (self.name, permission, self.counts, self.calls) = (name, .act, counts, calls)
-    disclosed = { _, _ in [:] }
-  }
-
-  static let sendMediaCommand = BoardMethod(.media, ControlMethods.sendMediaCommand)
-  static let getMedia = BoardMethod(.read, ControlMethods.getMedia) { $0.media($1) }
-  static let listNotifications = BoardMethod(.read, ControlMethods.listNotifications) {
-    $0.list($1)
-  }
-  static let getNotification = BoardMethod(.read, ControlMethods.getNotification) {
-    $0.notification($1)
-  }
-  static let act = BoardMethod(.act, ControlMethods.act)
-  static let call = BoardMethod("call", BoardRequest.call)
-  static let clear = BoardMethod("clear", counts: true, BoardRequest.clear)
-  static let status = BoardMethod(.read, ControlMethods.status) { $0.status($1) }
-  static let openPairing = BoardMethod(.pairing, ControlMethods.openPairing) {
+  static let sendMediaCommand = same(.media, ControlMethods.sendMediaCommand)
+  static let getMedia = same(.read, ControlMethods.getMedia) { $0.media($1) }
+  static let listNotifications = same(.read, ControlMethods.listNotifications) { $0.list($1) }
+  static let getNotification = same(.read, ControlMethods.getNotification) { $0.notification($1) }
+  static let act = same(.act, ControlMethods.act)
+  static let call = BoardMethod(name: "call", permission: .act, calls: BoardRequest.call)
+  static let clear = BoardMethod(
+    name: "clear", permission: .act, counts: true, calls: BoardRequest.clear)
+  static let status = same(.read, ControlMethods.status) { $0.status($1) }
+  static let openPairing = same(.pairing, ControlMethods.openPairing) {
     .object($0.keeping(["name", "seconds"], of: $1))
   }
-  static let closePairing = BoardMethod(.pairing, ControlMethods.closePairing)
-  static let forgetPhone = BoardMethod(.forget, ControlMethods.forgetPhone)
+  static let closePairing = same(.pairing, ControlMethods.closePairing)
+  static let forgetPhone = same(.forget, ControlMethods.forgetPhone)
 
-  private static let all = [
+  fileprivate static let all = [
     sendMediaCommand, getMedia, listNotifications, getNotification, act, call, clear, status,
     openPairing, closePairing, forgetPhone,
   ]
+}
 
+extension BoardMethod {
   init?(named name: String) {
     guard let method = Self.all.first(where: { $0.name == name }) else { return nil }
     self = method
@@ -165,8 +156,7 @@ struct BoardRequest {
     on uid: NotificationUID, _ action: NotificationAction, of name: TopicName, _ mirror: BoardMirror
   ) -> DaemonCall {
     let phone = mirror.names.phone(named: name) ?? nil
-    return DaemonCall(
-      ControlMethods.act,
+    return ControlMethods.act.call(
       ActionParameters(uid, action, phone: phone.map { PhoneSelector($0.description) }))
   }
 }
@@ -180,7 +170,7 @@ struct Disclosed {
   /// The result of a method. One that is no object says only that it is done.
   func result(_ result: JSONValue, of method: String) -> JSONValue {
     guard let object = result.object else { return result }
-    return BoardMethod(named: method)?.disclosed(self, object) ?? .null
+    return BoardMethod(named: method)?.disclosure(self, object) ?? .null
   }
 
   fileprivate func list(_ object: JSONObject) -> JSONValue {

@@ -25,15 +25,12 @@ public struct IncomingMessage: Hashable, Sendable {
   }
 }
 
-/// A call to the daemon for a request.
-public struct DaemonCall: Sendable {
-  /// The line for the control socket.
-  public let line: @Sendable (_ id: Int64) -> [UInt8]
+/// Makes the line of a call to the daemon for a request.
+public typealias DaemonCall = @Sendable (_ id: Int64) -> [UInt8]
 
-  init<Parameters, Response>(
-    _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters
-  ) {
-    line = { RPC.request(method.name, parameters, id: RequestID($0)) }
+extension ControlMethod {
+  func call(_ parameters: Parameters) -> DaemonCall {
+    { RPC.request(name, parameters, id: RequestID($0)) }
   }
 }
 

@@ -24,7 +24,7 @@ import Wire
     return board
   }
 
-  private func line(_ call: DaemonCall) -> String { String(decoding: call.line(1), as: UTF8.self) }
+  private func line(_ call: DaemonCall) -> String { String(decoding: call(1), as: UTF8.self) }
 
   private func text(_ publications: [Publication]) -> String {
     publications.map { String(decoding: $0.payload, as: UTF8.self) }.joined(separator: "\n")

@@ -128,9 +128,9 @@ extension FuzzTarget {
       _ = try JSONValue(parsing: publication.payload)
     }
     for (number, call) in outcome.calls {
-      _ = try JSONValue(parsing: call.line(number))
+      _ = try JSONValue(parsing: call(number))
       try ensure(
-        desk.answered(number, ["result": true], mirror).count <= 1, "\(call) is answered twice")
+        desk.answered(number, ["result": true], mirror).count <= 1, "request \(number) is answered twice")
     }
     // An event of the daemon's, with whatever it has.
     guard let event = try? JSONValue(parsing: message.payload).object else { return }
