@@ -64,31 +64,10 @@ import Wire
   fileprivate(set) var facts = LinkTimeline()
   private let scheduler: any Scheduler
   private let start: Instant
-  private var beginning: [Entry] = []
+  private var beginning: [TimelineEntry] = []
   /// A ring; `place` is its oldest entry once it is full.
-  private var latest: [Entry] = []
+  private var latest: [TimelineEntry] = []
   private var place = 0
-
-  /// A stored entry, which is converted when a report is made.
-  private struct Entry {
-    let time: Instant
-    let moment: Moment
-
-    enum Moment {
-      case pdu(PDUHead)
-      /// Indirect, so that PDUs, which nearly all entries are, are stored without handling two strings.
-      indirect case step(TimelineEntry.Layer, name: String, detail: String)
-    }
-
-    func reported(since start: Instant) -> TimelineEntry {
-      let time = (time.nanoseconds - start.nanoseconds) / 1_000
-      switch moment {
-      case .pdu(let head): return TimelineEntry(.att(TracedPDU(head)), at: time)
-      case .step(let layer, let name, let detail):
-        return TimelineEntry(.step(layer, name: name, detail: detail), at: time)
-      }
-    }
-  }
 
   /// How many entries are kept from the beginning, and from the end.
   static let capacity = 256
@@ -105,7 +84,7 @@ import Wire
 
   /// Adds a PDU.
   package func att(_ pdu: ArraySlice<UInt8>, isSent: Bool) {
-    add(.pdu(PDUHead(pdu, isSent: isSent)))
+    add(.att(PDUHead(pdu, isSent: isSent)))
   }
 
   /// A handler that records each received PDU before passing it on.
@@ -136,8 +115,9 @@ import Wire
     step(.event, event.name.rawValue, event.anonymousSentence)
   }
 
-  private func add(_ moment: consuming Entry.Moment) {
-    let entry = Entry(time: scheduler.now, moment: moment)
+  private func add(_ moment: consuming TimelineEntry.Moment) {
+    let time = (scheduler.now.nanoseconds - start.nanoseconds) / 1_000
+    let entry = TimelineEntry(moment, at: time)
     if latest.count == Self.capacity {
       latest[place] = entry
       place = place + 1 < Self.capacity ? place + 1 : 0
@@ -160,8 +140,8 @@ import Wire
 
   var report: LinkTimeline {
     var report = facts
-    report.beginning = beginning.map { $0.reported(since: start) }
-    report.latest = (latest[place...] + latest[..<place]).map { $0.reported(since: start) }
+    report.beginning = beginning
+    report.latest = Array(latest[place...] + latest[..<place])
     return report
   }
 }

@@ -66,7 +66,7 @@ public struct TimelineEntry: JSONObjectCodable, Hashable, Sendable {
   }
 
   public enum Moment: Hashable, Sendable {
-    case att(TracedPDU)
+    case att(PDUHead)
     /// Anything else, by name, with a detail if the name does not say everything. It is indirect, so PDUs, which
     /// nearly all entries are, are passed on without handling two strings.
     indirect case step(Layer, name: String, detail: String)
@@ -93,7 +93,7 @@ public struct TimelineEntry: JSONObjectCodable, Hashable, Sendable {
     try json.required("layer", &layer)
     switch layer {
     case .att:
-      var pdu = TracedPDU()
+      var pdu = PDUHead()
       if case .att(let traced) = moment { pdu = traced }
       try pdu.members(&json)
       moment = .att(pdu)
@@ -116,119 +116,140 @@ public struct TimelineEntry: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// What a history keeps of each PDU: the bytes that `TracedPDU` decodes on demand, without those of a value.
+/// An ATT PDU without its values: its kind and the attributes involved.
 public struct PDUHead: Hashable, Sendable {
   /// Whether the board has sent it.
-  public let isSent: Bool
+  public private(set) var isSent = false
   /// In bytes, with the opcode.
-  public let length: UInt16
-  /// The number of kept bytes, and the bytes, the first one lowest.
-  private let kept: UInt8
-  private let bytes: UInt64
+  public private(set) var length: UInt16 = 0
+  /// Its first bytes, up to any value, the first one lowest.
+  private var bytes: UInt64 = 0
+
+  init() {}
 
   public init(_ pdu: borrowing ArraySlice<UInt8>, isSent: Bool) {
     self.isSent = isSent
     length = UInt16(clamping: pdu.count)
     let span = pdu.span
-    var bytes: UInt64 = 0
     if span.count >= 8 {
       bytes = UInt64(
         littleEndian: span.bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: 0, as: UInt64.self))
     } else {
       for place in span.indices { bytes |= UInt64(span[place]) << (8 * UInt64(place)) }
     }
-    let head = Self.headLength(Opcode(rawValue: UInt8(truncatingIfNeeded: bytes)))
-    let kept = min(span.count, head)
-    self.bytes = bytes & (1 << (8 * UInt64(kept)) - 1)
-    self.kept = UInt8(truncatingIfNeeded: kept)
+    bytes &= 1 << (8 * UInt64(layout.end(in: length))) - 1
   }
 
-  /// The number of bytes before any value.
-  private static func headLength(_ opcode: Opcode) -> Int {
-    switch opcode {
-    case .handleValueNotification: 3
-    case .errorResponse: 5
-    case .findInformationRequest, .findByTypeValueRequest, .readByTypeRequest,
-      .readByGroupTypeRequest:
-      7
-    case .exchangeMTURequest, .exchangeMTUResponse, .readRequest, .readBlobRequest, .writeRequest,
-      .writeCommand, .signedWriteCommand, .prepareWriteRequest, .prepareWriteResponse,
-      .handleValueIndication, .readMultipleRequest, .readMultipleVariableRequest,
-      .multipleHandleValueNotification:
-      3
-    default: 1
+  /// Its fields before any value.
+  private enum Layout {
+    /// Opcode of the refused request, handle, error code.
+    case error
+    case mtu
+    /// First and last handle, and perhaps a type of 16 bits.
+    case search(hasType: Bool)
+    case handle
+    case opcode
+
+    /// Where the last field ends that is complete.
+    func end(in length: UInt16) -> UInt16 {
+      let end: UInt16 =
+        switch self {
+        case .error: 5
+        case .search(let hasType): hasType ? 7 : 5
+        case .mtu, .handle: 3
+        case .opcode: 1
+        }
+      if length >= end { return end }
+      if case .error = self { return length }
+      return length == 0 ? 0 : (length - 1) | 1
     }
   }
 
-  var opcode: Opcode { Opcode(rawValue: UInt8(truncatingIfNeeded: bytes)) }
-
-  func byte(at place: Int) -> UInt8? {
-    place < kept ? UInt8(truncatingIfNeeded: bytes >> (8 * UInt64(place))) : nil
+  private var layout: Layout {
+    switch opcode {
+    case .handleValueNotification: .handle
+    case .errorResponse: .error
+    case .exchangeMTURequest, .exchangeMTUResponse: .mtu
+    // A 128-bit type would be sixteen bytes; only Find By Type Value has more data after it.
+    case .findByTypeValueRequest: .search(hasType: true)
+    case .findInformationRequest, .readByTypeRequest, .readByGroupTypeRequest:
+      .search(hasType: length == 7)
+    case .readRequest, .readBlobRequest, .writeRequest, .writeCommand, .signedWriteCommand,
+      .prepareWriteRequest, .prepareWriteResponse, .handleValueIndication, .readMultipleRequest,
+      .readMultipleVariableRequest, .multipleHandleValueNotification:
+      .handle
+    default: .opcode
+    }
   }
 
-  /// A number of two bytes.
-  func number(at place: Int) -> UInt16? {
-    place + 2 <= kept ? UInt16(truncatingIfNeeded: bytes >> (8 * UInt64(place))) : nil
-  }
-}
+  public var opcode: Opcode { Opcode(rawValue: UInt8(truncatingIfNeeded: bytes)) }
 
-/// An ATT PDU without its values: its kind and the attributes involved.
-public struct TracedPDU: Hashable, Sendable {
-  /// Whether the board has sent it.
-  public var isSent = false
-  public var opcode = Opcode(rawValue: 0)
-  /// In bytes, with the opcode.
-  public var length = 0
   /// The attribute; the first one for a search, the refused one for an error.
-  public var handle: Handle?
+  public var handle: Handle? {
+    switch layout {
+    case .error: number(at: 2)
+    case .search, .handle: number(at: 1)
+    case .mtu, .opcode: nil
+    }
+  }
+
   /// The last attribute of a search.
-  public var end: Handle?
+  public var end: Handle? { if case .search = layout { number(at: 3) } else { nil } }
+
   /// The type of attribute that a search is for, unless it is one of 128 bits; the MTU; the opcode of the request that
   /// an error refuses.
-  public var parameter: UInt16?
-  /// The code of an error.
-  public var error: ErrorCode?
-
-  init() {}
-
-  /// Decodes as much of a PDU as was kept.
-  public init(_ head: PDUHead) {
-    isSent = head.isSent
-    opcode = head.opcode
-    length = Int(head.length)
-    switch opcode {
-    case .errorResponse:
-      parameter = head.byte(at: 1).map(UInt16.init)
-      handle = head.number(at: 2)
-      error = head.byte(at: 4).map { ErrorCode($0) }
-    case .exchangeMTURequest, .exchangeMTUResponse: parameter = head.number(at: 1)
-    case .findInformationRequest, .findByTypeValueRequest, .readByTypeRequest,
-      .readByGroupTypeRequest:
-      handle = head.number(at: 1)
-      end = head.number(at: 3)
-      // A 128-bit type would be sixteen bytes; only Find By Type Value has more data after it.
-      if length == 7 || opcode == .findByTypeValueRequest { parameter = head.number(at: 5) }
-    default: handle = head.number(at: 1)
+  public var parameter: UInt16? {
+    switch layout {
+    case .error: byte(at: 1)
+    case .mtu: number(at: 1)
+    case .search(let hasType): hasType ? number(at: 5) : nil
+    case .handle, .opcode: nil
     }
+  }
+
+  /// The code of an error.
+  public var error: ErrorCode? {
+    if case .error = layout {
+      byte(at: 4).map { ErrorCode(UInt8(truncatingIfNeeded: $0)) }
+    } else {
+      nil
+    }
+  }
+
+  private func byte(at place: UInt16) -> UInt16? {
+    place < length ? UInt16(truncatingIfNeeded: bytes >> (8 * UInt64(place)) & 0xFF) : nil
+  }
+
+  private func number(at place: UInt16) -> UInt16? {
+    place + 2 <= length ? UInt16(truncatingIfNeeded: bytes >> (8 * UInt64(place))) : nil
   }
 
   mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try json.flag("sent", &isSent)
-    var (code, failure) = (opcode.rawValue, error?.rawValue)
+    var (code, count, failure) = (opcode.rawValue, Int(length), error?.rawValue)
+    var (handle, end, parameter) = (handle, end, parameter)
     try json.required("opcode", &code)
-    try json.required("length", &length)
+    try json.required("length", &count)
     try json.optional("handle", &handle)
     try json.optional("end", &end)
     try json.optional("parameter", &parameter)
     try json.optional("error", &failure)
-    opcode = Opcode(rawValue: code)
-    error = failure.map { ErrorCode($0) }
+    (length, bytes) = (UInt16(clamping: count), UInt64(code))
+    let fields: [(UInt16?, place: Int)] =
+      switch layout {
+      case .error: [(parameter.map { $0 & 0xFF }, 1), (handle, 2), (failure.map(UInt16.init), 4)]
+      case .mtu: [(parameter, 1)]
+      case .search: [(handle, 1), (end, 3), (parameter, 5)]
+      case .handle: [(handle, 1)]
+      case .opcode: []
+      }
+    for (value, place) in fields { bytes |= UInt64(value ?? 0) << (8 * UInt64(place)) }
   }
 }
 
 // MARK: - Text
 
-extension TracedPDU {
+extension PDUHead {
   /// The PDU in words: `Write Request 0x001f (Notification Source), 5 bytes`.
   ///
   /// - Parameter name: the name of an attribute, if it is known.
@@ -250,6 +271,6 @@ extension TracedPDU {
       text += parameter.map { ", type \(hex($0))" } ?? ", a type of 128 bits"
     default: break
     }
-    return "\(text), \(length.counted("byte"))"
+    return "\(text), \(Int(length).counted("byte"))"
   }
 }

@@ -12,7 +12,7 @@ extension SessionPicture {
   ///   - name: the name of the attribute that a PDU of this link concerns, if it is known.
   ///   - redact: replaces whatever identifies people or devices in a sentence.
   public mutating func add(
-    _ timeline: TimelineReport, name: (Handle, TracedPDU, LinkTimeline) -> String?,
+    _ timeline: TimelineReport, name: (Handle, PDUHead, LinkTimeline) -> String?,
     redact: (String) -> String
   ) {
     var rows: [PictureRow] = []
@@ -39,7 +39,7 @@ extension SessionPicture {
   }
 
   private static func rows(
-    of link: LinkTimeline, _ name: (Handle, TracedPDU, LinkTimeline) -> String?
+    of link: LinkTimeline, _ name: (Handle, PDUHead, LinkTimeline) -> String?
   ) -> [PictureRow] {
     func row(_ entry: TimelineEntry) -> PictureRow {
       var row = PictureRow()
@@ -67,12 +67,12 @@ extension SessionPicture {
 
 extension PictureRow {
   /// Reads a PDU of which only the beginning is known.
-  fileprivate mutating func read(_ pdu: TracedPDU, name attribute: (Handle) -> String?) {
+  fileprivate mutating func read(_ pdu: PDUHead, name attribute: (Handle) -> String?) {
     layer = "att"
     direction = pdu.isSent ? 1 : 2
     name = "\(pdu.opcode)"
     code = Int(pdu.opcode.rawValue)
-    length = pdu.length
+    length = Int(pdu.length)
     role = Self.number(of: pdu.opcode.role)
     tree.title = pdu.text(name: attribute)
     if let handle = pdu.handle {

@@ -34,7 +34,7 @@ struct TimelineTests {
   @Test("A PDU is known by opcode, handles and length, without its values", arguments: pdus.indices)
   func traced(index: Int) {
     let (pdu, text) = Self.pdus[index]
-    let traced = TracedPDU(PDUHead(pdu[...], isSent: true))
+    let traced = PDUHead(pdu[...], isSent: true)
     #expect(traced.text { $0 == 0x1F ? "here" : nil } == text)
   }
 
@@ -54,7 +54,7 @@ struct TimelineTests {
     link.hasPairing = true
     link.beginning = Self.pdus.enumerated().map { place, sample in
       TimelineEntry(
-        .att(TracedPDU(PDUHead(sample.pdu[...], isSent: place % 2 == 0))), at: Int64(place))
+        .att(PDUHead(sample.pdu[...], isSent: place % 2 == 0)), at: Int64(place))
     }
     link.omitted = 3
     link.latest = [
@@ -64,7 +64,7 @@ struct TimelineTests {
     var report = TimelineReport()
     report.links = [link]
     #expect(try TimelineReport(reading: JSONValue(parsing: report.json)) == report)
-    let entry = TimelineEntry(.att(TracedPDU(PDUHead([0x12, 0x1F, 0, 0x41], isSent: true))), at: 5)
+    let entry = TimelineEntry(.att(PDUHead([0x12, 0x1F, 0, 0x41], isSent: true)), at: 5)
     #expect(
       String(decoding: entry.json, as: UTF8.self)
         == #"{"time":5,"layer":"att","sent":true,"opcode":18,"length":4,"handle":31}"#)

@@ -30,7 +30,7 @@ struct ReportTests {
   ]
 
   private static func entry(_ time: Int64, _ pdu: [UInt8], isSent: Bool) -> TimelineEntry {
-    TimelineEntry(.att(TracedPDU(PDUHead(pdu[...], isSent: isSent))), at: time)
+    TimelineEntry(.att(PDUHead(pdu[...], isSent: isSent)), at: time)
   }
 
   private static var timeline: TimelineReport {

@@ -301,7 +301,7 @@ private struct AttributeNames {
   }
 
   /// The name of the attribute that a PDU is about. The board's requests go to the phone's server.
-  func name(of handle: Handle, in pdu: TracedPDU) -> String? {
+  func name(of handle: Handle, in pdu: PDUHead) -> String? {
     let isToServer =
       switch pdu.opcode.role {
       case .request, .command, .confirmation: true
