@@ -9,17 +9,11 @@ public struct HistoryEntry: Hashable, Sendable {
   /// The identifier of the daemon's run, and the event's number in it.
   public var life: String
   public var seq: UInt64
-  /// The identifier and the name of the app that a notification is from.
-  public var appID: String
-  public var app: String
   /// The event as JSON.
   public var line: [UInt8]
 
-  public init(
-    time: WallTime, life: String, seq: UInt64, appID: String = "", app: String = "", line: [UInt8]
-  ) {
-    (self.time, self.life, self.seq) = (time, life, seq)
-    (self.appID, self.app, self.line) = (appID, app, line)
+  public init(time: WallTime, life: String, seq: UInt64, line: [UInt8]) {
+    (self.time, self.life, self.seq, self.line) = (time, life, seq, line)
   }
 }
 
@@ -73,6 +67,7 @@ public final class HistoryFile {
     try run("PRAGMA synchronous = NORMAL")
     try shrink()
     try run("PRAGMA max_page_count = \(pages)")
+    // (Earlier versions named the app; their files demand values.)
     try run(
       """
       CREATE TABLE IF NOT EXISTS event (
@@ -159,15 +154,13 @@ public final class HistoryFile {
     try run("BEGIN IMMEDIATE")
     do throws(HistoryError) {
       let insert = try prepare(
-        "INSERT INTO event (time, life, seq, app_id, app, line) VALUES (?, ?, ?, ?, ?, ?)")
+        "INSERT INTO event (time, life, seq, app_id, app, line) VALUES (?, ?, ?, '', '', ?)")
       defer { sqlite3_finalize(insert) }
       for entry in entries {
         sqlite3_bind_int64(insert, 1, entry.time.milliseconds)
         bind(insert, 2, Array(entry.life.utf8))
         sqlite3_bind_int64(insert, 3, Int64(truncatingIfNeeded: entry.seq))
-        bind(insert, 4, Array(entry.appID.utf8))
-        bind(insert, 5, Array(entry.app.utf8))
-        bind(insert, 6, entry.line)
+        bind(insert, 4, entry.line)
         guard sqlite3_step(insert) == SQLITE_DONE else { throw failure() }
         sqlite3_reset(insert)
       }

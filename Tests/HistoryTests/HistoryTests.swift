@@ -12,8 +12,7 @@ import Wire
     let text = "\(number) of \(life) "
     return HistoryEntry(
       time: WallTime(seconds: 1_000 + Int64(number), nanoseconds: 42_000_000), life: life,
-      seq: UInt64(number), appID: number % 2 == 0 ? "com.x" : "",
-      app: number % 2 == 0 ? "Küche" : "",
+      seq: UInt64(number),
       line: text.utf8 + Array(repeating: UInt8(ascii: "x"), count: length))
   }
 

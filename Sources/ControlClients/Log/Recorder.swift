@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import ANCS
 import Arguments
 import Control
 import EventLoop
@@ -144,14 +143,10 @@ extension Page<RecordedEvent> {
       let event = try? NumberedEvent(reading: value)
     else { return }
     if waiting.count == Self.most { waiting.removeFirst() }
-    var entry = HistoryEntry(
-      time: event.time, life: life, seq: event.seq,
-      line: history.hasTexts ? Array(json) : value.withoutTexts.json)
-    if case .notification(let report) = event.event.content {
-      entry.appID = report.attributes.appIdentifier ?? ""
-      entry.app = report.app ?? ""
-    }
-    waiting.append(entry)
+    waiting.append(
+      HistoryEntry(
+        time: event.time, life: life, seq: event.seq,
+        line: history.hasTexts ? Array(json) : value.withoutTexts.json))
     if waiting.count % Self.batch == 0 { write() }
     if timer == nil { timer = client.startTimer(Self.pause) }
   }
