@@ -38,6 +38,14 @@ struct ForwardTests {
     queue.next(at: now)?.map(\.title) ?? []
   }
 
+  /// The first so many of the messages that are being sent are delivered; the next one fails.
+  @discardableResult private func finish(
+    _ queue: inout ForwardQueue, delivered: Int, at now: Instant
+  ) -> Int {
+    for _ in 0..<delivered { queue.delivered(at: now) }
+    return queue.finished(at: now, Self.pauses)
+  }
+
   @Test(
     "No more is sent than the content allows",
     arguments: [
@@ -84,7 +92,7 @@ struct ForwardTests {
     }
     #expect(titles(&queue).count == 3)
     #expect(queue.next(at: .zero) == nil)
-    #expect(queue.finished(delivered: 1, at: .zero, Self.pauses) == 1)
+    #expect(finish(&queue, delivered: 1, at: .zero) == 1)
     #expect(queue.handled == 1)
     var now = Instant.zero
     for seconds in [1, 2, 4, 8] {
@@ -92,13 +100,13 @@ struct ForwardTests {
       #expect(queue.next(at: now) == nil)
       now = now + .seconds(seconds)
       #expect(queue.next(at: now)?.count == 1)
-      _ = queue.finished(delivered: 0, at: now, Self.pauses)
+      _ = finish(&queue, delivered: 0, at: now)
     }
     now = now + .seconds(16)
     #expect(queue.next(at: now)?.count == 1)
-    #expect(queue.finished(delivered: 1, at: now, Self.pauses) == 0)
+    #expect(finish(&queue, delivered: 1, at: now) == 0)
     #expect(queue.next(at: now)?.count == 1)
-    _ = queue.finished(delivered: 1, at: now, Self.pauses)
+    _ = finish(&queue, delivered: 1, at: now)
     #expect((queue.count == 0) && queue.handled == 3 && queue.deadline == nil)
     // The same events again, as after a new connection.
     _ = queue.take(event(3), phone: nil, time: Self.noon, at: now)
@@ -116,7 +124,7 @@ struct ForwardTests {
     #expect(queue.dropExpired(at: .zero + .seconds(59)) == 0)
     #expect(queue.next(at: .zero)?.count == ForwardQueue.batch)
     #expect(queue.dropExpired(at: .zero + .seconds(60)) == 0, "what is being sent may arrive yet")
-    _ = queue.finished(delivered: 0, at: .zero + .seconds(60), Self.pauses)
+    _ = finish(&queue, delivered: 0, at: .zero + .seconds(60))
     #expect(queue.dropExpired(at: .zero + .seconds(60)) == ForwardQueue.capacity)
     #expect(queue.handled == UInt64(ForwardQueue.capacity + 5))
   }
@@ -134,12 +142,72 @@ struct ForwardTests {
     take(3, "Grace", .incomingCall)
     take(4, "Anna", .incomingCall)
     take(5, "Grace", .missedCall)
-    _ = queue.finished(delivered: 1, at: .zero, Self.pauses)
+    _ = finish(&queue, delivered: 1, at: .zero)
     let next = queue.next(at: .zero)
     #expect(next?.map(\.body) == ["Missed call", "Incoming call", "New notification"])
-    _ = queue.finished(delivered: 2, at: .zero, Self.pauses)
+    _ = finish(&queue, delivered: 2, at: .zero)
     take(6, "Anna", .missedCall)
     #expect(titles(&queue, at: .zero + .seconds(1)) == ["Dad – Messages"])
+  }
+
+  @Test("A call is not lost in a full queue: the oldest of the others is")
+  func callInFullQueue() throws {
+    var queue = ForwardQueue(try target("content = 'title'"))
+    for seq in 1...UInt64(ForwardQueue.capacity) {
+      _ = queue.take(event(seq, "\(seq)"), phone: nil, time: Self.noon, at: .zero)
+    }
+    #expect(titles(&queue).count == ForwardQueue.batch)
+    let call = event(600, "Grace", category: .incomingCall)
+    #expect(queue.take(call, phone: nil, time: Self.noon, at: .zero) == 1)
+    finish(&queue, delivered: ForwardQueue.batch, at: .zero)
+    #expect(titles(&queue).prefix(2) == ["Grace – Messages", "22 – Messages"])
+  }
+
+  @Test(
+    "A call that is missed while its first message is sent makes one message, whether that arrives or fails",
+    arguments: [true, false])
+  func missedMeanwhile(isDelivered: Bool) throws {
+    var queue = ForwardQueue(try target("content = 'title'"))
+    func take(_ seq: UInt64, _ category: Category) {
+      let event = event(seq, "Grace", category: category)
+      _ = queue.take(event, phone: nil, time: Self.noon, at: .zero)
+    }
+    take(1, .incomingCall)
+    #expect(titles(&queue).count == 1)
+    take(2, .missedCall)
+    finish(&queue, delivered: isDelivered ? 1 : 0, at: .zero)
+    let next = queue.next(at: .zero + .seconds(60))
+    #expect(next?.map(\.body) == (isDelivered ? nil : ["Missed call"]))
+    #expect(queue.handled == (isDelivered ? 2 : 1))
+  }
+
+  @Test("What happened before a new connection has the age that it has")
+  func age() throws {
+    var queue = ForwardQueue(try target("max-age = 60"))
+    for (seq, age) in [(1, 61), (2, 59)] as [(UInt64, Int)] {
+      _ = queue.take(
+        event(seq), phone: nil, time: Self.noon, age: .seconds(age), at: .zero + .seconds(10))
+    }
+    #expect(queue.dropExpired(at: .zero + .seconds(10)) == 1)
+    #expect(queue.count == 1 && queue.dropExpired(at: .zero + .seconds(11)) == 1)
+  }
+
+  @Test("What was delivered of a batch is handled at once, and a call of it is known afterwards")
+  func handedOn() throws {
+    var queue = ForwardQueue(try target())
+    _ = queue.take(event(1, category: .incomingCall), phone: nil, time: Self.noon, at: .zero)
+    for seq in 2...9 as ClosedRange<UInt64> {
+      _ = queue.take(event(seq), phone: nil, time: Self.noon, at: .zero)
+    }
+    #expect(queue.next(at: .zero)?.count == 9)
+    for _ in 0..<3 { queue.delivered(at: .zero) }
+    #expect(queue.handled == 3 && queue.count == 6)
+    var next = ForwardQueue(try target(), seen: queue.handled, lastCall: queue.lastCall)
+    for seq in 1...10 as ClosedRange<UInt64> {
+      let event = event(seq, category: seq == 10 ? .missedCall : .social)
+      _ = next.take(event, phone: nil, time: Self.noon, at: .zero + .seconds(1))
+    }
+    #expect(next.count == 6)
   }
 
   @Test("Another run of the daemon counts its events from the first")

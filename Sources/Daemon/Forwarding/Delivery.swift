@@ -8,18 +8,13 @@ import Wire
 /// One run of the program that sends messages to a destination (packaging/forward/deliver). It reads lines of JSON from its
 /// standard input, the destination and then the messages, and writes a line for each message: `ok`, or why it failed.
 @LoopActor final class Delivery {
-  /// How it has ended.
-  struct Result {
-    /// How many messages were delivered.
-    var delivered = 0
-    /// Why the next one was not; nil if all were.
-    var why: String?
-  }
-
-  private var result = Result()
-  private let count: Int
+  /// How many messages were not delivered yet.
+  private var left: Int
+  /// Why the next one was not, as far as the program has said.
+  private var why: String?
   private var child: ChildProcess?
-  private var onEnd: ((Result) -> Void)?
+  private let onDelivered: () -> Void
+  private var onEnd: ((String?) -> Void)?
   private lazy var patience = Deadline(Loop.shared) { [weak self] in
     self?.end(because: "no response within \(Self.patienceTime.components.seconds) s")
   }
@@ -28,12 +23,13 @@ import Wire
   private static let patienceTime = Duration.seconds(60)
   private static let environment = ["PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/nonexistent"]
 
-  /// Starts it. `onEnd` is called once, later; not if this is released earlier, which ends the program.
+  /// Starts it. `onDelivered` is called for each message, in order. `onEnd` is called once, later, with why the others
+  /// were not delivered; not if this is released earlier, which ends the program.
   init(
     _ messages: [ForwardMessage], to target: ForwardTarget, by program: String,
-    onEnd: @escaping (Result) -> Void
+    onDelivered: @escaping () -> Void = {}, onEnd: @escaping (String?) -> Void
   ) {
-    (count, self.onEnd) = (messages.count, onEnd)
+    (left, self.onDelivered, self.onEnd) = (messages.count, onDelivered, onEnd)
     patience.due = Loop.shared.now + Self.patienceTime
     do throws(ForwardFault) {
       let url = try target.url()
@@ -61,17 +57,16 @@ import Wire
 
   private func heard(_ line: [UInt8]) {
     patience.due = Loop.shared.now + Self.patienceTime
-    if line == Array("ok".utf8) {
-      result.delivered += 1
-      result.why = nil
-    } else {
-      result.why = String(decoding: line, as: UTF8.self)
+    guard line == Array("ok".utf8) else { return why = String(decoding: line, as: UTF8.self) }
+    why = nil
+    if left > 0 {
+      left -= 1
+      onDelivered()
     }
   }
 
   private func ended(_ end: ProcessEnd) {
-    if result.delivered >= count { return self.end(because: nil) }
-    self.end(because: result.why ?? "the program that sends it \(end)")
+    self.end(because: left == 0 ? nil : why ?? "the program that sends it \(end)")
   }
 
   private func end(because why: String?) {
@@ -79,7 +74,6 @@ import Wire
     self.onEnd = nil
     patience.due = nil
     child = nil
-    result.why = why
-    onEnd(result)
+    onEnd(why)
   }
 }

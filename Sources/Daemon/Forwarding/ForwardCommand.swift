@@ -44,12 +44,12 @@ extension Command {
     for target in targets {
       let message = ForwardMessage(title: "ancsd", body: "A test: notifications arrive here.")
       var running: Delivery?
-      let result = await withCheckedContinuation { done in
+      let why = await withCheckedContinuation { done in
         running = Delivery([message], to: target, by: program) { done.resume(returning: $0) }
       }
       withExtendedLifetime(running) {}
-      if result.why != nil { status = .unavailable }
-      say("\(target.shown): \(result.why ?? "delivered")", .notice)
+      if why != nil { status = .unavailable }
+      say("\(target.shown): \(why ?? "delivered")", .notice)
     }
     return status
   }
@@ -58,9 +58,10 @@ extension Command {
   @LoopActor private static func run(
     _ targets: [ForwardTarget], _ options: ForwardOptions
   ) async -> ExitStatus {
-    func begin(_ targets: [ForwardTarget]) -> Forwarder {
+    func begin(_ targets: [ForwardTarget], after record: ForwardRecord? = nil) -> Forwarder {
       let forwarder = Forwarder(
-        targets, paths: DefaultPaths.sockets(options.socket), program: options.program,
+        targets, after: record, paths: DefaultPaths.sockets(options.socket),
+        program: options.program,
         directory: options.stateDirectory ?? Host.variable("STATE_DIRECTORY"), say: say)
       say("forwarding to \(targets.map(\.shown).joined(separator: ", "))", .notice)
       forwarder.start()
@@ -72,15 +73,14 @@ extension Command {
       reload: {
         do throws(Failure) {
           let targets = try ForwardTarget.read(options.config)
-          forwarder.stop()
-          forwarder = begin(targets)
+          forwarder = begin(targets, after: forwarder.stop())
         } catch {
           say("\(error.sentence); keeping the old settings", .error)
         }
       }, leave: { status, _ in ending.post(status) })
     try? signals.watch()
     let status = await ending.next() ?? .done
-    forwarder.stop()
+    _ = forwarder.stop()
     return status
   }
 

@@ -7,7 +7,9 @@ import Wire
 
 /// The messages for one destination: what waits, what is being sent, and when to try again. Without a clock or a process.
 ///
-///     take(event) ──▶ waiting ── next() ──▶ being sent ── finished() ──▶ delivered, or waiting again after a pause
+///     take(event) ──▶ waiting ── next() ──▶ being sent ──┬─ delivered(), each
+///                        ▲                               │
+///                        └───────── after a pause ───────┴─ finished()
 struct ForwardQueue {
   let target: ForwardTarget
   private var waiting: [ForwardMessage] = []
@@ -17,11 +19,18 @@ struct ForwardQueue {
   /// The last event of the daemon's run that was considered.
   private var seen: UInt64
   /// The last call that was sent, until when its other notification is not.
-  private var lastCall: (call: ForwardMessage.Call, until: Instant)?
+  private(set) var lastCall: LastCall?
+
+  /// A call that was sent.
+  struct LastCall: Hashable {
+    let call: ForwardMessage.Call
+    /// Until when its other notification is the same call's.
+    let until: Instant
+  }
 
   private enum State {
     case ready
-    /// The first `count` of those that wait.
+    /// The first `count` of those that wait, less those that were delivered meanwhile.
     case sending(count: Int)
     case pausing(until: Instant)
   }
@@ -33,8 +42,12 @@ struct ForwardQueue {
   /// How long after a call its other notification is the same call's.
   private static let callTime = Duration.seconds(120)
 
-  /// - Parameter seen: the last event that was handled in an earlier run of this program.
-  init(_ target: ForwardTarget, seen: UInt64 = 0) { (self.target, self.seen) = (target, seen) }
+  /// - Parameters:
+  ///   - seen: the last event that was handled before.
+  ///   - lastCall: the last call that was sent before.
+  init(_ target: ForwardTarget, seen: UInt64 = 0, lastCall: LastCall? = nil) {
+    (self.target, self.seen, self.lastCall) = (target, seen, lastCall)
+  }
 
   /// The last event that is handled, with all before it.
   var handled: UInt64 { waiting.compactMap(\.seq).min().map { min(seen, $0 &- 1) } ?? seen }
@@ -60,15 +73,17 @@ struct ForwardQueue {
   /// - Parameters:
   ///   - phone: what its phone is called.
   ///   - time: the board's time of day.
+  ///   - age: how long ago it happened.
   /// - Returns: how many older messages were given up for it.
-  mutating func take(_ event: NumberedEvent, phone: String?, time: TimeOfDay, at now: Instant)
-    -> Int
-  {
+  mutating func take(
+    _ event: NumberedEvent, phone: String?, time: TimeOfDay, age: Duration = .zero, at now: Instant
+  ) -> Int {
     guard event.seq > seen else { return 0 }
     seen = event.seq
     guard case .notification(let report) = event.event.content, wants(report, event, phone, time)
     else { return 0 }
-    let message = ForwardMessage(event, report, phone: phone, target.content, at: now)
+    let message = ForwardMessage(
+      event, report, phone: phone, target.content, at: now + (.zero - age))
     guard let call = message.call else {
       waiting.append(message)
       return shorten()
@@ -100,7 +115,8 @@ struct ForwardQueue {
 
   private mutating func shorten() -> Int {
     guard waiting.count > Self.capacity else { return 0 }
-    waiting.remove(at: inFlight)
+    let others = waiting.indices.dropFirst(inFlight)
+    waiting.remove(at: others.first { waiting[$0].call == nil } ?? inFlight)
     return 1
   }
 
@@ -116,7 +132,7 @@ struct ForwardQueue {
     return 0
   }
 
-  /// What to send now, whose end is told with `finished`; nil if nothing is.
+  /// What to send now, which is told with `delivered` for each and then `finished`; nil if nothing is.
   mutating func next(at now: Instant) -> [ForwardMessage]? {
     guard !waiting.isEmpty else { return nil }
     switch state {
@@ -129,24 +145,31 @@ struct ForwardQueue {
     return Array(waiting[..<count])
   }
 
-  /// The first so many of the messages were delivered, or the next one has failed.
+  /// The first of the messages that are being sent was delivered.
+  mutating func delivered(at now: Instant) {
+    guard inFlight > 0 else { return }
+    (state, failures) = (.sending(count: inFlight - 1), 0)
+    guard let call = waiting.removeFirst().call else { return }
+    lastCall = LastCall(call: call, until: now + Self.callTime)
+    // Its other notification may have come meanwhile.
+    waiting.removeAll { $0.call == call }
+  }
+
+  /// Nothing is being sent anymore: what was not delivered has failed.
   ///
   /// - Parameter pauses: how long to wait after a failure.
   /// - Returns: how many attempts have failed in a row.
-  @discardableResult mutating func finished(delivered: Int, at now: Instant, _ pauses: RetryPauses)
-    -> Int
-  {
-    guard case .sending(let count) = state else { return 0 }
-    let done = min(delivered, count)
-    if let call = waiting[..<done].last(where: { $0.call != nil })?.call {
-      lastCall = (call, now + Self.callTime)
-    }
-    waiting.removeFirst(done)
-    guard done < count else {
-      (state, failures) = (.ready, 0)
+  @discardableResult mutating func finished(at now: Instant, _ pauses: RetryPauses) -> Int {
+    let failed = inFlight
+    guard failed > 0 else {
+      state = .ready
       return 0
     }
-    failures = done > 0 ? 1 : failures + 1
+    // A call's other notification, which has come meanwhile, replaces it.
+    let calls = Set(waiting[failed...].compactMap { $0.call })
+    waiting =
+      waiting[..<failed].filter { $0.call.map { !calls.contains($0) } ?? true } + waiting[failed...]
+    failures += 1
     state = .pausing(until: now + pauses.pause(after: failures))
     return failures
   }
@@ -160,7 +183,7 @@ struct ForwardMessage: Hashable, Sendable {
   private(set) var call: Call?
   /// The event of the daemon's run that it is about; nil if that run has ended.
   var seq: UInt64?
-  /// When it was told.
+  /// When it happened.
   let came: Instant
 
   /// A call, as both of its notifications (it comes, it was missed) name it.

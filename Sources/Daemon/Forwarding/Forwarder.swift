@@ -37,26 +37,31 @@ import Wire
   }
 
   /// - Parameters:
+  ///   - record: what a former one has handled in this run of the program; nil: there was none.
   ///   - paths: the daemon's sockets.
   ///   - program: the path of the program that sends.
   ///   - directory: where it notes what was handled; nil: nowhere.
   init(
-    _ targets: [ForwardTarget], paths: [String], program: String, directory: String?,
-    say: @escaping (String, LogLevel) -> Void
+    _ targets: [ForwardTarget], after record: ForwardRecord? = nil, paths: [String],
+    program: String, directory: String?, say: @escaping (String, LogLevel) -> Void
   ) {
     (self.program, self.say) = (program, say)
     files = StateFiles { say("can't record what was sent: \($0)", .warning) }
     path = directory.map { "\($0)/forwarded.json" }
     daemon = DaemonLink(paths: paths)
     lanes = []
-    let record = path.flatMap(files.read).flatMap { ForwardRecord(json: $0) }
+    let record = record ?? path.flatMap(files.read).flatMap { ForwardRecord(json: $0) }
     (saved, life) = (record, record?.life)
-    let handled = Dictionary(record?.handled.map { ($0.name, $0.seq) } ?? [], uniquingKeysWith: min)
+    let handled = Dictionary(record?.handled.map { ($0.name, $0) } ?? []) {
+      $0.seq < $1.seq ? $0 : $1
+    }
     for (place, target) in targets.enumerated() {
       let retry = Deadline(Loop.shared) { [weak self] in self?.send(place) }
+      let former = handled[target.name]
       lanes.append(
         Lane(
-          queue: ForwardQueue(target, seen: handled[target.name] ?? record?.seen ?? 0),
+          queue: ForwardQueue(
+            target, seen: former?.seq ?? record?.seen ?? 0, lastCall: former?.lastCall),
           retry: retry, report: target.report))
     }
     daemon.onUp = { [weak self] in self?.connected() }
@@ -66,10 +71,13 @@ import Wire
 
   func start() { daemon.open() }
 
-  /// Ends, at once: what was not delivered is sent by the next run.
-  func stop() {
+  /// Ends, at once: what was not delivered is sent by the next run, or by the next one in this run.
+  ///
+  /// - Returns: what was handled; nil if nothing is known of it.
+  func stop() -> ForwardRecord? {
     daemon.close()
     settle()
+    return record ?? saved
   }
 
   // MARK: The daemon
@@ -91,12 +99,11 @@ import Wire
     let oldest = known.flatMap { _ in lanes.map(\.queue.handled).min() }
     if let known, known != life { for place in lanes.indices { lanes[place].queue.restarted() } }
     self.life = life
-    let longest = lanes.map(\.queue.target.maxAge).max() ?? .zero
     daemon.call(
       ControlMethods.subscribe,
       Subscription(
         events: [.notification, .connected], since: oldest, life: known,
-        maxAge: Int(clamping: longest.components.seconds))
+        maxAge: Int(clamping: longestAge.components.seconds))
     ) { [weak self] response in
       guard let why = response["error"]?["message"]?.string else { return }
       self?.say("the daemon sends no events: \(why)", .error)
@@ -117,13 +124,25 @@ import Wire
     }
     let time = TimeOfDay(event.time, zoneOffset: event.time.zoneOffset)
     let phone = event.event.phone.flatMap { names[$0] }
+    let age = age(of: event)
     for place in lanes.indices {
-      let lost = lanes[place].queue.take(event, phone: phone, time: time, at: Loop.shared.now)
+      let lost = lanes[place].queue.take(
+        event, phone: phone, time: time, age: age, at: Loop.shared.now)
       lose(lost, place, "its queue is full")
       send(place)
     }
     settling.limit(to: Loop.shared.now + .seconds(1))
   }
+
+  /// How long ago an event happened. The daemon sends none that are older than the longest `max-age`, by a clock that
+  /// nobody sets; so an age beyond that shows that the board's time was set meanwhile.
+  private func age(of event: NumberedEvent) -> Duration {
+    let seconds = WallTime.now.seconds - event.time.seconds
+    return (0...longestAge.components.seconds).contains(seconds) ? .seconds(seconds) : .zero
+  }
+
+  /// The longest `max-age` of all destinations.
+  private var longestAge: Duration { lanes.map(\.queue.target.maxAge).max() ?? .zero }
 
   // MARK: The destinations
 
@@ -133,21 +152,26 @@ import Wire
     guard lanes[place].delivery == nil else { return }
     let target = lanes[place].queue.target
     if let messages = lanes[place].queue.next(at: now) {
-      lanes[place].delivery = Delivery(messages, to: target, by: program) { [weak self] in
-        self?.ended(place, $0)
-      }
+      lanes[place].delivery = Delivery(
+        messages, to: target, by: program, onDelivered: { [weak self] in self?.delivered(place) },
+        onEnd: { [weak self] in self?.ended(place, $0) })
     }
     lanes[place].retry.due = lanes[place].queue.deadline
   }
 
-  private func ended(_ place: Int, _ result: Delivery.Result) {
+  private func delivered(_ place: Int) {
+    lanes[place].queue.delivered(at: Loop.shared.now)
+    lanes[place].report.sent += 1
+    settling.limit(to: Loop.shared.now + .seconds(1))
+  }
+
+  /// - Parameter why: why not everything was delivered; nil if it was.
+  private func ended(_ place: Int, _ why: String?) {
     lanes[place].delivery = nil
-    let failures = lanes[place].queue.finished(
-      delivered: result.delivered, at: Loop.shared.now, Self.pauses)
+    let failures = lanes[place].queue.finished(at: Loop.shared.now, Self.pauses)
     let report = lanes[place].report
-    lanes[place].report.sent += UInt64(result.delivered)
-    lanes[place].report.why = failures > 0 ? result.why : nil
-    if failures > 0, let why = result.why {
+    lanes[place].report.why = failures > 0 ? why : nil
+    if failures > 0, let why {
       if report.why != why { say("\(report.shown): \(why); trying again", .warning) }
     } else if report.why != nil {
       say("\(report.shown): delivering again", .notice)
@@ -173,12 +197,23 @@ import Wire
       reported = reports
       daemon.call(ControlMethods.reportForwards, Page(reports)) { _ in }
     }
-    guard let path, let life else { return }
-    let record = ForwardRecord(
-      life: life, seen: lanes.map(\.queue.handled).max() ?? 0,
-      handled: lanes.map { .init(name: $0.queue.target.name, seq: $0.queue.handled) })
     // The numbers are those of one run of the daemon.
-    if record != saved, files.write(record.json, to: path, isOfThisBoot: true) { saved = record }
+    if let path, let record, record != saved, files.write(record.json, to: path, isOfThisBoot: true)
+    {
+      saved = record
+    }
+  }
+
+  /// What was handled; nil before the daemon's first response.
+  private var record: ForwardRecord? {
+    life.map { life in
+      ForwardRecord(
+        life: life, seen: lanes.map(\.queue.handled).max() ?? 0,
+        handled: lanes.map {
+          .init(
+            name: $0.queue.target.name, seq: $0.queue.handled, lastCall: $0.queue.lastCall)
+        })
+    }
   }
 }
 
@@ -201,6 +236,8 @@ struct ForwardRecord: JSONObjectCodable, Hashable {
     /// The destination's name.
     var name = ""
     var seq: UInt64 = 0
+    /// The last call that was sent, which no file has: it names the caller.
+    var lastCall: ForwardQueue.LastCall?
 
     mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
       try json.required("name", &name)
