@@ -59,7 +59,7 @@ public final class MediaRemote {
     if again { try await client.endSubscriptions(of: service) }
     if let updates = service[.entityUpdate], let cccd = updates.cccd {
       client.setHandler(for: updates.value) { [weak self] in self?.receivedUpdate($0) }
-      try await client.enableNotifications(cccd, attempts: 2)
+      try await client.enable(cccd, attempts: 2)
     }
     if let commands = service[.remoteCommand], let cccd = commands.cccd {
       client.setHandler(for: commands.value) { [weak self] in self?.receivedCommands($0) }

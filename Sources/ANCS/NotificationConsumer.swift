@@ -117,7 +117,7 @@ public final class NotificationConsumer {
       }
       setHandlers()
       for source in [service[.notificationSource], service[.dataSource]] {
-        if let cccd = source?.cccd { try await client.enableNotifications(cccd) }
+        if let cccd = source?.cccd { try await client.enable(cccd) }
       }
     } catch {
       end()

@@ -130,25 +130,25 @@ public final class Client {
     }
   }
 
-  /// Subscribes to notifications, repeatedly if refused: phones have been seen to refuse right after connecting and to
+  /// Subscribes, repeatedly if refused: phones have been seen to refuse right after connecting and to
   /// accept a little later.
   ///
   /// - Throws: the last refusal, or why the link has ended.
-  public func enableNotifications(
-    _ cccd: Handle, attempts: Int = 3
+  public func enable(
+    _ cccd: Handle, _ configuration: ClientConfiguration = .notifications, attempts: Int = 3
   ) async throws(ATTFailure) {
     // Doubled after each attempt.
     var pause = Duration.seconds(1)
     for _ in 1..<max(1, attempts) {
       do {
-        return try await configure(cccd, .notifications)
+        return try await configure(cccd, configuration)
       } catch {
         guard let code = error.code, !Self.lasting.contains(code) else { throw error }
       }
       try await bearer.sleep(for: pause)
       pause = pause + pause
     }
-    try await configure(cccd, .notifications)
+    try await configure(cccd, configuration)
   }
 
   /// The refusals that say that the handle is not that of a CCCD.

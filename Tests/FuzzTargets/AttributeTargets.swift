@@ -151,7 +151,7 @@ extension FuzzTarget {
     case 9:
       var located = try await client.locate([WantedService(0x1800, [0x2A00, 0x2A05])])
       try await client.findConfigurations(of: &located)
-    default: try await client.enableNotifications(4, attempts: 2)
+    default: try await client.enable(4, attempts: 2)
     }
   }
 }

@@ -189,6 +189,26 @@ struct HealingTests {
     }
   }
 
+  @Test("Service Changed that refuses its subscription once is subscribed to a moment later")
+  func serviceChanged() async throws {
+    try await inWorld { world in
+      let phone = world.phone
+      var writes: [[UInt8]] = []
+      phone.transform = { pdu, toPhone in
+        // A Write Request for indications.
+        guard toPhone, pdu.count == 5, pdu[0] == 0x12, pdu[3] == 2 else { return pdu }
+        writes.append(pdu)
+        guard writes.count == 1 else { return pdu }
+        phone.say([0x01, 0x12, pdu[1], pdu[2], ErrorCode.insufficientResources.rawValue])
+        return nil
+      }
+      try await world.meet()
+      try await world.until(.subscribed)
+      await world.pass(.seconds(10))
+      #expect(writes.count == 2 && !world.story.contains("error"))
+    }
+  }
+
   @Test("A play command reaches a phone whose player lists no commands")
   func play() async throws {
     try await inWorld { world in

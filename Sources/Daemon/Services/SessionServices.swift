@@ -379,7 +379,7 @@ extension ATTFailure {
     if let handle { context.client.removeHandler(for: handle) }
     handle = changed.value
     listen()
-    try await context.client.configure(cccd, .indications)
+    try await context.client.enable(cccd, .indications, attempts: 2)
     isActive = true
     return true
   }
