@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// A complete response on the Data Source: its subject, and the attributes in the order of the command (ANCS
-/// specification, Get Notification Attributes and Get App Attributes).
+/// A complete response on the Data Source: its subject, and the attributes of the command (ANCS specification, Get
+/// Notification Attributes and Get App Attributes).
 public struct DataSourceResponse: Hashable, Sendable {
   /// The subject of the response.
   public enum Subject: Hashable, Sendable {
@@ -100,8 +100,8 @@ extension DataSourceResponse.Subject {
 
 /// Assembles the phone's response from Data Source notifications.
 ///
-/// A response has neither a number nor a length: it is complete when it has every attribute of the command, in the
-/// command's order (ANCS specification, Get Notification Attributes). A fragment may end anywhere, even inside a
+/// A response has neither a number nor a length: it is complete when it has every attribute of the command (ANCS
+/// specification, Get Notification Attributes). They have the command's order, but any other is accepted. A fragment may end anywhere, even inside a
 /// length, and the next one may begin with bytes that look like a new response; so the parser follows the list of
 /// attributes and never searches for a header inside a response.
 ///
@@ -130,9 +130,9 @@ public struct DataSourceAssembler: Sendable {
   private enum State {
     /// The header is incomplete.
     case head
-    /// The header and this many attributes are complete; the next attribute begins at byte `next`, and is incomplete
-    /// until there are `least` bytes.
-    case attributes(Int, next: Int, least: Int)
+    /// The header is complete, and so are the attributes with these places in the command, one bit each; the next
+    /// attribute begins at byte `next`, and is incomplete until there are `least` bytes.
+    case attributes(UInt64, next: Int, least: Int)
     /// The response was returned, or it was invalid.
     case ended
   }
@@ -213,17 +213,28 @@ public struct DataSourceAssembler: Sendable {
 
   /// Continues after the last complete attribute.
   ///
-  /// - Parameter attribute: returns the id of a requested attribute, and its maximum length: the requested one, or
-  ///   none. The owner truncates overlong attributes without a maximum (`NotificationLimits`).
+  /// - Parameters:
+  ///   - count: of the requested attributes, at most 64.
+  ///   - attribute: returns the id of a requested attribute, and its maximum length: the requested one, or none. The
+  ///     owner truncates overlong attributes without a maximum (`NotificationLimits`).
   @inline(__always) private mutating func parse(
     _ count: Int, _ attribute: (Int) -> (id: UInt8, maximum: Int)
   ) -> Progress {
     guard case .attributes(var whole, next: var place, _) = state else { return .more }
-    while whole < count {
+    while whole.nonzeroBitCount < count {
       var least = place + 1
+      // Nearly always the first that is missing.
+      var index = (~whole).trailingZeroBitCount
       if bytes.count >= least {
-        let (id, maximum) = attribute(whole)
-        guard bytes[place] == id else { return fail(.unexpectedAttribute(bytes[place])) }
+        var (id, maximum) = attribute(index)
+        if id != bytes[place] {
+          let other = (index..<count).first {
+            whole >> $0 & 1 == 0 && attribute($0).id == bytes[place]
+          }
+          guard let other else { return fail(.unexpectedAttribute(bytes[place])) }
+          index = other
+          (id, maximum) = attribute(index)
+        }
         least = place + 3
         if bytes.count >= least {
           let length = Int(bytes[place + 1]) | Int(bytes[place + 2]) << 8
@@ -237,7 +248,7 @@ public struct DataSourceAssembler: Sendable {
         state = .attributes(whole, next: place, least: least)
         return .more
       }
-      whole += 1
+      whole |= 1 << index
       place = least
     }
     state = .ended
@@ -288,7 +299,7 @@ public enum DataSourceError: Error, Hashable, Sendable {
   case uidMismatch(expected: NotificationUID, received: NotificationUID)
   /// It is about another app; the bytes are those received so far.
   case appMismatch([UInt8])
-  /// An attribute that was not requested, or not at this position.
+  /// An attribute that was not requested, or twice.
   case unexpectedAttribute(UInt8)
   /// An attribute longer than its maximum.
   case attributeTooLong(UInt8, length: Int, maximum: Int)

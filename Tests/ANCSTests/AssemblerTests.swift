@@ -37,6 +37,24 @@ struct AssemblerTests {
     }
   }
 
+  @Test("The attributes may come in any order, each once")
+  func anyOrder() throws {
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+      let attributes = Self.response.attributes
+      let response = DataSourceResponse(.notification(0x01020304), order.map { attributes[$0] })
+      for length in [1, 4, 20, 200] {
+        #expect(
+          try receive(response.fragments(ofAtMost: length)).last == .complete(response, trailing: 0)
+        )
+      }
+      let texts = NotificationAttributes(response, requested: [.init(.title, maximumLength: 8)])
+      #expect(texts.appIdentifier == "com" && texts.title == "" && texts.date != nil)
+    }
+    let twice = DataSourceResponse(
+      .notification(0x01020304), [.init(id: 5, value: []), .init(id: 5, value: [])])
+    #expect(try receive([twice.encoded]) == [.failed(.unexpectedAttribute(5))])
+  }
+
   @Test("Fragments for every MTU give the same response", arguments: [1, 2, 19, 20, 182, 514])
   func fragments(length: Int) throws {
     let fragments = Self.response.fragments(ofAtMost: length)
@@ -75,7 +93,7 @@ struct AssemblerTests {
       try receive([[0, 4, 3], [2, 2]])
         == [.more, .failed(.uidMismatch(expected: 0x01020304, received: 0x02020304))])
     #expect(
-      try receive([[0, 4, 3, 2, 1, 1]]) == [.failed(.unexpectedAttribute(1))])
+      try receive([[0, 4, 3, 2, 1, 9]]) == [.failed(.unexpectedAttribute(9))])
     #expect(
       try receive([[0, 4, 3, 2, 1, 0, 0, 0, 1, 9, 0]])
         == [.failed(.attributeTooLong(1, length: 9, maximum: 8))])
@@ -122,7 +140,9 @@ struct AssemblerTests {
       .app(identifier: "com.apple.x"), [.init(id: 0, value: Array("X".utf8))])
     var complete = 0
     for round in 0..<20_000 {
-      let (command, expected) = round % 3 == 0 ? (app, appResponse) : (Self.command, Self.response)
+      let shuffled = DataSourceResponse(
+        .notification(0x01020304), Self.response.attributes.shuffled(using: &random))
+      let (command, expected) = round % 3 == 0 ? (app, appResponse) : (Self.command, shuffled)
       let late = round % 5 < 2
       var bytes = round % 7 == 0 ? expected.encoded : random.mutated(expected.encoded)
       if round % 11 == 0 { bytes = random.bytes(upTo: 80) }

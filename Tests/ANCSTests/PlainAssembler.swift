@@ -15,7 +15,7 @@ struct PlainAssembler {
   private enum State {
     /// This much of the head was received.
     case head([UInt8])
-    case id(Expected)
+    case id
     case lengthLow(Expected)
     case lengthHigh(Expected, low: UInt8)
     case value(Expected, length: Int, [UInt8])
@@ -26,7 +26,8 @@ struct PlainAssembler {
   }
 
   private let head: [UInt8]
-  private let expected: [Expected]
+  /// The attributes that are missing, in any order.
+  private var missing: [Expected]
   private let lateBytesPossible: Bool
   private let subject: DataSourceResponse.Subject
   private var attributes: [DataSourceResponse.Attribute] = []
@@ -37,12 +38,12 @@ struct PlainAssembler {
     switch command {
     case .getNotificationAttributes(let uid, let attributes):
       subject = .notification(uid)
-      expected = attributes.map {
+      missing = attributes.map {
         Expected(id: $0.id.rawValue, maximum: Int($0.maximumLength ?? .max))
       }
     case .getAppAttributes(let app, let attributes):
       subject = .app(identifier: app)
-      expected = attributes.map { Expected(id: $0.rawValue, maximum: Int(UInt16.max)) }
+      missing = attributes.map { Expected(id: $0.rawValue, maximum: Int(UInt16.max)) }
     case .performNotificationAction: return nil
     }
     head = Self.head(of: subject)
@@ -92,10 +93,12 @@ struct PlainAssembler {
   /// Parses the next field after the head, or as much of it as the fragment holds.
   private mutating func parseNext(of rest: inout ArraySlice<UInt8>) -> DataSourceError? {
     switch state {
-    case .id(let wanted):
+    case .id:
       let id = rest.removeFirst()
-      guard id == wanted.id else { return .unexpectedAttribute(id) }
-      state = .lengthLow(wanted)
+      guard let place = missing.firstIndex(where: { $0.id == id }) else {
+        return .unexpectedAttribute(id)
+      }
+      state = .lengthLow(missing.remove(at: place))
     case .lengthLow(let wanted): state = .lengthHigh(wanted, low: rest.removeFirst())
     case .lengthHigh(let wanted, let low):
       let length = Int(low) | Int(rest.removeFirst()) << 8
@@ -125,9 +128,7 @@ struct PlainAssembler {
 
   /// The state after the head or an attribute is whole.
   private var next: State {
-    let count = attributes.count
-    return count < expected.count
-      ? .id(expected[count]) : .complete(DataSourceResponse(subject, attributes))
+    missing.isEmpty ? .complete(DataSourceResponse(subject, attributes)) : .id
   }
 
   /// What is wrong with `bytes` as the beginning of the response; nil while they may be its beginning.
