@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
 import Wire
 
 /// A notified value of an attribute (AMS specification, Entity Update).
@@ -72,7 +73,7 @@ public struct EntityRegistration: Hashable, Sendable {
   }
 
   /// Decodes a written value: an entity and any number of attributes.
-  public init(decoding bytes: [UInt8]) throws(MediaError) {
+  public init(decoding bytes: [UInt8]) throws(ErrorCode) {
     guard let first = bytes.first else { throw .invalidCommand }
     self.init(Entity(rawValue: first), Array(bytes.dropFirst()))
   }
@@ -86,7 +87,7 @@ extension MediaAttribute {
   public var selection: [UInt8] { [entity.rawValue, id] }
 
   /// Decodes what was written to Entity Attribute: exactly two bytes.
-  public init(decoding bytes: [UInt8]) throws(MediaError) {
+  public init(decoding bytes: [UInt8]) throws(ErrorCode) {
     guard bytes.count == 2, let entity = bytes.first, let id = bytes.last else {
       throw .invalidCommand
     }

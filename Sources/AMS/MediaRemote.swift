@@ -178,7 +178,7 @@ public final class MediaRemote {
       update.value = try await client.readLong(handle, limit: Self.longestValue)
     } catch {
       if error.isEnd { throw error }
-      if error.code?.rawValue == MediaError.absentAttribute.rawValue { update.value = [] }
+      if error.code == .absentAttribute { update.value = [] }
     }
     if !isEnded, truncated.finish(entry) { apply(update, at: entry.instant) }
   }

@@ -63,30 +63,24 @@ public enum MediaFailure: Error, Hashable, Sendable {
 extension MediaFailure: CustomStringConvertible {
   public var description: String {
     switch self {
-    case .refused(let code): MediaError(rawValue: code.rawValue).name ?? code.description
+    case .refused(let code): code.nameInAMS ?? code.description
     case .noRemoteCommand: "the phone accepts no media commands"
     case .undelivered(let failure): failure.description
     }
   }
 }
 
-/// Why the phone refuses a write or a read of the Media Service: an ATT error code that AMS defines (AMS
-/// specification, Error Codes).
-public struct MediaError: RawRepresentable, Error, Hashable, Sendable {
-  /// The ATT error code.
-  public let rawValue: UInt8
-
-  public init(rawValue: UInt8) { self.rawValue = rawValue }
-
+/// Why the phone refuses a write or a read of the Media Service (AMS specification, Error Codes).
+extension ErrorCode {
   /// The service is not set up: for example, there is no subscription to Entity Update.
-  public static let invalidState = MediaError(rawValue: 0xA0)
+  public static let invalidState = ErrorCode(0xA0)
   /// The command is malformed.
-  public static let invalidCommand = MediaError(rawValue: 0xA1)
+  public static let invalidCommand = ErrorCode(0xA1)
   /// The attribute is empty.
-  public static let absentAttribute = MediaError(rawValue: 0xA2)
+  public static let absentAttribute = ErrorCode(0xA2)
 
-  /// The specification's name; nil for codes that AMS does not define.
-  public var name: String? {
+  /// The name in the AMS specification; nil for codes that AMS does not define.
+  public var nameInAMS: String? {
     switch self {
     case .invalidState: "Invalid State"
     case .invalidCommand: "Invalid Command"

@@ -187,7 +187,7 @@ public enum FetchFailure: Error, Hashable, Sendable {
   /// Whether another attempt may succeed. A command refused with an ANCS error will be refused again.
   var mayPass: Bool {
     switch self {
-    case .refused(let code): ControlPointError(rawValue: code.rawValue).name == nil
+    case .refused(let code): code.nameInANCS == nil
     case .timedOut, .malformed, .undelivered: true
     case .unsupported, .cancelled, .ended: false
     }
@@ -197,7 +197,7 @@ public enum FetchFailure: Error, Hashable, Sendable {
 extension FetchFailure: CustomStringConvertible {
   public var description: String {
     switch self {
-    case .refused(let code): ControlPointError(rawValue: code.rawValue).name ?? code.description
+    case .refused(let code): code.nameInANCS ?? code.description
     case .timedOut: "the phone did not respond in time"
     case .malformed(let error): "the phone sent \(error)"
     case .undelivered(let failure): failure.description

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
 import Wire
 
 /// A command for the phone, written to the Control Point (ANCS specification, Control Point and Data
@@ -77,7 +78,7 @@ public enum ControlPointCommand: Hashable, Sendable {
 
   /// Decodes a written value as the phone does: an unknown command throws Unknown Command, one that is too short or
   /// too long Invalid Command. It does not check whether the parameters exist.
-  public init(decoding value: [UInt8]) throws(ControlPointError) {
+  public init(decoding value: [UInt8]) throws(ErrorCode) {
     var reader = ByteReader(value)
     do {
       switch try reader.u8() {
@@ -103,12 +104,12 @@ public enum ControlPointCommand: Hashable, Sendable {
         let action = NotificationAction(rawValue: try reader.u8())
         try reader.end()
         self = .performNotificationAction(uid, action)
-      default: throw ControlPointError.unknownCommand
+      default: throw ErrorCode.unknownCommand
       }
-    } catch let error as ControlPointError {
+    } catch let error as ErrorCode {
       throw error
     } catch {
-      throw .invalidCommand
+      throw .malformedCommand
     }
   }
 }
@@ -134,28 +135,22 @@ public struct NotificationAction: NamedNumber {
   }
 }
 
-/// The reason for refusing a command on the Control Point: an ATT error code defined by ANCS (ANCS specification,
-/// Error Codes).
-public struct ControlPointError: RawRepresentable, Error, Hashable, Sendable {
-  /// The ATT error code.
-  public let rawValue: UInt8
-
-  public init(rawValue: UInt8) { self.rawValue = rawValue }
-
+/// The reasons for refusing a command on the Control Point (ANCS specification, Error Codes).
+extension ErrorCode {
   /// The CommandID is unknown.
-  public static let unknownCommand = ControlPointError(rawValue: 0xA0)
+  public static let unknownCommand = ErrorCode(0xA0)
   /// The command is malformed.
-  public static let invalidCommand = ControlPointError(rawValue: 0xA1)
+  public static let malformedCommand = ErrorCode(0xA1)
   /// A parameter names something that does not exist, such as a removed notification.
-  public static let invalidParameter = ControlPointError(rawValue: 0xA2)
+  public static let invalidParameter = ErrorCode(0xA2)
   /// The action failed.
-  public static let actionFailed = ControlPointError(rawValue: 0xA3)
+  public static let actionFailed = ErrorCode(0xA3)
 
-  /// The specification's name; nil for codes that ANCS does not define.
-  public var name: String? {
+  /// The name in the ANCS specification; nil for codes that ANCS does not define.
+  public var nameInANCS: String? {
     switch self {
     case .unknownCommand: "Unknown Command"
-    case .invalidCommand: "Invalid Command"
+    case .malformedCommand: "Invalid Command"
     case .invalidParameter: "Invalid Parameter"
     case .actionFailed: "Action Failed"
     default: nil

@@ -308,9 +308,8 @@ extension ControlPoint.Outcome {
       switch failure.code {
       case .writeNotPermitted?: return .refused
       case .invalidHandle?, .databaseOutOfSync?: return .gone
-      case let code? where ControlPointError(rawValue: code.rawValue).name != nil:
-        let isExpected = code.rawValue == ControlPointError.invalidParameter.rawValue
-        return probe == .probe && !isExpected ? .unclear : .responded
+      case let code? where code.nameInANCS != nil:
+        return probe == .probe && code != .invalidParameter ? .unclear : .responded
       default: return probe != nil || failure == .timedOut ? .unclear : nil
       }
     }
@@ -319,7 +318,7 @@ extension ControlPoint.Outcome {
   /// Why a response about an app has no name; nil also if the phone does not have the app.
   var nameFailure: FetchFailure? {
     guard case .failure(let failure) = self,
-      failure.code?.rawValue != ControlPointError.invalidParameter.rawValue
+      failure.code != .invalidParameter
     else { return nil }
     return failure
   }

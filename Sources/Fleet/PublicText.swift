@@ -59,8 +59,8 @@ enum PublicText {
 
   /// Why the phone has refused a request: the specification's name of the error.
   static func refusal(_ code: UInt8, media: Bool) -> String {
-    (media ? MediaError(rawValue: code).name : ControlPointError(rawValue: code).name)
-      ?? "\(ErrorCode(code))"
+    let code = ErrorCode(code)
+    return (media ? code.nameInAMS : code.nameInANCS) ?? "\(code)"
   }
 
   /// The waits whose sentences have nothing in them but the board's name.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import AMS
+import ATT
 import TestLoop
 import Testing
 import Wire
@@ -160,9 +161,9 @@ struct MediaStateTests {
   func registration() throws {
     #expect(EntityRegistration(.track).encoded == [2, 0, 1, 2, 3])
     #expect(EntityRegistration(.player, without: [.playerName]).encoded == [0, 1, 2])
-    #expect(throws: MediaError.invalidCommand) { try EntityRegistration(decoding: []) }
-    #expect(throws: MediaError.invalidCommand) { try MediaAttribute(decoding: [1]) }
-    #expect(throws: MediaError.invalidCommand) { try MediaAttribute(decoding: [1, 2, 3]) }
+    #expect(throws: ErrorCode.invalidCommand) { try EntityRegistration(decoding: []) }
+    #expect(throws: ErrorCode.invalidCommand) { try MediaAttribute(decoding: [1]) }
+    #expect(throws: ErrorCode.invalidCommand) { try MediaAttribute(decoding: [1, 2, 3]) }
     #expect(try MediaAttribute(decoding: [2, 2]) == .title)
   }
 

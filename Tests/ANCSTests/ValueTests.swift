@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
+import ATT
 import GAP
 import Testing
 import Wire
@@ -56,15 +57,15 @@ struct ValueTests {
   @Test(
     "A malformed command has the specification's error",
     arguments: [
-      ("", ControlPointError.invalidCommand),
+      ("", ErrorCode.malformedCommand),
       ("03", .unknownCommand), ("ff00", .unknownCommand),
-      ("00010203", .invalidCommand),  // the UID is cut short
-      ("000102030401", .invalidCommand),  // a title without its length
-      ("00010203040120", .invalidCommand),  // half a length
-      ("01636f6d", .invalidCommand),  // an app id without its NUL
-      ("0201020304", .invalidCommand), ("02010203040000", .invalidCommand),
+      ("00010203", .malformedCommand),  // the UID is cut short
+      ("000102030401", .malformedCommand),  // a title without its length
+      ("00010203040120", .malformedCommand),  // half a length
+      ("01636f6d", .malformedCommand),  // an app id without its NUL
+      ("0201020304", .malformedCommand), ("02010203040000", .malformedCommand),
     ])
-  func badCommands(hex: String, error: ControlPointError) throws {
+  func badCommands(hex: String, error: ErrorCode) throws {
     let bytes = try #require([UInt8](hex: hex))
     #expect(throws: error) { try ControlPointCommand(decoding: bytes) }
   }

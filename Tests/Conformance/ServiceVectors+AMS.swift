@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import AMS
 import ANCS
+import ATT
 import JSON
 import Wire
 
@@ -102,7 +103,7 @@ extension ServiceVectors {
   static func mediaWrite(_ vector: Vector) throws(Malformed) -> Verdict {
     let bytes = try vector.bytes
     let meaning = vector.meaning
-    do throws(MediaError) {
+    do throws(ErrorCode) {
       let isTaken = vector.expectedError == nil
       switch vector.json["characteristic"]?.string {
       case "remoteCommand":
@@ -134,7 +135,7 @@ extension ServiceVectors {
         return .notApplicable("the characteristic is not known")
       }
     } catch {
-      return refused(vector, with: error.name?.camelCaseWords ?? "\(error)")
+      return refused(vector, with: error.nameInAMS?.camelCaseWords ?? "\(error)")
     }
   }
 
@@ -160,6 +161,6 @@ extension ServiceVectors {
 
   /// The name of an error of ANCS or AMS.
   static func errorName(_ code: UInt8, isMedia: Bool) -> String? {
-    isMedia ? MediaError(rawValue: code).name : ControlPointError(rawValue: code).name
+    isMedia ? ErrorCode(code).nameInAMS : ErrorCode(code).nameInANCS
   }
 }

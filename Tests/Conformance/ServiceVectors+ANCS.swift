@@ -37,7 +37,7 @@ extension ServiceVectors {
     do {
       command = try ControlPointCommand(decoding: bytes)
     } catch {
-      return refused(vector, with: error.name?.camelCaseWords ?? "\(error)")
+      return refused(vector, with: error.nameInANCS?.camelCaseWords ?? "\(error)")
     }
     guard vector.expectedError == nil else { return .failed("taken for \(command)") }
     guard command.encoded == bytes else { return .failed("encodes as \(command.encoded.hex)") }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import AMS
 import ANCS
+import ATT
 import GAP
 import Wire
 
@@ -20,10 +21,10 @@ struct NotificationExchange: Sendable {
   /// Decodes a command that is written to the Control Point.
   mutating func command(_ value: [UInt8]) -> Detail {
     let command: ControlPointCommand
-    do throws(ControlPointError) {
+    do throws(ErrorCode) {
       command = try ControlPointCommand(decoding: value)
     } catch {
-      let detail = Detail.text("Error", error.name ?? "\(error.rawValue)")
+      let detail = Detail.text("Error", error.nameInANCS ?? "\(error.rawValue)")
       return ControlPointCommand.detail("unreadable", [detail])
     }
     if let assembler = DataSourceAssembler(for: command, lateBytesPossible: true) {

@@ -225,8 +225,8 @@ extension ServerView {
     // The error may be one of ANCS or AMS.
     let name =
       switch unit.attributes[0].profiles.first {
-      case .ancs: ControlPointError(rawValue: error.code.rawValue).name
-      case .ams: MediaError(rawValue: error.code.rawValue).name
+      case .ancs: error.code.nameInANCS
+      case .ams: error.code.nameInAMS
       case nil: String?.none
       }
     if let name { unit.details[1].value = .named(name, UInt64(error.code.rawValue), digits: 2) }

@@ -115,8 +115,7 @@ extension ErrorCode {
   /// The service-specific name of the code for a characteristic; if the characteristic is unknown,
   /// the names from Apple's services. Nil if there is none.
   fileprivate func name(of type: UUID?) -> String? {
-    let ancs = ControlPointError(rawValue: rawValue).name
-    let ams = MediaError(rawValue: rawValue).name
+    let (ancs, ams) = (nameInANCS, nameInAMS)
     switch type {
     case .controlPoint?, .notificationSource?, .dataSource?: return ancs
     case .remoteCommand?, .entityUpdate?, .entityAttribute?: return ams

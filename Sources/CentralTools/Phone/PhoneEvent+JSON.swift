@@ -79,7 +79,7 @@ extension ErrorCode {
   fileprivate var members: JSONObject {
     [
       "code": .number(rawValue),
-      "error": .string(ControlPointError(rawValue: rawValue).name ?? description),
+      "error": .string(nameInANCS ?? description),
     ]
   }
 }

@@ -114,13 +114,13 @@ final class MediaSource {
       throw violation("a selection of what does not exist: \(value.hex)")
     }
     let selection = self.value(of: attribute)
-    guard !selection.isEmpty else { throw ErrorCode(.absentAttribute) }
+    guard !selection.isEmpty else { throw .absentAttribute }
     selected = selection
   }
 
   /// The value of Entity Attribute: the attribute's value when it was selected.
   func readSelection() throws(ErrorCode) -> [UInt8] {
-    guard let selected else { throw ErrorCode(.invalidState) }
+    guard let selected else { throw .invalidState }
     return selected
   }
 
@@ -131,13 +131,11 @@ final class MediaSource {
   }
 
   /// Reports that the remote broke a rule; returns the error for it.
-  private func violation(_ words: String, _ error: MediaError = .invalidCommand) -> ErrorCode {
+  private func violation(_ words: String, _ error: ErrorCode = .invalidCommand) -> ErrorCode {
     phone?.onEvent(.violation(words))
-    return ErrorCode(error)
+    return error
   }
 }
-
-extension ErrorCode { fileprivate init(_ error: MediaError) { self.init(error.rawValue) } }
 
 extension MediaChange {
   /// Applies the change to a player.

@@ -155,17 +155,16 @@ final class NotificationProvider {
       phone?.onEvent(
         .violation("a command while the response to the previous one is still being sent"))
     }
-    let decoded = Result { () throws(ControlPointError) in try ControlPointCommand(decoding: value)
-    }
+    let decoded = Result { () throws(ErrorCode) in try ControlPointCommand(decoding: value) }
     do throws(ErrorCode) {
       guard isAuthorized || rules.respondsUnshared else { throw ErrorCode.writeNotPermitted }
       if let code = faults.nextRefusal() { throw ErrorCode(code) }
       let command: ControlPointCommand
-      do throws(ControlPointError) {
+      do throws(ErrorCode) {
         command = try decoded.get()
       } catch {
         phone?.onEvent(.violation("a malformed command on the Control Point: \(value.hex)"))
-        throw ErrorCode(error.rawValue)
+        throw error
       }
       let response = try response(to: command)
       phone?.onEvent(.controlPoint(command, value: value, refused: nil))
@@ -216,11 +215,6 @@ final class NotificationProvider {
       _ = try? add(notification.asMissedCall, uid: nil)
     }
   }
-}
-
-extension ErrorCode {
-  fileprivate static let invalidParameter = ErrorCode(ControlPointError.invalidParameter.rawValue)
-  fileprivate static let actionFailed = ErrorCode(ControlPointError.actionFailed.rawValue)
 }
 
 /// The faults to inject into the next commands and responses.
