@@ -7,7 +7,7 @@ import Wire
 /// The accessory's side of the Apple Media Service on one link: follows the player, and sends commands.
 ///
 ///     Entity Update ──▶ received ──┬──▶ MediaState ──▶ gathered ──▶ onChange
-///                                  └──▶ truncated: read whole through Entity Attribute first
+///                                  └──▶ truncated, or not sent: read through Entity Attribute
 ///     Remote Command ─▶ the list of commands; written to by `send`
 ///
 /// Set the closures, call `subscribe`, then `run`. It throws when the link has ended, and returns when
@@ -33,6 +33,8 @@ public final class MediaRemote {
   private var commandsAreStale = false
   /// The registered attributes that the phone has not sent yet.
   private var awaited: Set<MediaAttribute> = []
+  /// When those are read, once.
+  private var unsentDue: Instant?
   private var isRunning = false
   private var isEnded = false
   /// The longest text that is read; no player was seen to have a longer one.
@@ -76,17 +78,22 @@ public final class MediaRemote {
   private func register() async throws(ATTFailure) {
     publishAt = now + settings.firstGathering
     guard let updates = service[.entityUpdate], updates.cccd != nil else { return }
-    defer { publishAt = now + (awaited.isEmpty ? .zero : settings.firstGathering) }
+    defer {
+      publishAt = now + (awaited.isEmpty ? .zero : settings.firstGathering)
+      unsentDue = awaited.isEmpty ? nil : now + Self.patience
+    }
     var refusal: ATTFailure?
     var registered = false
     for entity in Entity.all {
+      let registration = EntityRegistration(entity, without: settings.unwanted)
+      let attributes = registration.attributes.map { MediaAttribute(entity, $0) }
       do {
-        let registration = EntityRegistration(entity, without: settings.unwanted)
-        awaited.formUnion(registration.attributes.map { MediaAttribute(entity, $0) })
+        awaited.formUnion(attributes)
         try await client.write(updates.value, registration.encoded)
         registered = true
       } catch {
         guard error.code != nil else { throw error }
+        awaited.subtract(attributes)
         refusal = error
       }
     }
@@ -107,9 +114,12 @@ public final class MediaRemote {
       return onDropped(value, "an invalid Entity Update value: \(error)")
     }
     let attribute = update.attribute
-    if awaited.remove(attribute) != nil, awaited.isEmpty, publishAt != nil {
-      publishAt = now
-      alarm.ring()
+    if awaited.remove(attribute) != nil, awaited.isEmpty {
+      unsentDue = nil
+      if publishAt != nil {
+        publishAt = now
+        alarm.ring()
+      }
     }
     if service[.entityAttribute] != nil, attribute.entity.attributes.contains(attribute),
       truncated.add(update, at: now)
@@ -152,10 +162,25 @@ public final class MediaRemote {
         publish()
       } else if commandsAreStale {
         try await refreshCommands()
+      } else if let due = unsentDue, now >= due {
+        unsentDue = nil
+        readUnsent()
       } else {
-        try await alarm.wait(until: publishAt)
+        try await alarm.wait(until: [publishAt, unsentDue].compactMap { $0 }.min())
       }
     }
+  }
+
+  /// How long after the registration the phone may take to send what it has.
+  private static let patience: Duration = .seconds(5)
+
+  /// Has the attributes read that the phone did not send: it may tell only what changes.
+  private func readUnsent() {
+    guard service[.entityAttribute] != nil else { return }
+    for attribute in Entity.all.flatMap({ $0.attributes }) where awaited.contains(attribute) {
+      _ = truncated.add(EntityUpdate(attribute, [], flags: .truncated), at: now)
+    }
+    awaited = []
   }
 
   private func publish() {
@@ -167,20 +192,23 @@ public final class MediaRemote {
   }
 
   /// Selects an attribute and reads it (AMS specification, Entity Attribute). If that fails, the
-  /// truncated value is used; an absent attribute is empty.
+  /// truncated value is used, if there is one; an absent attribute is empty.
   private func readWhole(
     _ entry: TruncatedValues.Entry, at handle: Handle
   ) async throws(ATTFailure) {
     var update = entry.update
+    let wasSent = !update.value.isEmpty
     update.flags.remove(.truncated)
     do {
       try await client.write(handle, update.attribute.selection)
       update.value = try await client.readLong(handle, limit: Self.longestValue)
     } catch {
       if error.isEnd { throw error }
-      if error.code == .absentAttribute { update.value = [] }
+      let isAbsent = error.code == .absentAttribute
+      if isAbsent { update.value = [] }
+      if !isAbsent, !wasSent { return _ = truncated.finish(entry) }
     }
-    if !isEnded, truncated.finish(entry) { apply(update, at: entry.instant) }
+    if !isEnded, truncated.finish(entry) { apply(update, at: wasSent ? entry.instant : now) }
   }
 
   /// Subscribes to the list of commands again, so that the phone sends it.
@@ -225,7 +253,7 @@ public final class MediaRemote {
   }
 }
 
-/// The attributes whose values were truncated and are to be read whole, in order of arrival. A newer
+/// The attributes whose values were truncated, or not sent, and are to be read whole, in order of arrival. A newer
 /// value of an attribute replaces the older one.
 private struct TruncatedValues {
   /// A truncated value and its time of arrival.

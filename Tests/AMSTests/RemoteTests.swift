@@ -195,6 +195,27 @@ struct RemoteTests {
     }
   }
 
+  @Test("What a phone does not send after the registration is read, once; what has come is not")
+  func changesOnly() throws {
+    let playing = playing
+    try RemoteSession.run { loop, session in
+      session.source.tellsAll = false
+      session.source.values = playing
+      session.source.values[.album] = nil
+      try await session.begin(loop)
+      session.source.notify(.title, "Blue in Green")
+      await loop.sleep(for: .seconds(10))
+      let state = session.remote.state
+      #expect(state.player.name == "Music" && state.queue.count == 9 && state.player.volume == 0.5)
+      #expect(state.track.title == "Blue in Green" && state.track.album == "")
+      let elapsed = try #require(state.elapsed(at: loop.clock.now))
+      #expect((14...16).contains(elapsed))
+      #expect(session.source.log.count { $0.hasSuffix("read 0") } == 10)
+      await loop.sleep(for: .seconds(60))
+      #expect(session.source.log.count { $0.hasSuffix("read 0") } == 10)
+    }
+  }
+
   @Test("An unwanted attribute is not registered")
   func unwanted() throws {
     try TestLoop.run { loop in

@@ -33,6 +33,8 @@ final class StubSource {
   var values: [MediaAttribute: String] = [:]
   /// The supported commands, sent on subscription.
   var commands: [UInt8]?
+  /// Whether a registration makes it send what it has, not only what changes afterwards.
+  var tellsAll = true
   /// The error for a write of a value to a handle.
   var refuse: (Handle, [UInt8]) -> UInt8? = { _, _ in nil }
   /// The writes and reads, in order.
@@ -91,7 +93,7 @@ final class StubSource {
     switch handle {
     case 0x32 where value == [1, 0]:
       if let commands { later { $0.notify(Self.remoteCommand, commands) } }
-    case Self.entityUpdate:
+    case Self.entityUpdate where tellsAll:
       guard let registration = try? EntityRegistration(decoding: value) else { return }
       later { phone in
         for id in registration.attributes { phone.notify(MediaAttribute(registration.entity, id)) }
