@@ -41,7 +41,7 @@ public struct NotificationLedger {
   }
 
   struct Entry {
-    /// Counts up with each notification. It keeps its number across a break.
+    /// Counts up with each notification. It keeps its number across a break, unless its contents change meanwhile.
     var number: UInt64
     /// The phone's last event for it.
     var event: NotificationEvent
@@ -166,6 +166,11 @@ public struct NotificationLedger {
   /// The fetched data of a notification of this session, whether published or not.
   public subscript(uid: NotificationUID) -> NotificationReport? { live[uid]?.known }
 
+  /// The same; if there is none, that of a stale notification which is listed with this number.
+  public func known(_ uid: NotificationUID) -> NotificationReport? {
+    self[uid] ?? published().first { $0.report.event.uid == uid }?.report
+  }
+
   private func entry(at place: Place) -> Entry? {
     if let entry = live[place.uid], entry.number == place.number { return entry }
     return kept[place]
@@ -284,7 +289,7 @@ public struct NotificationLedger {
     let isShown = fetch.report.standing != .hidden
     if isShown, let signature = ContentSignature(fetch.report.attributes) {
       if fetch.report.event.change == .added, earlier.contains(signature) {
-        fetch.report.isRepeat = true
+        (fetch.report.isRepeat, entry.isActedOn) = (true, true)
       }
       seen.insert(signature)
     }
@@ -385,7 +390,7 @@ public struct NotificationLedger {
   ) -> NotificationReport? {
     let uid = report.event.uid
     let isShown = report.standing != .hidden
-    var former = take { $0.take(like: report) }
+    let former = take { $0.take(like: report) }
     var successor: NotificationReport?
     if let published = former?.published {
       report.isRepeat = true
@@ -395,13 +400,10 @@ public struct NotificationLedger {
         successor = published.removal()
       }
     }
-    if let other = take({ $0.take(uid) }) {
-      // With the same app and category, it has only changed meanwhile.
-      let hasChanged = other.known?.resembles(report) == true
-      if hasChanged, former == nil { former = other }
-      if let published = other.published, !hasChanged || !isShown {
-        outputs.append(.publish(published.removal()))
-      }
+    // With the same app and category, it may only have changed meanwhile, so that it need not be removed; or the phone
+    // has used the UID again, so that rules act on it.
+    if let published = take({ $0.take(uid) })?.published, !published.resembles(report) || !isShown {
+      outputs.append(.publish(published.removal()))
     }
     if let former {
       let place = place(after: former.number - 1)
@@ -467,16 +469,18 @@ public struct NotificationLedger {
       guard let entry = entry(at: oldest) else { continue }
       if live[oldest.uid]?.number == oldest.number {
         live[oldest.uid] = nil
+        forget(entry)
       } else {
         kept.remove(oldest)
+        size -= entry.size
       }
-      forget(entry)
       if let published = entry.published { outputs.append(.publish(published.removal())) }
       isIncomplete = true
       lanes.sweep(live)
     }
   }
 
+  /// A notification of this session was removed.
   private mutating func forget(_ entry: Entry) {
     size -= entry.size
     if entry.isPending { pending -= 1 }

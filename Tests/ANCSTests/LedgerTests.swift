@@ -254,6 +254,53 @@ struct LedgerTests {
       ])
   }
 
+  @Test("A rule that acts on a notification does not act on its repeat, after any break or restart")
+  func repeatActs() {
+    let acting = Judgement(.usual, rule: 1)
+    var telling = Self.telling()
+    telling.tell(Telling.report(1, "Mum"), acting)
+    telling.end()
+    telling.pass(.seconds(60))
+    #expect(telling.log == ["added 1 Mum", "act 1 on 1", "removed 1 Mum stale"])
+    var restarted = Telling()
+    restarted.ledger = NotificationLedger(seen: telling.ledger.seen)
+    for var telling in [telling, restarted] {
+      telling.log = []
+      telling.begin()
+      telling.tell(Telling.report(9, "Mum"), acting)
+      telling.tell(Telling.report(10, "Dad"), acting)
+      telling.tell(Telling.report(9, "Mum (2)"), acting)
+      #expect(
+        telling.log == [
+          "added 9 Mum repeat", "added 10 Dad", "act 1 on 10", "modified 9 Mum (2)",
+        ])
+    }
+  }
+
+  @Test("A UID that the phone uses again for something else is new to rules")
+  func reusedUID() {
+    let acting = Judgement(.usual, rule: 1)
+    for date in [nil, "20261121T070000"] {
+      var telling = Self.telling()
+      telling.tell(Telling.report(1, "Mum", date: date), acting)
+      telling.tell(Telling.report(2, "Ann", date: date), acting)
+      telling.takeBreak()
+      telling.tell(Telling.report(1, "Dad", date: date), acting)
+      telling.tell(Telling.report(2, "Ann", date: date), acting)
+      #expect(telling.log == ["added 1 Dad", "act 1 on 1", "added 2 Ann repeat"])
+    }
+  }
+
+  @Test("A stale notification is known by its UID, until there is another one")
+  func knownStale() {
+    var telling = Self.telling(Telling.report(1, "Mum"))
+    telling.takeBreak()
+    #expect(telling.ledger[1] == nil && telling.ledger.known(1)?.attributes.title == "Mum")
+    telling.tell(Telling.report(1, "News", app: "c.d"))
+    #expect(telling.ledger.known(1)?.attributes.title == "News")
+    #expect(telling.ledger.known(2) == nil)
+  }
+
   @Test("Without a date, the UID, the category and the title tell")
   func withoutDate() {
     var telling = Self.telling(

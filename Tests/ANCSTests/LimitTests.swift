@@ -66,6 +66,22 @@ struct LimitTests {
     #expect(Self.uids(ledger) == Array(UInt32(1_001 - ledger.count)...1_000))
   }
 
+  @Test("What is forgotten of an earlier session leaves all that waits in this one waiting")
+  func keptWaiting() {
+    var ledger = NotificationLedger()
+    ledger.sessionBegan(at: .zero, keeping: .seconds(60))
+    Self.tell(1, &ledger)
+    ledger.announced(Self.event(1, .modified), at: .zero)
+    ledger.sessionEnded(at: .zero, keeping: .seconds(60))
+    ledger.sessionBegan(at: .zero, keeping: .seconds(60))
+    let most = UInt32(NotificationLimits.notifications)
+    for uid in 1...most { ledger.announced(Self.event(100 + uid), at: .zero) }
+    #expect(ledger.isIncomplete && ledger.lanes.count == Int(most))
+    var fetched = 0
+    while ledger.nextFetch(at: .zero) != nil { fetched += 1 }
+    #expect(fetched == Int(most))
+  }
+
   @Test("Usual notifications all fit, up to the number of them that a phone shows")
   func usual() {
     var ledger = NotificationLedger()

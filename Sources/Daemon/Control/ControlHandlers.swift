@@ -114,7 +114,7 @@ import Wire
     }
     dispatcher.register(ControlMethods.explainRules) { parameters throws(RPCError) in
       let phone = try self.phone(parameters.phone, with: parameters.uid)
-      guard let report = phone.notifications.ledger[parameters.uid] else {
+      guard let report = phone.notifications.ledger.known(parameters.uid) else {
         throw .phone("there is no notification \(parameters.uid)", att: nil)
       }
       return RuleExplanation(parameters.uid, try self.daemon.rules.explain(report, from: phone))
@@ -249,7 +249,7 @@ import Wire
     _ selector: PhoneSelector?, with uid: NotificationUID
   ) throws(RPCError) -> Phone {
     let candidates = try daemon.phones.filter { phone in
-      (selector?.matches(phone) ?? true) && phone.notifications.ledger[uid] != nil
+      (selector?.matches(phone) ?? true) && phone.notifications.ledger.known(uid) != nil
     }
     guard candidates.count < 2 else {
       throw .invalidParams("several phones have a notification with this UID: say which (phone)")
