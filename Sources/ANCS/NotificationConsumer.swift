@@ -164,6 +164,7 @@ public final class NotificationConsumer {
     }
     if suspicion != nil { suspicion = nil }
     event = watch.judge(event, at: now)
+    if watch.startsOver(event) { forget() }
     onIncoming(event)
     guard event.change.isKnown else {
       return onDropped(Array(value), "an event with the reserved EventID \(event.change)")

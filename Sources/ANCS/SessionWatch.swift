@@ -26,7 +26,7 @@ public enum Authorization: Hashable, Sendable {
 /// - Every fifteen minutes the phone is probed: it may have dropped the session silently.
 /// - What is announced as pre-existing is news, unless a subscription has just begun: phones mark what they deliver late.
 /// - After six hours of silence the subscriptions are written again: a phone may still respond to commands after its
-///   notifications have stopped.
+///   notifications have stopped. If it had lost them, it announces what it has.
 struct SessionWatch: Sendable {
   /// A due task.
   enum Task: Hashable, Sendable {
@@ -86,6 +86,8 @@ struct SessionWatch: Sendable {
   private var silenceDue: Instant?
   /// From when on nothing counts as pre-existing; nil while a subscription is being written.
   private var newsFrom: Instant?
+  /// Whether the subscriptions were written again after silence, and nothing has shown since that the phone had lost them.
+  private var isRenewed = false
   private var calls: [NotificationUID: Instant] = [:] { didSet { callDue = calls.values.min() } }
   /// When the first of the calls should end.
   private var callDue: Instant?
@@ -134,6 +136,7 @@ struct SessionWatch: Sendable {
     }
     if let due = silenceDue, due <= now {
       silenceDue = now + timing.silence
+      isRenewed = true
       tasks.append(.subscribeAgain)
     }
     return tasks
@@ -160,6 +163,14 @@ struct SessionWatch: Sendable {
     var news = event
     news.flags.remove(.preExisting)
     return news
+  }
+
+  /// Whether an event, as it counts, shows that the phone had lost the subscriptions that were written again: it
+  /// announces what it has, so a new session has begun.
+  mutating func startsOver(_ event: NotificationEvent) -> Bool {
+    guard isRenewed, event.flags.contains(.preExisting) else { return false }
+    isRenewed = false
+    return true
   }
 
   /// The Notification Source has sent an event. Returns false for the removal of a call that was ended

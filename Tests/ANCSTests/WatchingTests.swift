@@ -296,6 +296,27 @@ struct WatchingTests {
     }
   }
 
+  @Test(
+    "A phone that had lost its subscriptions announces what it has; what it does not announce is removed"
+  )
+  func lostSubscriptions() throws {
+    try Session.run(titles) { loop, session in
+      session.phone.notifications = [7: [1: "A"], 8: [1: "B"]]
+      try await session.begin(loop)
+      session.phone.notify(.added, 7)
+      await loop.sleep(for: .seconds(6 * 3600 + 5))
+      #expect(session.phone.log.count == 4)
+      session.phone.notify(.added, 8, .social, .preExisting)
+      await loop.sleep(for: .seconds(10))
+      #expect(session.told == ["added 7 A", "added 8 B", "removed 7 A"])
+      // Only the first one starts over.
+      session.phone.notifications[9] = [1: "C"]
+      session.phone.notify(.added, 9, .social, .preExisting)
+      await loop.sleep(for: .seconds(10))
+      #expect(session.told.last == "added 9 C" && session.ledger.count == 2)
+    }
+  }
+
   @Test("A call whose removal is lost is ended once")
   func lostCall() throws {
     try Session.run(titles) { loop, session in
