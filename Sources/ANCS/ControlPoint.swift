@@ -33,7 +33,7 @@ final class ControlPoint {
 
   private let client: Client
   private let handle: Handle
-  private let timing: ConsumerSettings.Timing
+  private let timing: ConsumerTiming
   private var stage = Stage.idle
   /// Assembles its response; it has ended if the phone sends none, or has sent all of it. (Not part of the stage, which
   /// each fragment would then copy.)
@@ -42,7 +42,7 @@ final class ControlPoint {
   private var lastFragment = Instant.zero
   private var lateBytesPossible = false
 
-  init(_ client: Client, handle: Handle, timing: ConsumerSettings.Timing) {
+  init(_ client: Client, handle: Handle, timing: ConsumerTiming) {
     self.client = client
     self.handle = handle
     self.timing = timing

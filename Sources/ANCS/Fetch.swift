@@ -16,7 +16,7 @@ struct Fetch: Sendable {
   private(set) var wantsName = true
   /// The attributes to fetch next.
   private(set) var wanted: [ControlPointCommand.AttributeRequest] = []
-  /// The requested attributes, whether the phone had them or not; only rules use this.
+  /// The requested attributes, whether the phone had them or not, while the rules are not done with it.
   private var requested: Set<NotificationAttributeID> = []
   /// The version of the rules that are done with it.
   private var judgedBy: Int?
@@ -28,41 +28,32 @@ struct Fetch: Sendable {
 
   var uid: NotificationUID { report.event.uid }
 
-  /// Evaluates the rules, if any, on what is known, unless they are done with it.
+  /// Evaluates the rules on what is known, unless they are done with it.
   @discardableResult mutating func judge(by rules: NotificationRules) -> Judgement? {
     if judgedBy == rules.version { return nil }
-    let judgement = rules.judge?(report.event, report.attributes)
-    let standing = judgement?.standing ?? .usual
-    if report.standing != standing { report.standing = standing }
-    rule = judgement?.rule
-    judgedBy = judgement?.isFinal ?? true ? rules.version : nil
+    let judgement = rules.judge(report.event, report.attributes)
+    if report.standing != judgement.standing { report.standing = judgement.standing }
+    rule = judgement.rule
+    judgedBy = judgement.isFinal ? rules.version : nil
     return judgement
   }
 
   /// Decides what to request next, from the rules' judgement of what is known. Once they are done with it, everything
   /// wanted has been requested.
-  ///
-  /// - Parameter usual: what to request without rules, by the notification's actions.
-  mutating func plan(by rules: NotificationRules, _ usual: FetchQueue.Plans) {
-    if judgedBy == rules.version { return wanted = [] }
-    let flags = report.event.flags
-    if let judgement = judge(by: rules) {
-      wantsName = judgement.wanted != nil
-      wanted = judgement.wanted?.requests(for: flags) ?? []
-    } else {
-      wantsName = true
-      wanted = usual[flags]
-    }
+  mutating func plan(by rules: NotificationRules) {
+    guard let judgement = judge(by: rules) else { return wanted = [] }
+    wantsName = judgement.wanted != nil
+    wanted = judgement.wanted ?? []
     if !requested.isEmpty { wanted.removeAll { requested.contains($0.id) } }
   }
 
-  /// Adds fetched attributes
-  mutating func add(_ attributes: consuming NotificationAttributes, _ rules: NotificationRules) {
+  /// Adds fetched attributes.
+  mutating func add(_ attributes: consuming NotificationAttributes) {
     if requested.isEmpty {
       report.attributes = attributes
     } else {
       report.attributes.merge(attributes)
     }
-    if rules.judge != nil { requested.formUnion(wanted.map(\.id)) }
+    if judgedBy == nil { requested.formUnion(wanted.map(\.id)) }
   }
 }

@@ -30,22 +30,6 @@ struct FetchQueue {
     }
   }
 
-  /// The attributes to fetch unless a rule says otherwise.
-  struct Plans {
-    /// By a notification's actions.
-    private var requests: [[ControlPointCommand.AttributeRequest]]
-
-    fileprivate init(_ selection: AttributeSelection) {
-      requests = [[], .positiveAction, .negativeAction, [.positiveAction, .negativeAction]]
-        .map { selection.requests(for: $0) }
-    }
-
-    subscript(flags: EventFlags) -> [ControlPointCommand.AttributeRequest] {
-      requests[
-        (flags.contains(.positiveAction) ? 1 : 0) + (flags.contains(.negativeAction) ? 2 : 0)]
-    }
-  }
-
   /// What the command in progress is for.
   private enum Progress {
     case idle
@@ -60,26 +44,16 @@ struct FetchQueue {
   /// How many user requests may precede a waiting notification.
   static var requestsInARow: Int { 4 }
 
-  /// Which attributes to fetch, unless a rule says otherwise.
-  var selection: AttributeSelection { didSet { plans = Plans(selection) } }
   /// A command that shows whether the session is alive, to be sent before all others.
   var probe: ControlPointCommand?
   /// The names of the apps seen in this session.
   private(set) var names = AppNames()
 
-  private var plans: Plans
   private var progress = Progress.idle
   /// The notification whose turn it is, which precedes all others.
   private var current: Fetch?
   private var requests = FIFO<Request>()
   private var requestsInARow = 0
-  /// Whether to try only probes and users' requests, because the phone does not allow access.
-  private(set) var isHeld = false
-
-  init(_ selection: AttributeSelection = .all) {
-    self.selection = selection
-    plans = Plans(selection)
-  }
 
   // These are read for each notification; a call would copy the whole queue.
 
@@ -152,7 +126,11 @@ struct FetchQueue {
 
   /// The next command; nil while one is in progress or if nothing is due. Notifications without anything to fetch are
   /// settled.
-  mutating func next(_ ledger: inout NotificationLedger, at now: Instant) -> ControlPointCommand? {
+  ///
+  /// - Parameter mayFetch: false: only probes and users' requests, because the phone does not allow access.
+  mutating func next(
+    _ ledger: inout NotificationLedger, mayFetch: Bool, at now: Instant
+  ) -> ControlPointCommand? {
     guard case .idle = progress else { return nil }
     if let probe = probe.take() {
       progress = .probe(probe)
@@ -160,7 +138,7 @@ struct FetchQueue {
     }
     if requestsInARow < Self.requestsInARow, let command = nextRequest() { return command }
     requestsInARow = 0
-    return (isHeld ? nil : nextFetch(&ledger, at: now)) ?? nextRequest()
+    return (mayFetch ? nextFetch(&ledger, at: now) : nil) ?? nextRequest()
   }
 
   private mutating func nextRequest() -> ControlPointCommand? {
@@ -176,7 +154,7 @@ struct FetchQueue {
     while current == nil {
       current = ledger.nextFetch(at: now)
       guard current != nil else { return nil }
-      current?.plan(by: ledger.rules, plans)
+      current?.plan(by: ledger.rules)
       if current?.wanted.isEmpty == true { settle(&ledger, at: now) }
     }
     guard let uid = current?.uid, let wanted = current?.wanted else { return nil }
@@ -199,11 +177,6 @@ struct FetchQueue {
   mutating func finished(
     _ outcome: ControlPoint.Outcome, _ ledger: inout NotificationLedger, at now: Instant
   ) {
-    switch outcome.verdict(onProbe: sentProbe) {
-    case .responded: isHeld = false
-    case .refused: isHeld = true
-    case .gone, .unclear, nil: break
-    }
     let finished = progress
     progress = .idle
     switch finished {
@@ -225,6 +198,7 @@ struct FetchQueue {
     }
     switch outcome {
     case .failure(.ended): current = nil
+    case .failure(.unsupported): settle(&ledger, at: now)
     case .failure(.refused(.writeNotPermitted)):
       // It waits before all others until the phone allows access.
       ledger.putBack(uid, wait)
@@ -235,8 +209,8 @@ struct FetchQueue {
     case .success(let response):
       ended(uid, wait, &ledger, at: now)
       let attributes = response.map { NotificationAttributes($0, requested: wanted) }
-      current?.add(attributes ?? .init(), ledger.rules)
-      current?.plan(by: ledger.rules, plans)
+      current?.add(attributes ?? .init())
+      current?.plan(by: ledger.rules)
       guard current?.wanted.isEmpty == true else { return }
       var name = AppNames.Entry.none
       if current?.wantsName == true,
@@ -262,7 +236,7 @@ struct FetchQueue {
     case .failure(.ended), .failure(.refused(.writeNotPermitted)): return
     case .success, .failure: learn(outcome.displayName, of: app, outcome.nameFailure, at: now)
     }
-    current?.plan(by: ledger.rules, plans)
+    current?.plan(by: ledger.rules)
     // Changed rules may need more attributes.
     guard current?.wanted.isEmpty == true else { return }
     current?.report.apply(names[app])

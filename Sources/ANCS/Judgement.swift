@@ -10,13 +10,13 @@ public struct Judgement: Hashable, Sendable {
   /// The rule that acts on it, by its place in the list.
   public var rule: Int?
   /// What to fetch, along with the app's name; nil: nothing more, and no name.
-  public var wanted: AttributeSelection?
+  public var wanted: [ControlPointCommand.AttributeRequest]?
   /// Whether the judgement is final, so the rules need not be evaluated again.
   public var isFinal: Bool
 
   public init(
     _ standing: NotificationReport.Standing = .usual, rule: Int? = nil,
-    wanted: AttributeSelection? = nil, isFinal: Bool = false
+    wanted: [ControlPointCommand.AttributeRequest]? = nil, isFinal: Bool = false
   ) {
     self.standing = standing
     self.rule = rule
@@ -25,10 +25,24 @@ public struct Judgement: Hashable, Sendable {
   }
 }
 
+extension AttributeSelection {
+  /// Judges all notifications alike, without rules: these attributes are fetched.
+  public var judge: NotificationJudge {
+    let requests = [[], .positiveAction, .negativeAction, [.positiveAction, .negativeAction]]
+      .map { self.requests(for: $0) }
+    return { event, _ in
+      let number =
+        (event.flags.contains(.positiveAction) ? 1 : 0)
+        + (event.flags.contains(.negativeAction) ? 2 : 0)
+      return Judgement(wanted: requests[number], isFinal: true)
+    }
+  }
+}
+
 /// The owner's rules.
 struct NotificationRules {
-  /// Judges a notification; nil if there are no rules.
-  var judge: NotificationJudge?
+  /// Judges a notification.
+  var judge = AttributeSelection.all.judge
   /// Counts their changes, each of which voids the judgement of a notification that is being fetched.
   var version = 0
 }

@@ -31,8 +31,8 @@ public final class NotificationConsumer {
   /// Called once if the session is dead anyway, with the reason: the service has to be located
   /// again. `run` returns then.
   public var onDead: (String) -> Void = { _ in }
-  /// Called with the reason if the session may be dead, and with nil once the phone responds again.
-  public var onSuspicion: (String?) -> Void = { _ in }
+  /// Called when `suspicion` has changed.
+  public var onSuspicion: () -> Void = {}
   /// Called with the number of notifications still to be fetched, when it changes.
   public var onBacklog: (Int) -> Void = { _ in }
   /// Called with bytes that were dropped, and the reason, for the log.
@@ -42,22 +42,22 @@ public final class NotificationConsumer {
   public let notifications: PhoneNotifications
   /// The number of notifications still to be fetched.
   public private(set) var backlog = 0
-  /// The current default selection of attributes.
-  public var selection: AttributeSelection {
-    get { queue.selection }
-    set { if controlPoint != nil { queue.selection = newValue } }
+  /// Whether the phone allows access, as far as is known.
+  public var authorization: Authorization { watch.authorization }
+  /// Why the session may be dead; nil if nothing suggests it.
+  public private(set) var suspicion: String? {
+    didSet { if suspicion != oldValue { onSuspicion() } }
   }
 
   private let client: Client
   private let service: LocatedService
-  private let timing: ConsumerSettings.Timing
+  private let timing: ConsumerTiming
   private let controlPoint: ControlPoint?
-  private var queue: FetchQueue
+  private var queue = FetchQueue()
   private var watch: SessionWatch
   /// Wakes the task of `run`.
   private let alarm: Alarm
   private var phase = Phase.notBegun
-  private var suspicion: String? { didSet { if suspicion != oldValue { onSuspicion(suspicion) } } }
   /// The check of the session in progress: when the phone was probed, and the timer after which it is suspected.
   private var check: (start: Instant, timer: TimerID)?
 
@@ -76,23 +76,21 @@ public final class NotificationConsumer {
   ///
   /// - Parameter notifications: the known notifications of this phone; nil for a new phone.
   public init?(
-    _ client: Client, _ service: LocatedService, settings: ConsumerSettings = .init(),
+    _ client: Client, _ service: LocatedService, timing: ConsumerTiming = .init(),
     notifications: PhoneNotifications? = nil
   ) {
     guard service[.notificationSource]?.cccd != nil else { return nil }
     self.client = client
     self.service = service
-    timing = settings.timing
+    self.timing = timing
     self.notifications =
       notifications ?? PhoneNotifications(keeping: .zero, client.bearer.scheduler)
     alarm = Alarm(client.bearer)
     watch = SessionWatch(timing)
     if let point = service[.controlPoint], service[.dataSource]?.cccd != nil {
       controlPoint = ControlPoint(client, handle: point.value, timing: timing)
-      queue = FetchQueue(settings.selection)
     } else {
       controlPoint = nil
-      queue = FetchQueue(.none)
     }
   }
 
@@ -176,12 +174,13 @@ public final class NotificationConsumer {
 
   private func apply(_ event: NotificationEvent) {
     let now = now
-    if event.change == .removed {
-      queue.removed(event, &notifications.ledger, at: now)
-    } else {
-      queue.announced(event, &notifications.ledger, at: now)
+    notifications.update { ledger in
+      if event.change == .removed {
+        queue.removed(event, &ledger, at: now)
+      } else {
+        queue.announced(event, &ledger, at: now)
+      }
     }
-    notifications.publish()
   }
 
   private func updateBacklog() {
@@ -220,11 +219,13 @@ public final class NotificationConsumer {
   /// When there is work although the phone has sent nothing. Due work waits for the outcome of the command in progress.
   private var deadline: Instant? {
     if controlPoint?.isBusy == true { return nil }
-    guard !queue.isHeld, let due = notifications.ledger.lanes.deadline else {
+    guard mayFetch, let due = notifications.ledger.lanes.deadline else {
       return watch.nextDeadline
     }
     return watch.nextDeadline.map { min($0, due) } ?? due
   }
+
+  private var mayFetch: Bool { watch.authorization != .refused }
 
   /// Sends the next command, unless one is in progress. The session's due tasks come first.
   private func advance() {
@@ -233,8 +234,7 @@ public final class NotificationConsumer {
         performDueTasks()
         guard case .serving = phase else { break }
       }
-      let command = queue.next(&notifications.ledger, at: now)
-      notifications.publish()
+      let command = notifications.update { queue.next(&$0, mayFetch: mayFetch, at: now) }
       guard let command else { break }
       if queue.sentProbe != nil, command.isProbe, watch.isResponding { beginCheck() }
       guard let controlPoint else {
@@ -257,9 +257,8 @@ public final class NotificationConsumer {
   private func process(_ outcome: ControlPoint.Outcome) {
     let verdict = isEnded ? nil : outcome.verdict(onProbe: queue.sentProbe)
     if let verdict { judge(verdict, outcome) }
-    queue.finished(outcome, &notifications.ledger, at: now)
+    notifications.update { queue.finished(outcome, &$0, at: now) }
     if let check = check.take() { end(check, verdict) }
-    notifications.publish()
   }
 
   private func judge(_ verdict: SessionWatch.Verdict, _ outcome: ControlPoint.Outcome) {
@@ -319,8 +318,8 @@ extension NotificationConsumer {
       if let response = try await request(command, cancellation) {
         let fetched = NotificationAttributes(response, requested: missing)
         report.attributes.merge(fetched)
-        report.failure = nil
         notifications.update { $0.complete(uid, with: fetched) }
+        report.failure = notifications.ledger[uid]?.failure
       }
     }
     if attributes.contains(.appIdentifier), let app = report.attributes.appIdentifier {

@@ -313,13 +313,20 @@ public struct NotificationLedger {
     guard let index = live.index(forKey: uid),
       case .published(var report) = live.values[index].state
     else { return }
+    let lacked = !isWhole(report)
     report.attributes.merge(attributes)
-    report.failure = nil
+    if lacked, isWhole(report) { report.failure = nil }
     size += report.size - live.values[index].size
     live.values[index].size = report.size
     live.values[index].state = .published(report)
     live.values[index].isAhead = true
     makeSpace()
+  }
+
+  /// Whether everything wanted of it was fetched.
+  private func isWhole(_ report: NotificationReport) -> Bool {
+    let wanted = rules.judge(report.event, report.attributes).wanted ?? []
+    return wanted.allSatisfy { report.attributes.has($0.id) }
   }
 
   private mutating func spoke(at now: Instant) {
@@ -423,9 +430,8 @@ public struct NotificationLedger {
 
   /// The rules have changed: removes notifications that they hide now, and fetches those that they no longer hide, or
   /// can't judge without more attributes.
-  mutating func rulesChanged(_ judge: NotificationJudge?, at now: Instant) {
+  mutating func rulesChanged(_ judge: @escaping NotificationJudge, at now: Instant) {
     rules = NotificationRules(judge: judge, version: rules.version + 1)
-    let judge = judge ?? { _, _ in Judgement(isFinal: true) }
     kept.sort()
     for place in order {
       guard let entry = entry(at: place), var report = entry.known else { continue }

@@ -8,16 +8,9 @@ public import Wire
 ///     session ends
 public final class PhoneNotifications {
   /// The ledger.
-  public internal(set) var ledger: NotificationLedger
+  public private(set) var ledger: NotificationLedger
   /// How long to keep them without the phone; zero: they are removed when its session ends.
   public var period: Duration
-  /// Judges a notification by the rules; nil if there are none.
-  public var judge: NotificationJudge? {
-    didSet {
-      update { $0.rulesChanged(judge, at: now) }
-      onWaiting()
-    }
-  }
   /// Called with each report to publish.
   public var onPublish: (NotificationReport) -> Void = { _ in }
   /// Called with a rule, by its place in the list, and the notification that it acts on.
@@ -44,6 +37,12 @@ public final class PhoneNotifications {
 
   private var now: Instant { scheduler.now }
 
+  /// The rules have changed: they judge again.
+  public func rulesChanged(_ judge: @escaping NotificationJudge) {
+    update { $0.rulesChanged(judge, at: now) }
+    onWaiting()
+  }
+
   /// Removes all of them: the phone is forgotten.
   public func clear() { update { $0.clear() } }
 
@@ -52,13 +51,13 @@ public final class PhoneNotifications {
   func sessionEnded() { update { $0.sessionEnded(at: now, keeping: period) } }
 
   /// Changes the ledger, and publishes what follows.
-  func update(_ change: (inout NotificationLedger) -> Void) {
-    change(&ledger)
-    publish()
+  func update<Result>(_ change: (inout NotificationLedger) -> Result) -> Result {
+    defer { publish() }
+    return change(&ledger)
   }
 
   /// Carries out the ledger's actions in one loop: whoever gets one may change the ledger, and so add others.
-  func publish() {
+  private func publish() {
     guard !isPublishing else { return }
     isPublishing = true
     while let output = ledger.nextOutput() {

@@ -76,7 +76,7 @@ struct SessionWatch: Sendable {
   /// How many probes in a row may go unanswered.
   private static let patience = 2
 
-  private let timing: ConsumerSettings.Timing
+  private let timing: ConsumerTiming
   private var access = Access.pending(isTold: false)
   private var probeDue: Instant?
   /// How long after a probe the next one follows while access is not granted.
@@ -96,9 +96,19 @@ struct SessionWatch: Sendable {
   /// The maximum number of watched calls.
   private static let callCapacity = 64
 
-  init(_ timing: ConsumerSettings.Timing) {
+  init(_ timing: ConsumerTiming) {
     self.timing = timing
     pause = timing.retry
+  }
+
+  /// Whether the phone allows access, as far as is known.
+  var authorization: Authorization {
+    switch access {
+    case .pending: .unknown(until: .response)
+    case .responding: .unknown(until: .notification)
+    case .granted: .granted
+    case .refused: .refused
+    }
   }
 
   /// Whether the phone is known to respond to commands.

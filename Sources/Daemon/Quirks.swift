@@ -12,7 +12,7 @@ struct Quirks: Hashable, Sendable {
   /// What to advertise while a connected phone does not share its notifications yet.
   var sharingAdvertisement = SharingAdvertisement.quiet
   /// The notification consumer's times.
-  var consumer = ConsumerSettings.Timing()
+  var consumer = ConsumerTiming()
   /// The media remote's settings.
   var media = RemoteSettings()
   /// How long a bonded phone has to start encryption by itself.

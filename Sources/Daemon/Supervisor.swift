@@ -136,19 +136,13 @@ import Wire
     (hooks.hooks, hooks.limits) = (live.hooks, live.hookLimits)
     log.level = live.logLevel
     phoneBook.grace = live.grace
-    rulesChanged()
+    phoneBook.rulesChanged()
     radio?.policy.pause = settings.quirks.encryptionPause
     log.notice("the settings were read again")
     for (effect, waiting) in Dictionary(grouping: settings.waiting, by: \.effect) {
       let names = waiting.map(\.name).joined(separator: ", ")
       log.notice("\(names) will take effect \(effect.text)")
     }
-  }
-
-  /// The rules, or the selection of attributes, have changed.
-  func rulesChanged() {
-    for session in sessions { session.selectionChanged() }
-    phoneBook.rulesChanged()
   }
 
   /// Which pairings the radio accepts with these settings.

@@ -379,11 +379,11 @@ struct ConsumerTests {
   @Test("New rules that show thousands of hidden notifications report each of them")
   func thousandsShown() throws {
     try Session.run(ConsumerSettings(.none)) { loop, session in
-      session.notifications.judge = { _, _ in Judgement(.hidden, isFinal: true) }
+      session.notifications.rulesChanged { _, _ in Judgement(.hidden, isFinal: true) }
       try await session.begin(loop)
       for uid in UInt32(1)...16_000 { session.phone.notify(.added, uid) }
       #expect(session.told == [])
-      session.notifications.judge = nil
+      session.notifications.rulesChanged(AttributeSelection.none.judge)
       #expect(session.told == (1...16_000).map { "added \($0)" })
     }
   }

@@ -27,7 +27,7 @@ struct ExplorationTests {
   /// A session with one notification and one call.
   private struct Situation {
     var watch: SessionWatch
-    var queue = FetchQueue(AttributeSelection("title") ?? .none)
+    var queue = FetchQueue()
     var ledger = NotificationLedger()
     var command: ControlPointCommand?
     var isDead = false
@@ -35,7 +35,8 @@ struct ExplorationTests {
     var actions: [Action] = []
 
     init() {
-      var timing = ConsumerSettings.Timing()
+      ledger.rulesChanged(AttributeSelection([.title]).judge, at: .zero)
+      var timing = ConsumerTiming()
       // The same steps in fewer of them.
       (timing.retry, timing.longestRetry) = (.seconds(5), .seconds(10))
       watch = SessionWatch(timing)
@@ -44,6 +45,10 @@ struct ExplorationTests {
 
     mutating func event(_ event: NotificationEvent, at now: Instant) {
       let event = watch.judge(event, at: now)
+      if watch.startsOver(event) {
+        queue.startOver()
+        ledger.sessionBegan(at: now, keeping: .zero)
+      }
       guard watch.received(event, at: now) else { return }
       apply(event, at: now)
     }
@@ -96,7 +101,7 @@ struct ExplorationTests {
           }
         }
       }
-      command = queue.next(&ledger, at: now)
+      command = queue.next(&ledger, mayFetch: mayFetch, at: now)
       if let command { actions.append(.send(command)) }
       publish()
     }
@@ -109,9 +114,11 @@ struct ExplorationTests {
       }
     }
 
+    var mayFetch: Bool { watch.authorization != .refused }
+
     var deadline: Instant? {
       guard !isDead, command == nil else { return nil }
-      guard !queue.isHeld, let due = ledger.lanes.deadline else { return watch.nextDeadline }
+      guard mayFetch, let due = ledger.lanes.deadline else { return watch.nextDeadline }
       return watch.nextDeadline.map { min($0, due) } ?? due
     }
 
@@ -167,7 +174,7 @@ struct ExplorationTests {
     }
     explorer.parts = { session, _ in
       [
-        session.watch, session.queue.isHeld, session.queue.purpose, session.queue.isFetching,
+        session.watch, session.queue.purpose, session.queue.isFetching,
         session.command.map { "\($0)" } ?? "", session.isDead,
         session.ledger.lanes.deadline as Any, session.ledger.lanes.count,
         session.ledger[1].map { "\($0.event.flags)" } ?? "", session.ledger[9] == nil,
@@ -208,7 +215,7 @@ struct ExplorationTests {
     }
     findings += found.steps("a refusal is ignored") { edge, from, to in
       edge.input == .refused(0x03) && from.command != nil && !from.isDead
-        && !(to.queue.isHeld && to.authorization == .refused)
+        && !(!to.mayFetch && to.authorization == .refused)
     }
     return findings
   }
@@ -225,7 +232,7 @@ struct ExplorationTests {
     #expect(Self.found(sessions.ignoring { $0 == .answered }) != [])
     #expect(Self.found(sessions.ignoring { $0 == .refused(0x03) }) != [])
     #expect(Self.found(sessions.ignoring { $0 == .time }) != [])
-    #expect(Self.found(sessions.forgetting { $0.queue.isHeld }) != [])
+    #expect(Self.found(sessions.forgetting { !$0.mayFetch }) != [])
     #expect(Self.found(sessions.leavingOut { $0 == .dead }) != [])
     #expect(
       Self.found(

@@ -8,11 +8,17 @@ import Wire
 
 /// The queue and the ledger with a phone that answers everything, and what is published in order.
 private struct Fetching {
-  var queue = FetchQueue(AttributeSelection("title") ?? .none)
+  var queue = FetchQueue()
   var ledger = NotificationLedger()
+  /// Whether the phone allows access.
+  var mayFetch = true
   var now = Instant.zero
   /// `added 3`, `request 7`, …
   var log: [String] = []
+
+  init(_ selection: AttributeSelection = AttributeSelection([.title])) {
+    ledger.rulesChanged(selection.judge, at: .zero)
+  }
 
   mutating func event(_ change: NotificationChange, _ uid: UInt32, _ flags: EventFlags = []) {
     let event = NotificationEvent(change, .init(rawValue: uid), flags: flags)
@@ -30,12 +36,17 @@ private struct Fetching {
   }
 
   mutating func next() -> ControlPointCommand? {
-    let command = queue.next(&ledger, at: now)
+    let command = queue.next(&ledger, mayFetch: mayFetch, at: now)
     note()
     return command
   }
 
   mutating func finish(_ outcome: ControlPoint.Outcome) {
+    switch outcome.verdict(onProbe: queue.sentProbe) {
+    case .responded: mayFetch = true
+    case .refused: mayFetch = false
+    case .gone, .unclear, nil: break
+    }
     queue.finished(outcome, &ledger, at: now)
     note()
   }
@@ -94,6 +105,13 @@ private struct Fetching {
   }
 }
 
+extension [ControlPointCommand.AttributeRequest] {
+  /// Requests for these attributes.
+  fileprivate static func of(_ attributes: Set<NotificationAttributeID>) -> Self {
+    AttributeSelection(attributes).requests(for: [])
+  }
+}
+
 @Suite("ANCS: the order of fetching")
 struct FetchQueueTests {
   /// The commands about one notification that a rule is asked about, and what became of it.
@@ -101,7 +119,6 @@ struct FetchQueueTests {
     _ phone: [NotificationAttributeID: String], _ judge: @escaping NotificationJudge
   ) -> [String] {
     var fetching = Fetching()
-    fetching.queue.selection = .all
     fetching.ledger.rulesChanged(judge, at: .zero)
     fetching.event(.added, 1)
     var log: [String] = []
@@ -128,7 +145,7 @@ struct FetchQueueTests {
   func hidden() {
     let log = Self.judged([.appIdentifier: "com.spam", .title: "Buy"]) { _, known in
       Judgement(
-        wanted: known.appIdentifier == "com.spam" ? nil : AttributeSelection([.appIdentifier]))
+        wanted: known.appIdentifier == "com.spam" ? nil : .of([.appIdentifier]))
     }
     #expect(log == ["app", "usual com.spam -"])
   }
@@ -137,7 +154,7 @@ struct FetchQueueTests {
   func inTwoSteps() {
     let log = Self.judged([.appIdentifier: "com.mail", .title: "Hello"]) { _, known in
       Judgement(
-        wanted: AttributeSelection(
+        wanted: .of(
           known.appIdentifier == nil ? [.appIdentifier] : [.appIdentifier, .title, .date]))
     }
     #expect(log == ["app", "title,date", "name of com.mail", "usual Mail Hello"])
@@ -145,7 +162,7 @@ struct FetchQueueTests {
 
   @Test("A phone that omits requested attributes is not asked forever")
   func unanswered() {
-    let log = Self.judged([:]) { _, _ in Judgement(wanted: AttributeSelection([.appIdentifier])) }
+    let log = Self.judged([:]) { _, _ in Judgement(wanted: .of([.appIdentifier])) }
     #expect(log == ["app", "usual - -"])
   }
 
@@ -160,7 +177,7 @@ struct FetchQueueTests {
     let first = Self.judged([.appIdentifier: "com.mail", .title: "Hello"]) { _, known in
       asked += 1
       return Judgement(
-        wanted: AttributeSelection(known.appIdentifier == nil ? [.appIdentifier] : [.title]),
+        wanted: .of(known.appIdentifier == nil ? [.appIdentifier] : [.title]),
         isFinal: known.appIdentifier != nil)
     }
     #expect(first == ["app", "title", "name of com.mail", "usual Mail Hello"])
@@ -168,7 +185,7 @@ struct FetchQueueTests {
 
     var fetching = Fetching()
     fetching.ledger.rulesChanged(
-      { _, _ in Judgement(wanted: AttributeSelection([.title]), isFinal: true) }, at: .zero)
+      { _, _ in Judgement(wanted: .of([.title]), isFinal: true) }, at: .zero)
     fetching.event(.added, 1)
     _ = fetching.next()
     fetching.ledger.rulesChanged({ _, _ in Judgement(.hidden, isFinal: true) }, at: .zero)
@@ -182,7 +199,7 @@ struct FetchQueueTests {
     fetching.ledger.rulesChanged(
       { _, known in
         Judgement(
-          wanted: AttributeSelection([.appIdentifier]), isFinal: known.appIdentifier != nil)
+          wanted: .of([.appIdentifier]), isFinal: known.appIdentifier != nil)
       }, at: .zero)
     fetching.event(.added, 1)
     func wanted() -> [NotificationAttributeID] {
@@ -195,7 +212,7 @@ struct FetchQueueTests {
     fetching.ledger.rulesChanged(
       { _, known in
         Judgement(
-          known.title == "Spam" ? .hidden : .usual, wanted: AttributeSelection([.title]),
+          known.title == "Spam" ? .hidden : .usual, wanted: .of([.title]),
           isFinal: known.title != nil)
       }, at: .zero)
     fetching.finish(.app(identifier: "com.mail"), [.init(rawValue: 0): "Mail"])
@@ -409,8 +426,7 @@ struct FetchQueueTests {
 
   @Test("Without attributes to fetch, everything is reported in order, pre-existing ones last")
   func nothingToFetch() {
-    var fetching = Fetching()
-    fetching.queue.selection = .none
+    var fetching = Fetching(.none)
     fetching.event(.added, 1, .preExisting)
     fetching.event(.added, 2)
     fetching.drain()

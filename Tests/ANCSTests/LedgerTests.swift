@@ -60,7 +60,7 @@ private struct Telling {
     onlyIfChanged: Bool = false
   ) -> Fetch {
     var fetch = Fetch(report, .init(onlyIfChanged: onlyIfChanged))
-    fetch.judge(by: NotificationRules(judge: judgement.map { judgement in { _, _ in judgement } }))
+    fetch.judge(by: NotificationRules { _, _ in judgement ?? Judgement(isFinal: true) })
     fetch.hasFailed = failed
     return fetch
   }

@@ -152,6 +152,14 @@ final class StubPhone {
   }
 }
 
+/// What a test's session fetches, and its timing.
+struct ConsumerSettings {
+  var selection: AttributeSelection
+  var timing = ConsumerTiming()
+
+  init(_ selection: AttributeSelection = .all) { self.selection = selection }
+}
+
 /// A consumer on the stub phone, and all that it reported.
 final class Session {
   let phone: StubPhone
@@ -172,8 +180,9 @@ final class Session {
     notifications = PhoneNotifications(keeping: .seconds(120), clock, seen: seen)
     guard
       let consumer = NotificationConsumer(
-        phone.client, StubPhone.service, settings: settings, notifications: notifications)
+        phone.client, StubPhone.service, timing: settings.timing, notifications: notifications)
     else { throw ATTFailure.protocolViolation("no consumer") }
+    notifications.rulesChanged(settings.selection.judge)
     self.consumer = consumer
     notifications.onPublish = { [unowned self] report in
       reports.append(report)

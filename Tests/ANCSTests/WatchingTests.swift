@@ -10,7 +10,7 @@ import Wire
 struct WatchingTests {
   private let titles = ConsumerSettings(AttributeSelection([.title]))
 
-  private func titles(where change: (inout ConsumerSettings.Timing) -> Void) -> ConsumerSettings {
+  private func titles(where change: (inout ConsumerTiming) -> Void) -> ConsumerSettings {
     var settings = titles
     change(&settings.timing)
     return settings
@@ -381,6 +381,31 @@ struct RequestTests {
       #expect(again.value?.attributes.title == "Hello")
       #expect(session.phone.commands.count == 3)
       #expect(session.ledger[1]?.attributes.message == "World")
+    }
+  }
+
+  @Test("What could not be fetched is still missing until a user has had all of it fetched")
+  func getPartOfFailed() throws {
+    try Session.run(ConsumerSettings(AttributeSelection([.title, .message]))) { loop, session in
+      session.phone.notifications = [1: [1: "Hello", 3: "World"]]
+      session.phone.react = { command in
+        guard case .getNotificationAttributes(_, let wanted) = command, wanted.count == 2 else {
+          return nil
+        }
+        return .refuse(0xA3)
+      }
+      try await session.begin(loop)
+      session.phone.notify(.added, 1)
+      await loop.sleep(for: .seconds(1))
+      #expect(session.told == ["added 1 (Action Failed)"])
+      for (attribute, failure) in [(.title, "Action Failed"), (.message, nil)]
+        as [(NotificationAttributeID, String?)]
+      {
+        let get = loop.start { try await session.consumer.get(1, [attribute]) }
+        await loop.sleep(for: .seconds(1))
+        #expect(get.value?.attributes.has(attribute) == true && get.value?.failure == failure)
+        #expect(session.ledger[1]?.failure == failure)
+      }
     }
   }
 

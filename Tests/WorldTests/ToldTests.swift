@@ -97,7 +97,7 @@ struct ToldTests {
       #expect(Self.told(world) == ["added 2 Mum"])
       let daemon = try #require(world.daemon)
       daemon.rules.rules = [try Self.rule(title: "^Mum")]
-      daemon.rulesChanged()
+      daemon.phoneBook.rulesChanged()
       await world.pass(.seconds(5))
       #expect(Set(Self.told(world)) == ["added 2 Mum", "removed 2 Mum", "added 1 Buy"])
       #expect(try await Self.listed(world) == ["1 Buy"])

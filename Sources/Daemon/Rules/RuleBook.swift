@@ -27,9 +27,9 @@ import Wire
     self.now = now
   }
 
-  /// Judges a phone's notifications by the rules; nil if there are no rules.
-  func judge(for phone: Phone) -> NotificationJudge? {
-    guard !rules.isEmpty else { return nil }
+  /// Judges a phone's notifications by the rules.
+  func judge(for phone: Phone) -> NotificationJudge {
+    guard !rules.isEmpty else { return selection.judge }
     return { [self, weak phone] event, known in
       guard let phone else { return Judgement(isFinal: true) }
       return judge(event, known, from: phone)
@@ -47,19 +47,27 @@ import Wire
         "rule “\(rules[rule].name)” is skipped if its expression takes too long to search a text, "
           + "as it just did: simplify its repetitions")
     }
-    var judgement = Judgement(wanted: selection, isFinal: verdict.missing == nil)
+    func requests(
+      _ attributes: Set<NotificationAttributeID>
+    ) -> [ControlPointCommand.AttributeRequest] {
+      AttributeSelection(attributes, maximumLengths: selection.maximumLengths)
+        .requests(for: event.flags)
+    }
+    var judgement = Judgement(isFinal: verdict.missing == nil)
     if let rule = verdict.rule.map({ rules[$0] }) {
       let outcome = rule.outcome
       judgement.standing = outcome.standing
       if outcome.acts { judgement.rule = verdict.rule }
       let wanted = outcome.fetch ?? (outcome.standing == .hidden ? [] : selection.attributes)
-      judgement.wanted = wanted.isEmpty ? nil : fetching(wanted)
+      judgement.wanted = wanted.isEmpty ? nil : requests(wanted)
+    } else {
+      judgement.wanted = requests(selection.attributes)
     }
     switch verdict.missing {
-    case .appIdentifier?: judgement.wanted = fetching([.appIdentifier])
+    case .appIdentifier?: judgement.wanted = requests([.appIdentifier])
     // If it may have to be hidden, request only what decides that; otherwise one command requests everything.
-    case let text? where verdict.mayBeHidden: judgement.wanted = fetching([text])
-    case let text?: judgement.wanted = fetching(selection.attributes.union([text]))
+    case let text? where verdict.mayBeHidden: judgement.wanted = requests([text])
+    case let text?: judgement.wanted = requests(selection.attributes.union([text]))
     case nil: break
     }
     return judgement
@@ -80,9 +88,5 @@ import Wire
   /// How each rule applies to a notification now, and why.
   func explain(_ report: NotificationReport, from phone: Phone) -> [RuleExplanation.Rule] {
     rules.explanation(of: facts(report.event, report.attributes, phone))
-  }
-
-  private func fetching(_ attributes: Set<NotificationAttributeID>) -> AttributeSelection {
-    AttributeSelection(attributes, maximumLengths: selection.maximumLengths)
   }
 }

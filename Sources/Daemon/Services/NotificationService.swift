@@ -19,15 +19,8 @@ import Wire
 
   /// The running subscription.
   private(set) var consumer: NotificationConsumer?
-  /// Whether the phone allows its notifications to be read.
-  private(set) var authorization = Authorization.unknown(until: .response) {
-    didSet { context.changed() }
-  }
-  /// Why the subscription may be stale.
-  private var staleReason: String? { didSet { context.changed() } }
 
   private let context: ServiceContext
-  private let rules: RuleBook
   private let timing: ConsumerSettings.Timing
   /// Called when the session with the phone's ANCS is dead, with the reason and whether the
   /// previous one was dead too, so that locating the service again did not help.
@@ -36,11 +29,10 @@ import Wire
   private var wasDead = false
 
   init(
-    _ context: ServiceContext, _ rules: RuleBook, _ quirks: Quirks,
+    _ context: ServiceContext, _ quirks: Quirks,
     onDead: @escaping (_ reason: String, _ again: Bool) -> Void
   ) {
     self.context = context
-    self.rules = rules
     (instance, timing) = (quirks.notificationCenter, quirks.consumer)
     self.onDead = onDead
   }
@@ -48,12 +40,11 @@ import Wire
   var isActive: Bool { consumer != nil }
 
   func subscribe(to service: LocatedService, again: Bool) async throws(ATTFailure) -> Bool {
-    var settings = ConsumerSettings(rules.selection)
-    settings.timing = timing
-    settings.timing.responsesProve = timing.responsesProve || context.phone.hasRefused
+    var timing = timing
+    timing.responsesProve = timing.responsesProve || context.phone.hasRefused
     guard
       let consumer = NotificationConsumer(
-        context.client, service, settings: settings, notifications: context.phone.notifications)
+        context.client, service, timing: timing, notifications: context.phone.notifications)
     else { return false }
     connect(consumer)
     try await consumer.subscribe(again: again)
@@ -62,13 +53,13 @@ import Wire
   }
 
   private func connect(_ consumer: NotificationConsumer) {
-    consumer.onSuspicion = { [weak self] in self?.staleReason = $0 }
+    consumer.onSuspicion = { [context] in context.changed() }
     consumer.onBacklog = { [context] in context.link.work(backlog: $0) }
     consumer.onIncoming = { [context] in context.publish(.incoming($0)) }
     consumer.onAuthorization = { [weak self, context] authorization in
       if authorization != .unknown(until: .response) { self?.wasDead = false }
       if authorization == .refused { context.phone.hasRefused = true }
-      self?.authorization = authorization
+      context.changed()
       context.publish(.authorization(authorization))
     }
     consumer.onDead = { [weak self] reason in
@@ -82,9 +73,6 @@ import Wire
     }
     consumer.onDropped = context.logDropped
   }
-
-  /// The selection of attributes has changed.
-  func selectionChanged() { consumer?.selection = rules.selection }
 
   /// Runs the rule's program, and performs the rule's action on the phone.
   func perform(_ rule: Rule, on report: NotificationReport) {
@@ -121,22 +109,21 @@ import Wire
     guard let consumer else { return }
     consumer.end()
     self.consumer = nil
-    staleReason = nil
-    authorization = .unknown(until: .response)
+    context.changed()
   }
 
   func describe(in report: inout LinkReport) {
-    report.authorization = isActive ? authorization : nil
+    report.authorization = consumer?.authorization
     report.notifications = isActive ? context.phone.notifications.ledger.publishedCount : 0
     report.backlog = consumer?.backlog ?? 0
   }
 
   /// What the subscription waits for.
   var wait: Wait {
-    if authorization == .refused { return .forbidden }
-    if let staleReason { return .stale(staleReason) }
-    return switch authorization {
-    case .unknown(until: .response): .permission
+    if consumer?.authorization == .refused { return .forbidden }
+    if let suspicion = consumer?.suspicion { return .stale(suspicion) }
+    return switch consumer?.authorization {
+    case .unknown(until: .response), nil: .permission
     case .unknown(until: .notification): .unprovenNews
     case .granted, .refused: .news
     }

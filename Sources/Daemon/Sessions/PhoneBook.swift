@@ -70,9 +70,11 @@ import Wire
   }
 
   /// Judges a phone's notifications by the rules, again if they were judged before.
-  private func judge(_ phone: Phone) { phone.notifications.judge = rules.judge(for: phone) }
+  private func judge(_ phone: Phone) {
+    phone.notifications.rulesChanged(rules.judge(for: phone))
+  }
 
-  /// The rules on notifications have changed.
+  /// The rules on notifications, or what is fetched without one, have changed.
   func rulesChanged() { for phone in phones { judge(phone) } }
 
   /// The daemon exits, which ends for its clients what they were told: nothing more is published of notifications.

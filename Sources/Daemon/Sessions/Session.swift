@@ -92,7 +92,7 @@ import Wire
     let context = ServiceContext(self)
     let services = SessionServices(
       [
-        NotificationService(context, daemon.rules, quirks) { [weak self] in
+        NotificationService(context, quirks) { [weak self] in
           self?.notificationsDied($0, again: $1)
         },
         MediaService(context, quirks.media),
@@ -298,9 +298,6 @@ import Wire
     phone.memory.handles = HandleCache(databaseHash: hash, services: services.located)
     daemon.remember(phone)
   }
-
-  /// The selection of notification attributes has changed.
-  func selectionChanged() { services.active(NotificationService.self)?.selectionChanged() }
 
   // MARK: Failures
 
