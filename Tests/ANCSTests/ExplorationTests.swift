@@ -22,6 +22,30 @@ struct ExplorationTests {
     case authorization(Authorization)
     case subscribeAgain, dead
     case published(NotificationChange, NotificationUID)
+    case broke(Rule)
+  }
+
+  /// What must hold of times and counts, which `Expectation` keeps for itself.
+  private enum Rule: String, CaseIterable {
+    case age = "what is old counts as new, or what is new as old"
+    case call = "a call rings for another time than it may"
+    case silence = "the subscriptions are written again at another time than after silence"
+    case patience = "it does not die of two unanswered probes in a row"
+    case pauses = "the pauses between probes do not grow up to their limit"
+  }
+
+  /// What is expected of a session, by the times of what has happened.
+  private struct Expectation {
+    /// When the phone last began to announce what it has.
+    var subscribed = Instant.zero
+    /// When the phone last sent an event, or the subscriptions were written.
+    var heard = Instant.zero
+    /// When the call last rang.
+    var rang: Instant?
+    /// How many probes in a row were not answered.
+    var unanswered = 0
+    /// The last probe while the phone refuses access, and the pause after it; nil if an event may have shortened that.
+    var probed: (at: Instant, pause: Duration)?
   }
 
   /// A session with one notification and one call.
@@ -33,18 +57,29 @@ struct ExplorationTests {
     var isDead = false
     var authorization: Authorization?
     var actions: [Action] = []
+    let timing: ConsumerTiming
+    var expected = Expectation()
 
     init() {
       ledger.rulesChanged(AttributeSelection([.title]).judge, at: .zero)
       var timing = ConsumerTiming()
       // The same steps in fewer of them.
-      (timing.retry, timing.longestRetry) = (.seconds(5), .seconds(10))
+      (timing.retry, timing.longestRetry) = (.seconds(5), .seconds(15))
+      (timing.probe, timing.silence, timing.call) = (.seconds(25), .seconds(60), .seconds(40))
+      self.timing = timing
       watch = SessionWatch(timing)
       watch.sessionBegan(at: .zero)
     }
 
-    mutating func event(_ event: NotificationEvent, at now: Instant) {
-      let event = watch.judge(event, at: now)
+    mutating func expect(_ holds: Bool, _ rule: Rule) { if !holds { actions.append(.broke(rule)) } }
+
+    mutating func event(_ told: NotificationEvent, at now: Instant) {
+      let event = watch.judge(told, at: now)
+      let isOld = now - expected.subscribed < timing.preExisting || !mayFetch
+      let wasOld = told.flags.contains(.preExisting)
+      expect(event.flags.contains(.preExisting) == (wasOld && isOld), .age)
+      (expected.heard, expected.probed) = (now, nil)
+      if event.category == .incomingCall { expected.rang = now }
       if watch.startsOver(event) {
         queue.startOver()
         ledger.sessionBegan(at: now, keeping: .zero)
@@ -69,6 +104,7 @@ struct ExplorationTests {
     mutating func finish(_ outcome: ControlPoint.Outcome, at now: Instant) {
       guard command != nil else { return }
       command = nil
+      let wasRefusing = !mayFetch
       if let verdict = outcome.verdict(onProbe: queue.sentProbe) {
         switch watch.judge(verdict, of: queue.purpose, at: now) {
         case .authorization(let authorization): report(authorization)
@@ -78,8 +114,28 @@ struct ExplorationTests {
           queue.end()
         case nil: break
         }
+        check(verdict, wasRefusing: wasRefusing, at: now)
       }
       queue.finished(outcome, &ledger, at: now)
+    }
+
+    private mutating func check(
+      _ verdict: SessionWatch.Verdict, wasRefusing: Bool, at now: Instant
+    ) {
+      switch verdict {
+      case .responded:
+        expected.unanswered = 0
+        if wasRefusing { (expected.subscribed, expected.probed) = (now, nil) }
+      case .refused:
+        expected.unanswered = 0
+        if !wasRefusing { expected.probed = (now, timing.retry) }
+      case .unclear where queue.sentProbe != nil:
+        expected.unanswered += 1
+        expected.probed = nil
+      case .unclear: expected.probed = nil
+      case .gone: return
+      }
+      expect(isDead == (expected.unanswered == 2), .patience)
     }
 
     /// Performs what is due, and sends the next command.
@@ -90,17 +146,28 @@ struct ExplorationTests {
         for task in watch.due(at: now) {
           switch task {
           case .endCall(let uid):
+            expect(expected.rang.map { now - $0 >= timing.call } ?? false, .call)
+            expected.rang = nil
             guard var event = ledger.event(of: uid) else { break }
             event.change = .removed
             apply(event, at: now)
-          case .probe: queue.probe = .probe
+          case .probe:
+            if let (last, pause) = expected.probed {
+              expect(now - last == pause, .pauses)
+              expected.probed = (now, min(pause + pause, timing.longestRetry))
+            }
+            queue.probe = .probe
           case .subscribeAgain:
             watch.subscribing()
             watch.subscribed(at: now)
             actions.append(.subscribeAgain)
+            expect(now - expected.heard >= timing.silence, .silence)
+            (expected.heard, expected.subscribed) = (now, now)
           }
         }
       }
+      expect(now - expected.heard < timing.silence, .silence)
+      expect(expected.rang.map { now - $0 < timing.call } ?? true, .call)
       command = queue.next(&ledger, mayFetch: mayFetch, at: now)
       if let command { actions.append(.send(command)) }
       publish()
@@ -207,6 +274,12 @@ struct ExplorationTests {
       edge.actions.contains {
         if case .authorization(let told) = $0 { told == from.authorization } else { false }
       }
+    }
+    for rule in Rule.allCases {
+      findings += found.steps(rule.rawValue) { edge, _, _ in edge.actions.contains(.broke(rule)) }
+    }
+    findings += found.steps("it survives without its Control Point") { edge, from, to in
+      edge.input == .refused(0x01) && from.command != nil && !to.isDead
     }
     findings += found.steps("granted without proof") { edge, from, to in
       // A notification that was announced and fetched, or a response after a refusal.
