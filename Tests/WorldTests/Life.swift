@@ -295,7 +295,7 @@ import Wire
         ledger.published().compactMap { $0.report.isStale ? nil : $0.report.attributes.title }
           .sorted()
       } ?? []
-    state.track = services?.active(MediaService.self)?.state?.track.title
+    state.track = services?.active(MediaRemote.self)?.state.track.title
     return state
   }
 

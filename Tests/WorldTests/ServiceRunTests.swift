@@ -12,25 +12,35 @@ import Wire
 
 /// A client of the phone's battery whose runs end when the test says so.
 @LoopActor private final class StubService: ServiceClient {
+  /// A subscription.
+  final class Run: RunningService {
+    private(set) var isEnded = false
+    private(set) var failure: CheckedContinuation<ATTFailure, Never>?
+
+    func run() async throws(ATTFailure) { throw await withCheckedContinuation { failure = $0 } }
+
+    func end() { isEnded = true }
+  }
+
   let uuid = UUID.batteryService
   let characteristics = [UUID.batteryLevel]
   let name: PhoneService? = .battery
   let title = "the stub"
   let phase = ServicePhase.first
-  private(set) var isActive = false
-  /// The runs that have not ended, oldest first.
-  private(set) var runs: [CheckedContinuation<ATTFailure, Never>] = []
+  /// Oldest first.
+  private(set) var runs: [Run] = []
 
-  func subscribe(to service: LocatedService, again: Bool) async throws(ATTFailure) -> Bool {
-    isActive = true
-    return true
+  func subscribe(
+    to service: LocatedService, again: Bool
+  ) async throws(ATTFailure) -> (any RunningService)? {
+    let run = Run()
+    runs.append(run)
+    return run
   }
 
-  func run() async throws(ATTFailure) { throw await withCheckedContinuation { runs.append($0) } }
-
-  func end() { isActive = false }
-
-  func failRun() { runs.removeFirst().resume(returning: .protocolViolation("a test")) }
+  func failRun(_ place: Int) {
+    runs[place].failure?.resume(returning: .protocolViolation("a test"))
+  }
 }
 
 @Suite("The run of a service")
@@ -52,13 +62,13 @@ struct ServiceRunTests {
         _ = try? await services.rediscover(in: .all)
         services.start()
       }
-      try await world.until("two runs") { stub.runs.count == 2 }
-      stub.failRun()
+      try await world.until("two runs") { stub.runs.count { $0.failure != nil } == 2 }
+      stub.failRun(0)
       await world.pass(.seconds(1))
-      #expect(stub.isActive && failures == 0)
-      stub.failRun()
+      #expect(services.names == [.battery] && !stub.runs[1].isEnded && failures == 0)
+      stub.failRun(1)
       await world.pass(.seconds(1))
-      #expect(!stub.isActive && failures == 1)
+      #expect(services.names == [] && stub.runs[1].isEnded && failures == 1)
     }
   }
 }

@@ -38,8 +38,10 @@ import Wire
     guard let daemon = server else { return [] }
     let (time, seq) = (daemon.platform.wallTime, daemon.feed.recent.lastSeq)
     let media = daemon.sessions.compactMap { session in
-      session.services.active(MediaService.self)?.state
-        .map { session.event(.media($0, changed: [])) }
+      session.services.active(MediaRemote.self).map { remote in
+        session.phone.event(
+          .media(remote.state.carried(to: daemon.platform.scheduler.now), changed: []))
+      }
     }
     return (daemon.notifications(of: nil).events + media).map {
       NumberedEvent(seq: seq, time: time, $0)
@@ -130,12 +132,12 @@ import Wire
       try self.daemon.notifications(of: query.phone).apps(after: query.after)
     }
     dispatcher.register(ControlMethods.getMedia) { parameters throws(RPCError) in
-      try self.media(of: parameters.phone).state ?? MediaState()
+      try self.media(of: parameters.phone).state.carried(to: self.daemon.platform.scheduler.now)
     }
     dispatcher.register(ControlMethods.sendMediaCommand) { parameters, caller throws(RPCError) in
-      let remote = try self.media(of: parameters.phone).remote
+      let remote = try self.media(of: parameters.phone)
       return try await asked { () async throws(MediaFailure) in
-        try await remote?.send(parameters.command, for: .user(caller))
+        try await remote.send(parameters.command, for: .user(caller))
         return true
       }
     }
@@ -276,8 +278,8 @@ import Wire
     return consumer
   }
 
-  private func media(of selector: PhoneSelector?) throws(RPCError) -> MediaService {
-    guard let media = try session(of: selector).services.active(MediaService.self) else {
+  private func media(of selector: PhoneSelector?) throws(RPCError) -> MediaRemote {
+    guard let media = try session(of: selector).services.active(MediaRemote.self) else {
       throw .tryAgain("the phone has no media service now")
     }
     return media

@@ -9,7 +9,7 @@ import GATT
 import Wire
 
 /// The Apple Notification Center Service.
-@LoopActor final class NotificationService: ServiceClient {
+@LoopActor final class NotificationClient: ServiceClient {
   let uuid = UUID.notificationCenter
   let characteristics = [UUID.controlPoint, .notificationSource, .dataSource]
   let name: PhoneService? = .ancs
@@ -17,11 +17,8 @@ import Wire
   let phase = ServicePhase.first
   let instance: WantedService.Instance
 
-  /// The running subscription.
-  private(set) var consumer: NotificationConsumer?
-
   private let context: ServiceContext
-  private let timing: ConsumerSettings.Timing
+  private let timing: ConsumerTiming
   /// Called when the session with the phone's ANCS is dead, with the reason and whether the
   /// previous one was dead too, so that locating the service again did not help.
   private let onDead: (_ reason: String, _ again: Bool) -> Void
@@ -37,19 +34,18 @@ import Wire
     self.onDead = onDead
   }
 
-  var isActive: Bool { consumer != nil }
-
-  func subscribe(to service: LocatedService, again: Bool) async throws(ATTFailure) -> Bool {
+  func subscribe(
+    to service: LocatedService, again: Bool
+  ) async throws(ATTFailure) -> (any RunningService)? {
     var timing = timing
     timing.responsesProve = timing.responsesProve || context.phone.hasRefused
     guard
       let consumer = NotificationConsumer(
         context.client, service, timing: timing, notifications: context.phone.notifications)
-    else { return false }
+    else { return nil }
     connect(consumer)
     try await consumer.subscribe(again: again)
-    self.consumer = consumer
-    return true
+    return NotificationService(consumer: consumer, context: context)
   }
 
   private func connect(_ consumer: NotificationConsumer) {
@@ -73,6 +69,16 @@ import Wire
     }
     consumer.onDropped = context.logDropped
   }
+}
+
+/// The subscription to it.
+@LoopActor final class NotificationService: RunningService {
+  let consumer: NotificationConsumer
+  private let context: ServiceContext
+
+  init(consumer: NotificationConsumer, context: ServiceContext) {
+    (self.consumer, self.context) = (consumer, context)
+  }
 
   /// Runs the rule's program, and performs the rule's action on the phone.
   func perform(_ rule: Rule, on report: NotificationReport) {
@@ -82,13 +88,13 @@ import Wire
     {
       context.run(outcome.program, .notification(report))
     }
-    guard let action = outcome.action, let consumer else { return }
+    guard let action = outcome.action else { return }
     let what = "\(action) on #\(event.uid)"
     guard event.flags.contains(action.flag) else {
       return context.log.notice(
         "the rule “\(rule.name)”: \(what): the notification has no such action")
     }
-    Loop.start { [context] in
+    Loop.start { [context, consumer] in
       do throws(FetchFailure) {
         try await consumer.act(event.uid, action)
         context.log.info("the rule “\(rule.name)”: \(what): done")
@@ -103,27 +109,22 @@ import Wire
     }
   }
 
-  func run() async throws(ATTFailure) { try await consumer?.run() }
+  func run() async throws(ATTFailure) { try await consumer.run() }
 
-  func end() {
-    guard let consumer else { return }
-    consumer.end()
-    self.consumer = nil
-    context.changed()
-  }
+  func end() { consumer.end() }
 
   func describe(in report: inout LinkReport) {
-    report.authorization = consumer?.authorization
-    report.notifications = isActive ? context.phone.notifications.ledger.publishedCount : 0
-    report.backlog = consumer?.backlog ?? 0
+    report.authorization = consumer.authorization
+    report.notifications = context.phone.notifications.ledger.publishedCount
+    report.backlog = consumer.backlog
   }
 
   /// What the subscription waits for.
   var wait: Wait {
-    if consumer?.authorization == .refused { return .forbidden }
-    if let suspicion = consumer?.suspicion { return .stale(suspicion) }
-    return switch consumer?.authorization {
-    case .unknown(until: .response), nil: .permission
+    if consumer.authorization == .refused { return .forbidden }
+    if let suspicion = consumer.suspicion { return .stale(suspicion) }
+    return switch consumer.authorization {
+    case .unknown(until: .response): .permission
     case .unknown(until: .notification): .unprovenNews
     case .granted, .refused: .news
     }

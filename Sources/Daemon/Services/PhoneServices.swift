@@ -11,33 +11,19 @@ import System
 import Wire
 
 /// The Apple Media Service.
-@LoopActor final class MediaService: ServiceClient {
+@LoopActor struct MediaService: ServiceClient {
   let uuid = UUID.mediaService
   let characteristics = [UUID.remoteCommand, .entityUpdate, .entityAttribute]
   let name: PhoneService? = .ams
   let title = "media"
   let phase = ServicePhase.first
+  let context: ServiceContext
+  let settings: RemoteSettings
 
-  /// The running subscription.
-  private(set) var remote: MediaRemote?
-
-  private let context: ServiceContext
-  private let settings: RemoteSettings
-
-  init(_ context: ServiceContext, _ settings: RemoteSettings) {
-    self.context = context
-    self.settings = settings
-  }
-
-  var isActive: Bool { remote != nil }
-
-  /// The media state, with its position as of now.
-  var state: MediaState? { remote?.state.carried(to: context.platform.scheduler.now) }
-
-  func subscribe(to service: LocatedService, again: Bool) async throws(ATTFailure) -> Bool {
-    guard let remote = MediaRemote(context.client, service, settings: settings) else {
-      return false
-    }
+  func subscribe(
+    to service: LocatedService, again: Bool
+  ) async throws(ATTFailure) -> (any RunningService)? {
+    guard let remote = MediaRemote(context.client, service, settings: settings) else { return nil }
     remote.onChange = { [context] state, changed in
       context.publish(.media(state.carried(to: context.platform.scheduler.now), changed: changed))
     }
@@ -48,78 +34,55 @@ import Wire
       remote.end()
       throw error
     }
-    self.remote = remote
-    return true
-  }
-
-  func run() async throws(ATTFailure) { try await remote?.run() }
-
-  func end() {
-    remote?.end()
-    remote = nil
+    return remote
   }
 }
 
+extension MediaRemote: RunningService {}
+
 /// The phone's Battery Service.
-@LoopActor final class BatteryService: ServiceClient {
+@LoopActor struct BatteryService: ServiceClient {
   let uuid = UUID.batteryService
   let characteristics = [UUID.batteryLevel]
   let name: PhoneService? = .battery
   let title = "the battery level"
   let phase = ServicePhase.later
+  let context: ServiceContext
 
-  private var monitor: BatteryMonitor?
-  private let context: ServiceContext
-
-  init(_ context: ServiceContext) { self.context = context }
-
-  var isActive: Bool { monitor?.level != nil }
-
-  func subscribe(to service: LocatedService, again: Bool) async throws(ATTFailure) -> Bool {
+  func subscribe(
+    to service: LocatedService, again: Bool
+  ) async throws(ATTFailure) -> (any RunningService)? {
     let monitor = BatteryMonitor(context.client)
-    self.monitor = monitor
     monitor.onDropped = context.logDropped
     monitor.onLevel = { [context] in context.publish(.battery(level: Int($0.percent))) }
     try await monitor.follow(service)
-    return true
-  }
-
-  func end() { monitor = nil }
-
-  func describe(in report: inout LinkReport) {
-    report.battery = monitor?.level.map { Int($0.percent) }
+    return monitor
   }
 }
 
+extension BatteryMonitor: RunningService {
+  var isInUse: Bool { level != nil }
+
+  func describe(in report: inout LinkReport) { report.battery = level.map { Int($0.percent) } }
+}
+
 /// The phone's Current Time Service. The board's own clock is not set by it.
-@LoopActor final class TimeService: ServiceClient {
+@LoopActor struct TimeService: ServiceClient {
   let uuid = UUID.currentTimeService
   let characteristics = [UUID.currentTime, .localTimeInformation]
   let name: PhoneService? = .time
   let title = "the time"
   let phase = ServicePhase.later
+  let context: ServiceContext
 
-  private var monitor: ClockMonitor?
-  private let context: ServiceContext
-
-  init(_ context: ServiceContext) { self.context = context }
-
-  var isActive: Bool { monitor?.time != nil }
-
-  func subscribe(to service: LocatedService, again: Bool) async throws(ATTFailure) -> Bool {
+  func subscribe(
+    to service: LocatedService, again: Bool
+  ) async throws(ATTFailure) -> (any RunningService)? {
     let monitor = ClockMonitor(context.client)
-    self.monitor = monitor
     monitor.onDropped = context.logDropped
-    monitor.onTime = { [weak self] in self?.publish($0, asOf: $1) }
+    monitor.onTime = { publish($0, asOf: $1) }
     try await monitor.follow(service)
-    return true
-  }
-
-  func run() async throws(ATTFailure) { try await monitor?.run() }
-
-  func end() {
-    monitor?.end()
-    monitor = nil
+    return monitor
   }
 
   private func publish(_ time: PhoneTime, asOf instant: Instant) {
@@ -131,4 +94,8 @@ import Wire
       boardZone: now.zoneOffset)
     context.publish(.time(time.current.time, offset: Double(offset)))
   }
+}
+
+extension ClockMonitor: RunningService {
+  var isInUse: Bool { time != nil }
 }

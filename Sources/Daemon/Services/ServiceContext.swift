@@ -32,8 +32,7 @@ import GATT
 
   /// Runs a user's program with an event of this link; if that event was published, it was the last one.
   func run(_ program: [String], _ content: Event.Content) {
-    guard let event = session?.event(content) else { return }
-    let seq = daemon.feed.recent.lastSeq
+    let (seq, event) = (daemon.feed.recent.lastSeq, phone.event(content))
     daemon.hooks.run(program, for: NumberedEvent(seq: seq, time: platform.wallTime, event))
   }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
 import ATT
 import Board
 import Companion
@@ -11,9 +12,20 @@ import Wire
 /// The phone's services on one link: discovers them, subscribes to them, and follows their changes.
 @LoopActor final class SessionServices {
   /// A service and its state.
-  private struct Slot {
+  @LoopActor private struct Slot {
     let client: any ServiceClient
     var state = State.missing(again: false)
+
+    /// What is subscribed to.
+    var running: (any RunningService)? {
+      if case .subscribed(_, let running) = state { running } else { nil }
+    }
+
+    /// Whether it is in use, or about to be.
+    var isUsed: Bool {
+      if case .located = state { return client.phase == .later }
+      return running?.isInUse ?? false
+    }
   }
 
   /// The state of a service on this link. `again`: it was subscribed to before, so the earlier subscription has to be
@@ -26,9 +38,7 @@ import Wire
     case incomplete(LocatedService)
     /// The phone refused the subscription.
     case refused(LocatedService, ATTFailure)
-    /// `number` counts the subscriptions of the session: a service that was dropped may still be failing when
-    /// it is subscribed to again.
-    case subscribed(LocatedService, number: Int)
+    case subscribed(LocatedService, any RunningService)
 
     var service: LocatedService? {
       switch self {
@@ -47,7 +57,6 @@ import Wire
   /// How to verify the handles of an earlier session.
   private let trust: HandleTrust
   private var slots: [Slot] { didSet { context.changed() } }
-  private var subscriptions = 0
   /// Why the phone refused the last search.
   private var refusal: ATTFailure?
 
@@ -59,28 +68,23 @@ import Wire
 
   // MARK: State
 
-  /// The service of this type; nil if it is not in use.
-  func active<Service: ServiceClient>(_ type: Service.Type = Service.self) -> Service? {
-    slots.lazy.compactMap { $0.client as? Service }.first { $0.isActive }
+  /// The running service of this type; nil if there is none.
+  func active<Service: RunningService>(_ type: Service.Type = Service.self) -> Service? {
+    slots.lazy.compactMap { $0.running as? Service }.first
   }
 
   /// The services in use or about to be, by their names in events.
-  var names: [PhoneService] {
-    slots.filter { slot in
-      if case .located = slot.state { return slot.client.phase == .later }
-      return slot.client.isActive
-    }.compactMap(\.client.name)
-  }
+  var names: [PhoneService] { slots.filter { $0.isUsed }.compactMap { $0.client.name } }
 
   /// The services that were located.
   var located: [LocatedService] {
-    slots.compactMap(\.state.service).sorted { $0.service.range.start < $1.service.range.start }
+    slots.compactMap { $0.state.service }.sorted { $0.service.range.start < $1.service.range.start }
   }
 
   /// Fills in the link's status.
   func describe(in report: inout LinkReport) {
     report.services = names
-    for slot in slots { slot.client.describe(in: &report) }
+    for slot in slots { slot.running?.describe(in: &report) }
   }
 
   /// What the session waits for once it serves; ANCS decides.
@@ -115,7 +119,7 @@ import Wire
   }
 
   /// Whether ANCS or AMS is in use, so that `subscribed` is published.
-  var isWorthAnnouncing: Bool { !lacksNotifications || active(MediaService.self) != nil }
+  var isWorthAnnouncing: Bool { !lacksNotifications || active(MediaRemote.self) != nil }
 
   // MARK: Locating
 
@@ -194,7 +198,7 @@ import Wire
   /// Drops ANCS, whose session is dead, so that it is searched for again.
   func dropNotifications() {
     context.phone.memory.handles = nil
-    for index in slots.indices where slots[index].client is NotificationService { drop(index) }
+    for index in slots.indices where slots[index].client is NotificationClient { drop(index) }
   }
 
   /// Discards the handles of an earlier session, which turned out to be wrong.
@@ -228,7 +232,7 @@ import Wire
         case .located(let service, let again) = slots[index].state
       else { continue }
       try await subscribe(index, to: service, again: again, isCertain: false)
-      return slots[index].client.isActive
+      return slots[index].running != nil
     }
     return true
   }
@@ -240,14 +244,13 @@ import Wire
     let client = slots[index].client
     let what = "subscribing to \(client.title)"
     do {
-      guard try await client.subscribe(to: service, again: again) else {
+      guard let running = try await client.subscribe(to: service, again: again) else {
         slots[index].state = .incomplete(service)
         let name = client.name?.rawValue.uppercased() ?? client.title
         let why = "the phone's \(name) lacks a characteristic or a CCCD"
         return context.publish(.error(what: what, code: nil, message: why))
       }
-      subscriptions += 1
-      slots[index].state = .subscribed(service, number: subscriptions)
+      slots[index].state = .subscribed(service, running)
       if [.ancs, .ams].contains(client.name) { context.link.subscribed() }
     } catch {
       if error.isEnd { throw error }
@@ -263,23 +266,24 @@ import Wire
 
   /// Runs a service concurrently with the session; the service notices by itself when the link is lost.
   private func start(_ index: Int) {
-    guard case .subscribed(_, let number) = slots[index].state else { return }
-    let client = slots[index].client
+    guard let running = slots[index].running else { return }
     Loop.start { [weak self] in
       do throws(ATTFailure) {
-        try await client.run()
+        try await running.run()
       } catch {
-        if !error.isEnd { self?.failed(index, number, error) }
+        if !error.isEnd { self?.failed(index, running, error) }
       }
     }
   }
 
-  /// A running service has failed: the phone refuses what it needs.
-  private func failed(_ index: Int, _ number: Int, _ failure: ATTFailure) {
-    guard case .subscribed(let service, number) = slots[index].state else { return }
-    let client = slots[index].client
-    context.report("serving \(client.title)", failure)
-    client.end()
+  /// A running service has failed: the phone refuses what it needs. One that was dropped may still be failing when the
+  /// service is subscribed to again.
+  private func failed(_ index: Int, _ failed: any RunningService, _ failure: ATTFailure) {
+    guard case .subscribed(let service, let running) = slots[index].state, running === failed else {
+      return
+    }
+    context.report("serving \(slots[index].client.title)", failure)
+    running.end()
     slots[index].state = .refused(service, failure)
     context.phone.memory.handles = nil
     onFailure()
@@ -317,7 +321,7 @@ import Wire
   func search() async throws(ATTFailure) -> Bool {
     let before = names
     for index in slots.indices where [.ancs, .ams].contains(slots[index].client.name) {
-      if !slots[index].client.isActive { drop(index) }
+      if slots[index].running == nil { drop(index) }
     }
     try await locate()
     try await subscribe()
@@ -329,7 +333,7 @@ import Wire
     if let service = slots[index].state.service {
       context.client.removeHandlers(in: service.service.range)
     }
-    slots[index].client.end()
+    slots[index].running?.end()
     switch slots[index].state {
     case .missing: break
     case .located(_, let again): slots[index].state = .missing(again: again)
@@ -339,7 +343,12 @@ import Wire
   }
 
   /// Ends every service, because the session is over.
-  func end() { for slot in slots { slot.client.end() } }
+  func end() {
+    for index in slots.indices {
+      slots[index].running?.end()
+      slots[index].state = .missing(again: false)
+    }
+  }
 }
 
 extension ATTFailure {
@@ -349,13 +358,12 @@ extension ATTFailure {
 
 /// The phone's Generic Attribute service: Service Changed indicates that services were added,
 /// removed or moved. A phone adds and removes ANCS at any time.
-@LoopActor final class ServiceChangedClient: ServiceClient {
+@LoopActor final class ServiceChangedClient: ServiceClient, RunningService {
   let uuid = UUID.genericAttribute
   let characteristics = [UUID.serviceChanged]
   let name: PhoneService? = nil
   let title = "Service Changed"
   let phase = ServicePhase.first
-  private(set) var isActive = false
   /// Where changes are indicated, as far as is known.
   private var handle: Handle?
 
@@ -371,17 +379,18 @@ extension ATTFailure {
     self.onChange = onChange
   }
 
-  func subscribe(to service: LocatedService, again: Bool) async throws(ATTFailure) -> Bool {
+  func subscribe(
+    to service: LocatedService, again: Bool
+  ) async throws(ATTFailure) -> (any RunningService)? {
     guard let changed = service[.serviceChanged], let cccd = changed.cccd else {
       context.log.notice("the phone has no Service Changed to subscribe to")
-      return true
+      return self
     }
     if let handle { context.client.removeHandler(for: handle) }
     handle = changed.value
     listen()
     try await context.client.enable(cccd, .indications, attempts: 2)
-    isActive = true
-    return true
+    return self
   }
 
   private func listen() {
@@ -397,18 +406,15 @@ extension ATTFailure {
   }
 
   /// The service may have changed too. Until it is found again, another change may be indicated where it was.
-  func end() {
-    isActive = false
-    listen()
-  }
+  func end() { listen() }
 }
 
-/// The client of one of the phone's services, for the life of a session. A session has a table of
-/// them (`SessionServices`); CONTRIBUTING.md says how to add one.
+/// One of the phone's services, and how it is subscribed to. A session has a table of them (`SessionServices`);
+/// CONTRIBUTING.md says how to add one.
 ///
-///     located ──▶ subscribe ──▶ run ──▶ end
+///     located ──▶ subscribe ──▶ RunningService: run ──▶ end
 ///
-@LoopActor protocol ServiceClient: AnyObject {
+@LoopActor protocol ServiceClient {
   /// The service's type.
   var uuid: UUID { get }
   /// The types of its characteristics that are used.
@@ -421,27 +427,36 @@ extension ATTFailure {
   var phase: ServicePhase { get }
   /// Which instance to use if the phone has several.
   var instance: WantedService.Instance { get }
-  /// Whether the phone has it and it is in use.
-  var isActive: Bool { get }
-
   /// Subscribes to a located service.
   ///
   /// - Parameter again: whether an earlier subscription on this link may still be active. It has to
   ///   be ended first, because a phone reports its current state only when a subscription begins.
-  /// - Returns: false if the service lacks a mandatory characteristic or CCCD.
-  func subscribe(to service: LocatedService, again: Bool) async throws(ATTFailure) -> Bool
-  /// Runs until the service or the session ends; returns at once if it is already running.
-  func run() async throws(ATTFailure)
-  /// Called when the service was removed or the session is over. It may be subscribed to again.
-  func end()
-
-  /// Fills in its part of the link's status.
-  func describe(in report: inout LinkReport)
+  /// - Returns: nil if the service lacks a mandatory characteristic or CCCD.
+  func subscribe(
+    to service: LocatedService, again: Bool
+  ) async throws(ATTFailure) -> (any RunningService)?
 }
 
 extension ServiceClient {
   var instance: WantedService.Instance { .first }
+}
+
+/// A service that is subscribed to, until it was removed or the session is over.
+@LoopActor protocol RunningService: AnyObject {
+  /// Whether the phone has sent what it is for.
+  var isInUse: Bool { get }
+  /// Runs until the service or the session ends; returns at once if it is already running.
+  func run() async throws(ATTFailure)
+  /// Called when the service was removed or the session is over.
+  func end()
+  /// Fills in its part of the link's status.
+  func describe(in report: inout LinkReport)
+}
+
+extension RunningService {
+  var isInUse: Bool { true }
   func run() async throws(ATTFailure) {}
+  func end() {}
   func describe(in report: inout LinkReport) {}
 }
 

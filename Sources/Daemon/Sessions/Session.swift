@@ -92,12 +92,12 @@ import Wire
     let context = ServiceContext(self)
     let services = SessionServices(
       [
-        NotificationService(context, quirks) { [weak self] in
+        NotificationClient(context, quirks) { [weak self] in
           self?.notificationsDied($0, again: $1)
         },
-        MediaService(context, quirks.media),
+        MediaService(context: context, settings: quirks.media),
         ServiceChangedClient(context) { [weak self] in self?.servicesChanged($0, after: $1) },
-        BatteryService(context), TimeService(context),
+        BatteryService(context: context), TimeService(context: context),
       ], context, quirks.handles)
     services.onFailure = { [weak self] in self?.serviceFailed() }
     return services
@@ -261,7 +261,7 @@ import Wire
 
   private func serve() {
     stage = .serving
-    link.work(backlog: services.active(NotificationService.self)?.consumer?.backlog ?? 0)
+    link.work(backlog: services.active(NotificationService.self)?.consumer.backlog ?? 0)
     services.start()
   }
 
@@ -409,14 +409,9 @@ import Wire
   /// The phone's address, if it is known.
   var address: Address? { (link.phone ?? phone.identity)?.address }
 
-  /// An event of this link.
-  func event(_ content: Event.Content) -> Event {
-    Event(phone.dated(content), adapter: link.adapter, phone: address)
-  }
-
   func publish(_ content: Event.Content) {
     guard daemon.feed.reads(content.name) else { return daemon.feed.pass(over: content.name) }
-    daemon.feed.publish(event(content), ofStranger: !link.wasSecured)
+    daemon.feed.publish(phone.event(content), ofStranger: !link.wasSecured)
   }
 
   /// Reports a failure that does not end the session.
