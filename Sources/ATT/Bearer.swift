@@ -319,7 +319,6 @@ public final class Bearer {
 
   private func deliver(_ pdu: PDU) {
     switch pdu {
-    case .handleValueNotification(let handle, let value): onValue(handle, value[...])
     case .multipleHandleValueNotification(let values):
       for value in values { onValue(value.handle, value.value[...]) }
     case .handleValueIndication(let handle, let value):
