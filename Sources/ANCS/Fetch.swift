@@ -32,7 +32,7 @@ struct Fetch: Sendable {
   @discardableResult mutating func judge(by rules: NotificationRules) -> Judgement? {
     if judgedBy == rules.version { return nil }
     let judgement = rules.judge(report.event, report.attributes)
-    if report.standing != judgement.standing { report.standing = judgement.standing }
+    if report.display != judgement.display { report.display = judgement.display }
     rule = judgement.rule
     judgedBy = judgement.isFinal ? rules.version : nil
     return judgement

@@ -273,7 +273,7 @@ extension ControlPoint.Outcome {
   /// `ControlPointCommand.probe` only for its parameter.
   ///
   /// - Parameter probe: the probe whose outcome it is, if it is one's.
-  func verdict(onProbe probe: ControlPointCommand?) -> SessionWatch.Verdict? {
+  func evidence(onProbe probe: ControlPointCommand?) -> SessionWatch.Evidence? {
     switch self {
     case .success(_?): return .responded
     case .success(nil): return probe == .probe ? .unclear : nil

@@ -5,8 +5,8 @@ public typealias NotificationJudge = (NotificationEvent, NotificationAttributes)
 
 /// The rules' judgement of a notification.
 public struct Judgement: Hashable, Sendable {
-  /// Its standing if nothing more becomes known.
-  public var standing: NotificationReport.Standing
+  /// How it is shown if nothing more becomes known.
+  public var display: NotificationReport.Display
   /// The rule that acts on it, by its place in the list.
   public var rule: Int?
   /// What to fetch, along with the app's name; nil: nothing more, and no name.
@@ -15,10 +15,10 @@ public struct Judgement: Hashable, Sendable {
   public var isFinal: Bool
 
   public init(
-    _ standing: NotificationReport.Standing = .usual, rule: Int? = nil,
+    _ display: NotificationReport.Display = .usual, rule: Int? = nil,
     wanted: [ControlPointCommand.AttributeRequest]? = nil, isFinal: Bool = false
   ) {
-    self.standing = standing
+    self.display = display
     self.rule = rule
     self.wanted = wanted
     self.isFinal = isFinal

@@ -161,7 +161,7 @@ public final class NotificationConsumer {
       return onDropped(Array(value), "an invalid Notification Source value: \(error)")
     }
     if suspicion != nil { suspicion = nil }
-    event = watch.judge(event, at: now)
+    event = watch.counted(event, at: now)
     if watch.startsOver(event) { forget() }
     onIncoming(event)
     guard event.change.isKnown else {
@@ -255,18 +255,18 @@ public final class NotificationConsumer {
 
   /// Updates the session and the notifications from the outcome of the command in progress.
   private func process(_ outcome: ControlPoint.Outcome) {
-    let verdict = isEnded ? nil : outcome.verdict(onProbe: queue.sentProbe)
-    if let verdict { judge(verdict, outcome) }
+    let evidence = isEnded ? nil : outcome.evidence(onProbe: queue.sentProbe)
+    if let evidence { note(evidence, outcome) }
     notifications.update { queue.finished(outcome, &$0, at: now) }
-    if let check = check.take() { end(check, verdict) }
+    if let check = check.take() { end(check, evidence) }
   }
 
-  private func judge(_ verdict: SessionWatch.Verdict, _ outcome: ControlPoint.Outcome) {
-    if verdict == .responded, suspicion != nil { suspicion = nil }
-    switch watch.judge(verdict, of: queue.purpose, at: now) {
+  private func note(_ evidence: SessionWatch.Evidence, _ outcome: ControlPoint.Outcome) {
+    if evidence == .responded, suspicion != nil { suspicion = nil }
+    switch watch.note(evidence, of: queue.purpose, at: now) {
     case .authorization(let authorization): onAuthorization(authorization)
     case .dead:
-      if verdict == .gone, case .failure(let failure) = outcome {
+      if evidence == .gone, case .failure(let failure) = outcome {
         onDead("the phone's Control Point is gone (\(failure))")
       } else {
         onDead(Self.unresponsive)
@@ -426,13 +426,13 @@ extension NotificationConsumer {
   }
 
   private func end(
-    _ check: (start: Instant, timer: TimerID), _ verdict: SessionWatch.Verdict?
+    _ check: (start: Instant, timer: TimerID), _ evidence: SessionWatch.Evidence?
   ) {
     client.bearer.scheduler.cancel(check.timer)
     if isEnded { return }
     var reason = Self.unresponsive
     if now - check.start < timing.probeResponse {
-      guard verdict == .unclear else { return }
+      guard evidence == .unclear else { return }
       reason = "the phone returns a notification on the Control Point that can't exist"
       suspect(reason)
     }

@@ -278,7 +278,7 @@ public struct NotificationLedger {
       if kept.count > 0 { successor = supersede(by: &entry, &fetch.report) }
     case .published(let published):
       if fetch.hasFailed { fetch.report.complete(published) }
-      if fetch.report.standing == .hidden {
+      if fetch.report.display == .hidden {
         outputs.append(.publish(published.removal()))
       } else if fetch.wait.onlyIfChanged, !entry.isAhead, fetch.report.says(published) {
         return
@@ -286,7 +286,7 @@ public struct NotificationLedger {
       fetch.report.event.change = .modified
     case .hidden(let known): if fetch.hasFailed { fetch.report.complete(known) }
     }
-    let isShown = fetch.report.standing != .hidden
+    let isShown = fetch.report.display != .hidden
     if isShown, let signature = ContentSignature(fetch.report.attributes) {
       if fetch.report.event.change == .added, earlier.contains(signature) {
         (fetch.report.isRepeat, entry.isActedOn) = (true, true)
@@ -396,7 +396,7 @@ public struct NotificationLedger {
     by entry: inout Entry, _ report: inout NotificationReport
   ) -> NotificationReport? {
     let uid = report.event.uid
-    let isShown = report.standing != .hidden
+    let isShown = report.display != .hidden
     let former = take { $0.take(like: report) }
     var successor: NotificationReport?
     if let published = former?.published {
@@ -437,20 +437,20 @@ public struct NotificationLedger {
       guard let entry = entry(at: place), var report = entry.known else { continue }
       let judgement = judge(entry.event, report.attributes)
       let isLive = kept.entries[place.number] == nil
-      let hasChanged = judgement.standing != report.standing
+      let hasChanged = judgement.display != report.display
       switch entry.state {
       case .published where isLive && !judgement.isFinal,
         .hidden where isLive && (hasChanged || !judgement.isFinal):
         fetchAgain(place.uid, at: now)
       case .published(let published) where hasChanged:
-        report.standing = judgement.standing
-        if judgement.standing == .hidden {
+        report.display = judgement.display
+        if judgement.display == .hidden {
           outputs.append(.publish(published.removal()))
         } else if isLive {
           report.event.change = .modified
           outputs.append(.publish(report))
         }
-        let state: State = judgement.standing == .hidden ? .hidden(report) : .published(report)
+        let state: State = judgement.display == .hidden ? .hidden(report) : .published(report)
         if isLive { live[place.uid]?.state = state } else { kept.change(place.number, to: state) }
       // Without its phone it is judged again when the phone tells it again.
       case .pending, .published, .hidden: break

@@ -13,15 +13,15 @@ public struct NotificationReport: Hashable, Sendable {
     var sent: WallTime?
     var isRepeat = false
     var isStale = false
-    var standing = Standing.usual
+    var display = Display.usual
     var failure: String?
   }
 
   /// An array of one element, for copy-on-write.
   private var list: [Fields]
 
-  /// The judgement of the rules.
-  public enum Standing: Hashable, Sendable {
+  /// How it is shown, by the judgement of the rules.
+  public enum Display: Hashable, Sendable {
     case usual
     case urgent
     /// Not published.
@@ -74,10 +74,10 @@ public struct NotificationReport: Hashable, Sendable {
     set { list[0].isStale = newValue }
   }
 
-  /// The judgement of the owner's rules.
-  public var standing: Standing {
-    get { list[0].standing }
-    set { list[0].standing = newValue }
+  /// How it is shown, by the owner's rules.
+  public var display: Display {
+    get { list[0].display }
+    set { list[0].display = newValue }
   }
 
   /// Why some or all attributes were not fetched.
@@ -90,7 +90,7 @@ public struct NotificationReport: Hashable, Sendable {
 // MARK: - Two reports about one notification
 
 extension NotificationReport {
-  /// Its removal, with what clients know about it: the app, the title, and its standing.
+  /// Its removal, with what clients know about it: the app, the title, and how it is shown.
   ///
   /// - Parameter event: the phone's event; nil if there was none.
   func removal(_ event: NotificationEvent? = nil) -> NotificationReport {
@@ -98,7 +98,7 @@ extension NotificationReport {
     removal.event.change = .removed
     removal.attributes[.appIdentifier] = attributes.appIdentifier
     removal.attributes[.title] = attributes.title
-    (removal.app, removal.standing, removal.isStale) = (app, standing, isStale)
+    (removal.app, removal.display, removal.isStale) = (app, display, isStale)
     return removal
   }
 
@@ -106,13 +106,13 @@ extension NotificationReport {
   mutating func complete(_ known: NotificationReport) {
     var attributes = known.attributes
     attributes.merge(self.attributes)
-    (self.attributes, app, standing) = (attributes, app ?? known.app, known.standing)
+    (self.attributes, app, display) = (attributes, app ?? known.app, known.display)
   }
 
   /// Whether it says only what clients already know.
   func says(_ published: NotificationReport) -> Bool {
     attributes == published.attributes && event.flags == published.event.flags
-      && event.category == published.event.category && standing == published.standing
+      && event.category == published.event.category && display == published.display
       && failure == published.failure
   }
 

@@ -48,7 +48,7 @@ struct SessionWatch: Sendable {
   }
 
   /// What the response to a command shows about the session.
-  enum Verdict: Hashable, Sendable {
+  enum Evidence: Hashable, Sendable {
     case responded
     /// Refused for lack of permission.
     case refused
@@ -167,7 +167,7 @@ struct SessionWatch: Sendable {
 
   /// An event of the Notification Source, as it counts: what is announced late is no longer pre-existing. A phone that
   /// refused access announces what it has when its user allows that.
-  func judge(_ event: NotificationEvent, at now: Instant) -> NotificationEvent {
+  func counted(_ event: NotificationEvent, at now: Instant) -> NotificationEvent {
     guard event.flags.contains(.preExisting), let newsFrom, now >= newsFrom else { return event }
     if case .refused = access { return event }
     var news = event
@@ -207,8 +207,8 @@ struct SessionWatch: Sendable {
   ///
   /// Older phones respond without permission, but announce nothing: so what is fetched of a notification proves
   /// permission, and a probe does only where the phone has refused before.
-  mutating func judge(_ verdict: Verdict, of command: Command, at now: Instant) -> News? {
-    switch verdict {
+  mutating func note(_ evidence: Evidence, of command: Command, at now: Instant) -> News? {
+    switch evidence {
     case .responded:
       unanswered = 0
       if case .granted = access { return nil }

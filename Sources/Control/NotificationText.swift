@@ -120,7 +120,7 @@ extension NotificationReport {
         line.add(flag.names.joined(), .faint)
       }
     }
-    if standing == .urgent { line.add("urgent", .attention) }
+    if display == .urgent { line.add("urgent", .attention) }
     if isRepeat, !isBrief { line.add("repeat", .faint) }
     if isStale { line.add("stale", .attention) }
     let actions = [("+", NotificationAction.positive), ("-", .negative)].compactMap {

@@ -16,7 +16,7 @@ extension NotificationReport: JSONObjectCodable {
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     // Copied out first: passing a part as inout would copy the shared report.
     var (event, attributes, app, sent) = (event, attributes, app, sent)
-    var (isRepeat, isUrgent, isStale) = (isRepeat, standing == .urgent, isStale)
+    var (isRepeat, isUrgent, isStale) = (isRepeat, display == .urgent, isStale)
     var (size, date, failure) = (attributes.messageSize, attributes.fetchedDate, failure)
     try event.members(&json)
     try json.text("app_id", .appIdentifier, of: &attributes)
@@ -40,7 +40,7 @@ extension NotificationReport: JSONObjectCodable {
     attributes.truncated = truncated
     (self.event, self.attributes, self.app, self.sent) = (event, attributes, app, sent)
     (self.isRepeat, self.isStale, self.failure) = (isRepeat, isStale, failure)
-    if isUrgent { standing = .urgent }
+    if isUrgent { display = .urgent }
   }
 }
 

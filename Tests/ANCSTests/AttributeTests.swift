@@ -24,7 +24,7 @@ struct AttributeTests {
     other.event.change = .modified
     other.app = "Messages"
     other.attributes[.title] = "Hello"
-    (other.isRepeat, other.isStale, other.standing) = (true, true, .urgent)
+    (other.isRepeat, other.isStale, other.display) = (true, true, .urgent)
     #expect(one == NotificationReport(NotificationEvent(.added, 1), app: "Mail"))
     #expect(one != other && other.attributes.title == "Hello" && other.app == "Messages")
   }

@@ -74,7 +74,7 @@ struct ExplorationTests {
     mutating func expect(_ holds: Bool, _ rule: Rule) { if !holds { actions.append(.broke(rule)) } }
 
     mutating func event(_ told: NotificationEvent, at now: Instant) {
-      let event = watch.judge(told, at: now)
+      let event = watch.counted(told, at: now)
       let isOld = now - expected.subscribed < timing.preExisting || !mayFetch
       let wasOld = told.flags.contains(.preExisting)
       expect(event.flags.contains(.preExisting) == (wasOld && isOld), .age)
@@ -105,8 +105,8 @@ struct ExplorationTests {
       guard command != nil else { return }
       command = nil
       let wasRefusing = !mayFetch
-      if let verdict = outcome.verdict(onProbe: queue.sentProbe) {
-        switch watch.judge(verdict, of: queue.purpose, at: now) {
+      if let evidence = outcome.evidence(onProbe: queue.sentProbe) {
+        switch watch.note(evidence, of: queue.purpose, at: now) {
         case .authorization(let authorization): report(authorization)
         case .dead:
           isDead = true
@@ -114,15 +114,15 @@ struct ExplorationTests {
           queue.end()
         case nil: break
         }
-        check(verdict, wasRefusing: wasRefusing, at: now)
+        check(evidence, wasRefusing: wasRefusing, at: now)
       }
       queue.finished(outcome, &ledger, at: now)
     }
 
     private mutating func check(
-      _ verdict: SessionWatch.Verdict, wasRefusing: Bool, at now: Instant
+      _ evidence: SessionWatch.Evidence, wasRefusing: Bool, at now: Instant
     ) {
-      switch verdict {
+      switch evidence {
       case .responded:
         expected.unanswered = 0
         if wasRefusing { (expected.subscribed, expected.probed) = (now, nil) }

@@ -42,7 +42,7 @@ private struct Fetching {
   }
 
   mutating func finish(_ outcome: ControlPoint.Outcome) {
-    switch outcome.verdict(onProbe: queue.sentProbe) {
+    switch outcome.evidence(onProbe: queue.sentProbe) {
     case .responded: mayFetch = true
     case .refused: mayFetch = false
     case .gone, .unclear, nil: break
@@ -136,7 +136,7 @@ struct FetchQueueTests {
     }
     if let report = fetching.ledger[1] {
       log.append(
-        "\(report.standing) \(report.app ?? "-") \(report.attributes.title ?? "-")")
+        "\(report.display) \(report.app ?? "-") \(report.attributes.title ?? "-")")
     }
     return log
   }
@@ -190,7 +190,7 @@ struct FetchQueueTests {
     _ = fetching.next()
     fetching.ledger.rulesChanged({ _, _ in Judgement(.hidden, isFinal: true) }, at: .zero)
     fetching.finish(.notification(1), [:])
-    #expect(fetching.ledger[1]?.standing == .hidden)
+    #expect(fetching.ledger[1]?.display == .hidden)
   }
 
   @Test("Rules that change while the app's name is fetched have what they ask for fetched, too")
@@ -218,7 +218,7 @@ struct FetchQueueTests {
     fetching.finish(.app(identifier: "com.mail"), [.init(rawValue: 0): "Mail"])
     #expect(wanted() == [.title])
     fetching.finish(.notification(1), [.title: "Spam"])
-    #expect(fetching.ledger[1]?.standing == .hidden && fetching.ledger[1]?.app == "Mail")
+    #expect(fetching.ledger[1]?.display == .hidden && fetching.ledger[1]?.app == "Mail")
   }
 
   @Test("New notifications come before pre-existing ones, each in the phone's order")

@@ -78,7 +78,7 @@ enum EventCorpus {
     report.attributes.truncated = [[], [.title], [.title, .subtitle, .message]][number % 13 % 3]
     report.isRepeat = number % 6 == 0
     report.isStale = number % 9 == 0
-    report.standing = number % 10 == 0 ? .urgent : .usual
+    report.display = number % 10 == 0 ? .urgent : .usual
     if number % 17 == 0 { report.failure = text }
     return report
   }

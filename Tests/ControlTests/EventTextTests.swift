@@ -35,7 +35,7 @@ struct EventTextTests {
     var report = Examples.notification
     report.attributes[.message] = nil
     report.event.flags = []
-    report.standing = .urgent
+    report.display = .urgent
     report.isStale = true
     #expect(text(.added, report) == "07:00:00 + Messages Anna #12 social urgent stale")
   }

@@ -90,7 +90,7 @@ struct RuleTests {
   func hiddenByApp() throws {
     let family = Self.rule { $0.title = try? TextPattern("^Mum$") }
     var mute = Self.rule { $0.apps = [Glob("com.casino.*")] }
-    mute.outcome.standing = .hidden
+    mute.outcome.display = .hidden
     let rules = [family, mute]
     #expect(rules.verdict(on: Self.facts()).missing == .appIdentifier)
     #expect(rules.verdict(on: Self.facts(app: "com.casino.One")) == RuleVerdict(rule: 1))

@@ -284,11 +284,11 @@ struct SettingsTests {
     #expect(spam.conditions.flags == [.important, .silent])
     #expect(spam.conditions.title?.source == "^[+]49")
     #expect(spam.conditions.time == TimeOfDay.Span("22:00-07:00"))
-    #expect(spam.outcome.standing == .hidden)
+    #expect(spam.outcome.display == .hidden)
     #expect(spam.outcome.action == .negative)
     let last = try #require(file.options.live.rules.last)
     #expect(last.name == "2")
-    #expect(last.outcome.standing == .urgent)
+    #expect(last.outcome.display == .urgent)
     #expect(last.outcome.fetch == AttributeSelection.all.attributes)
     #expect(last.outcome.program == ["/bin/buzz"])
   }
@@ -463,7 +463,7 @@ struct SettingsTests {
       #expect(!options.radio.allowLegacy)
       #expect(options.quirks.handles == .hash)
       #expect(options.live.rules.map(\.name) == ["1", "2"])
-      #expect(options.live.rules.map(\.outcome.standing) == [.hidden, .urgent])
+      #expect(options.live.rules.map(\.outcome.display) == [.hidden, .urgent])
       #expect(file.entries.filter { $0.name == "name" }.map(\.place.line) == [1])
       #expect(file.entries.first { $0.name == "name" }?.place.file == file.paths.last)
     }

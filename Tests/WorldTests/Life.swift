@@ -166,7 +166,7 @@ import Wire
     saidNothing = false
     var rule = Rule(name: "hidden")
     rule.conditions.title = try? TextPattern("^hidden$")
-    rule.outcome.standing = .hidden
+    rule.outcome.display = .hidden
     world.launch { [rule, grace] in
       $0.rules = [rule]
       $0.grace = grace

@@ -45,12 +45,12 @@ struct RulesInForceTests {
     arguments: [
       [],
       [
-        rule({ $0.title = try? TextPattern("^Buy$") }, { $0.standing = .urgent }),
-        rule({ $0.message = try? TextPattern("message") }, { $0.standing = .urgent }),
+        rule({ $0.title = try? TextPattern("^Buy$") }, { $0.display = .urgent }),
+        rule({ $0.message = try? TextPattern("message") }, { $0.display = .urgent }),
       ],
     ])
   func hidden(behind others: [Rule]) async throws {
-    let rules = others + [Self.rule({ $0.apps = [Glob("com.spam.*")] }, { $0.standing = .hidden })]
+    let rules = others + [Self.rule({ $0.apps = [Glob("com.spam.*")] }, { $0.display = .hidden })]
     try await inWorld { world in
       var asked: [ControlPointCommand] = []
       world.phone.transform = { pdu, toPhone in
@@ -95,7 +95,7 @@ struct RulesInForceTests {
       try world.phone.phone.perform(.add(Self.contents(.social, "Old"), uid: 1))
       let selector = PhoneSelector(name ?? "\(world.phone.kind.identity.address)")
       try await world.meet {
-        $0.rules = [Self.rule({ $0.phone = selector }, { $0.standing = .hidden })]
+        $0.rules = [Self.rule({ $0.phone = selector }, { $0.display = .hidden })]
       }
       try await world.until(.subscribed)
       try world.phone.phone.perform(.add(Self.contents(.social, "New"), uid: 2))
@@ -119,15 +119,15 @@ struct RulesInForceTests {
               $0.title = try? TextPattern("^\\+49 666")
             },
             {
-              $0.standing = .hidden
+              $0.display = .hidden
               $0.action = .negative
             }),
           // What the phone makes of a call that was declined.
-          Self.rule({ $0.categories = [.missedCall] }, { $0.standing = .hidden }),
+          Self.rule({ $0.categories = [.missedCall] }, { $0.display = .hidden }),
           Self.rule(
             { $0.title = try? TextPattern("mum") },
             {
-              $0.standing = .urgent
+              $0.display = .urgent
               $0.program = ["/bin/buzz", "loud"]
             }),
         ]
@@ -140,7 +140,7 @@ struct RulesInForceTests {
       #expect(actions == [5])
       #expect(Self.titles(world) == ["added Mum"])
       guard case .notification(let report)? = world.last(.notification) else { return }
-      #expect(report.standing == .urgent)
+      #expect(report.display == .urgent)
       let run = try #require(world.platform.programs.runs.first)
       #expect(run.arguments == ["/bin/buzz", "loud"])
       #expect(run.event?["urgent"] == true)
@@ -191,7 +191,7 @@ struct RulesInForceTests {
       }
       try await world.meet {
         $0.rules = [
-          Self.rule({ $0.title = try? TextPattern("^Buy$") }, { $0.standing = .hidden })
+          Self.rule({ $0.title = try? TextPattern("^Buy$") }, { $0.display = .hidden })
         ]
       }
       try await world.until(.subscribed)
@@ -212,8 +212,8 @@ struct RulesInForceTests {
       try await world.meet {
         $0.logLevel = .warning
         $0.rules = [
-          Self.rule({ $0.title = try? TextPattern("(a+)+$") }, { $0.standing = .hidden }),
-          Self.rule({ $0.title = try? TextPattern("!$") }, { $0.standing = .urgent }),
+          Self.rule({ $0.title = try? TextPattern("(a+)+$") }, { $0.display = .hidden }),
+          Self.rule({ $0.title = try? TextPattern("!$") }, { $0.display = .urgent }),
         ]
       }
       try await world.until(.subscribed)
@@ -224,7 +224,7 @@ struct RulesInForceTests {
       await world.pass(.seconds(5))
       #expect(Self.titles(world) == ["added \(title)", "added \(title)"])
       guard case .notification(let report)? = world.last(.notification) else { return }
-      #expect(report.standing == .urgent)
+      #expect(report.display == .urgent)
       let lines = world.log.filter { $0.contains("rule “rule” is skipped") }
       #expect(lines.count == 1)
     }

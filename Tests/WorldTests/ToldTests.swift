@@ -22,7 +22,7 @@ struct ToldTests {
 
   /// A rule about notifications with this title.
   private static func rule(
-    title: String, _ outcome: (inout Rule.Outcome) -> Void = { $0.standing = .hidden }
+    title: String, _ outcome: (inout Rule.Outcome) -> Void = { $0.display = .hidden }
   ) throws -> Rule {
     var rule = Rule(name: "rule")
     rule.conditions.title = try TextPattern(title)
@@ -33,7 +33,7 @@ struct ToldTests {
   private static func rule(app: String) -> Rule {
     var rule = Rule(name: "rule")
     rule.conditions.apps = [Glob(app)]
-    rule.outcome.standing = .hidden
+    rule.outcome.display = .hidden
     return rule
   }
 
@@ -72,7 +72,7 @@ struct ToldTests {
       let later = (now.minutes + 30) % (24 * 60)
       night.conditions.time = TimeOfDay.Span(
         "\(later / 60):\(later % 60)-\(now.minutes / 60):\(now.minutes % 60)")
-      night.outcome.standing = .hidden
+      night.outcome.display = .hidden
       try await Self.begin(world, [night])
       try await Self.phone(
         world, .add(Self.contents("Mum"), uid: 1), .add(Self.contents("Dad"), uid: 2))

@@ -105,7 +105,7 @@ struct ForwardQueue {
     guard report.event.change == .added, !report.isRepeat,
       !report.event.flags.contains(.preExisting)
     else { return false }
-    if let quiet = target.quiet, report.standing != .urgent, quiet.contains(time) { return false }
+    if let quiet = target.quiet, report.display != .urgent, quiet.contains(time) { return false }
     let facts = RuleFacts(
       event: report.event, attributes: report.attributes, phone: (event.event.phone, phone),
       time: time)

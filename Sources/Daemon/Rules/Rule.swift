@@ -30,7 +30,7 @@ struct Rule: Hashable, Sendable {
 
   /// The effect.
   struct Outcome: Hashable, Sendable {
-    var standing = NotificationReport.Standing.usual
+    var display = NotificationReport.Display.usual
     /// The attributes to fetch; nil: the default, and nothing for a hidden notification.
     var fetch: Set<NotificationAttributeID>?
     /// A program to run when it arrives.
@@ -116,11 +116,11 @@ extension [Rule] {
 
 extension Rule {
   /// Whether it hides matching notifications, so that nothing is fetched for them.
-  fileprivate var hides: Bool { outcome.standing == .hidden && (outcome.fetch ?? []).isEmpty }
+  fileprivate var hides: Bool { outcome.display == .hidden && (outcome.fetch ?? []).isEmpty }
 
   /// Whether it hides notifications by app, whatever their text.
   var hidesByApp: Bool {
-    outcome.standing == .hidden && !conditions.apps.isEmpty && !conditions.askForText
+    outcome.display == .hidden && !conditions.apps.isEmpty && !conditions.askForText
   }
 }
 

@@ -56,9 +56,9 @@ import Wire
     var judgement = Judgement(isFinal: verdict.missing == nil)
     if let rule = verdict.rule.map({ rules[$0] }) {
       let outcome = rule.outcome
-      judgement.standing = outcome.standing
+      judgement.display = outcome.display
       if outcome.acts { judgement.rule = verdict.rule }
-      let wanted = outcome.fetch ?? (outcome.standing == .hidden ? [] : selection.attributes)
+      let wanted = outcome.fetch ?? (outcome.display == .hidden ? [] : selection.attributes)
       judgement.wanted = wanted.isEmpty ? nil : requests(wanted)
     } else {
       judgement.wanted = requests(selection.attributes)

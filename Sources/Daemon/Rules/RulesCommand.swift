@@ -197,7 +197,7 @@ extension Rule.Outcome {
   /// The effect, for people.
   var words: [String] {
     var words: [String] =
-      switch standing {
+      switch display {
       case .usual: ["show"]
       case .urgent: ["show as urgent"]
       case .hidden: ["hide"]

@@ -404,7 +404,7 @@ extension Rule.Outcome {
       table.fail(
         of: "urgent", "a hidden notification can't be urgent: remove show or urgent")
     }
-    standing = isShown == false ? .hidden : isUrgent ? .urgent : .usual
+    display = isShown == false ? .hidden : isUrgent ? .urgent : .usual
     let attributes = NotificationAttributeID.names.joined(separator: ", ")
     let expected = "all, none, or an array of attributes (\(attributes))"
     let names = table.list("fetch", expected: expected) { name in
