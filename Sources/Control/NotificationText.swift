@@ -133,7 +133,7 @@ extension NotificationReport {
 
   /// Whether it has the action, by its flags.
   package func has(_ action: NotificationAction) -> Bool {
-    event.flags.contains(action == .positive ? .positiveAction : .negativeAction)
+    event.flags.contains(action.flag)
   }
 
   /// The action's label, if the phone gave one.

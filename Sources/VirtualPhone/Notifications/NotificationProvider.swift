@@ -201,8 +201,7 @@ final class NotificationProvider {
       guard let notification = self[uid], action == .positive || action == .negative else {
         throw .invalidParameter
       }
-      let flag: EventFlags = action == .positive ? .positiveAction : .negativeAction
-      guard notification.flags.contains(flag) else { throw .actionFailed }
+      guard notification.flags.contains(action.flag) else { throw .actionFailed }
       return nil
     }
   }
