@@ -55,7 +55,7 @@ public final class VirtualPhone {
   public var onEvent: (PhoneEvent) -> Void = { _ in }
   /// Called when the peer refuses a request because the link is not encrypted.
   public var onSecurityNeeded: () -> Void = {}
-  /// Whether the phone accepts a connection.
+  /// Whether it is in range, with Bluetooth switched on.
   public internal(set) var isReachable = true
   /// The rules that it keeps.
   public var rules: PhoneRules
@@ -63,6 +63,8 @@ public final class VirtualPhone {
   public private(set) var strikes = 0
   /// Whether it stays away until its user taps the accessory.
   public var hasGivenUp: Bool { rules.strikes.map { strikes >= $0 } ?? false }
+  /// Whether it would have a link with a peer: not out of range, and not with a bonded one after it has given up.
+  public func accepts(isBonded: Bool) -> Bool { isReachable && !(isBonded && hasGivenUp) }
   /// Whether the phone is connected.
   public var isConnected: Bool { connection != nil }
   /// The notifications on the phone, oldest first.
@@ -141,7 +143,7 @@ public final class VirtualPhone {
     isBonded: Bool = false, send: @escaping ([UInt8]) -> Void,
     hangUp: @escaping (String) -> Void
   ) -> Bool {
-    guard isReachable, !hasGivenUp || !isBonded, connection == nil else { return false }
+    guard accepts(isBonded: isBonded), connection == nil else { return false }
     let connection = PhoneConnection(
       scheduler: scheduler, profile: profile, receiveMTU: state.receiveMTU, database: database,
       security: { [state] in state.isEncrypted ? .encrypted : .none },

@@ -4,6 +4,9 @@ other to the rules, and the phone does what its commands say."""
 
 from __future__ import annotations
 
+import asyncio
+import socket
+
 from Harness.case import case, check
 from Harness.process import Daemon, Event, VirtualPhone, run
 
@@ -53,6 +56,36 @@ async def prompt(bed: Testbed) -> None:
     await shell.shows("adds a notification", "> ")
     shell.type("\x04")
     check(await shell.end() == 0, f"it ended with {shell.status}")
+
+
+@case("own-phone-gives-up")
+async def gives_up(bed: Testbed) -> None:
+    """`ancsd phone --rule strikes=1`: after a link without a subscription nobody gets another before its user taps."""
+    phone = await bed.virtual_phone("--rule", "strikes=1")
+    where = f"unix:{phone.path}"
+    (await bed.run("gatt", "--att", where, "mtu")).expect(0)
+    await phone.event("gave-up", links=1)
+    (await bed.run("gatt", "--att", where, "mtu")).expect(69)
+    check(phone.find("connected", await phone.event("gave-up")) is None, "it accepted a link")
+    await phone.do("tap")
+    (await bed.run("gatt", "--att", where, "mtu")).expect(0)
+
+
+@case("own-phone-waits")
+async def waits(bed: Testbed) -> None:
+    """`wait event=…`: two events in one turn of the loop end one wait, not also the next."""
+    phone = await bed.virtual_phone()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer:
+        peer.connect(str(phone.path))
+        await phone.event("connected")
+        one = asyncio.create_task(phone.ask("wait", event="dropped"))
+        two = asyncio.create_task(phone.ask("wait", event="gave-up", seconds=0.5))
+        await asyncio.sleep(0.1)  # until the phone waits
+        for _ in range(2):
+            peer.send(b"\x0b\x01")  # a response to nothing
+        check((await one)["ok"] is True, "the first wait did not end")
+        check((await two)["ok"] is False, "the second of two events ended the next wait")
+    check(len(list(phone.since(0, "dropped"))) == 2, "the phone did not drop both")
 
 
 @case("own-phone-setup", native=NO_SELF)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 
 from Harness.case import case, check
@@ -118,6 +119,25 @@ async def returning(bed: Testbed) -> None:
     ends.adapter.unplug()
     outcome = (await phone.outcome(10)).expect(69)
     check("gone" in outcome.err or "switched off" in outcome.err, outcome.err)
+
+
+@case("air-control-center", seconds=120)
+async def control_center(bed: Testbed) -> None:
+    """With Bluetooth off in Control Center the phone does not connect to its accessory, until its user has it come back."""
+    ends = await pair(bed)
+    daemon = await bed.daemon("--io", "none")
+    phone = await ends.phone()
+    await daemon.event("subscribed", within=20)
+    await phone.event("paired")
+    since = phone.now
+    await phone.do("control-center")
+    gone = await daemon.event("disconnected")
+    await phone.event("scanning", since=since)
+    await asyncio.sleep(10)
+    phone.none("connecting", since=since)
+    daemon.none("connected", since=gone)
+    await phone.do("come-back")
+    await daemon.event("subscribed", since=gone, within=20)
 
 
 @case("air-forgotten", seconds=120)

@@ -112,8 +112,9 @@ public final class Handset {
   /// Connects to an adapter; false where that is not on the air.
   @discardableResult
   public func connect(to adapter: VirtualAdapter) -> Bool {
-    guard adapter.isOnAir, connection == nil, phone.isReachable else { return false }
-    guard !phone.hasGivenUp || !isBonded(to: adapter) else { return false }
+    guard adapter.isOnAir, connection == nil, phone.accepts(isBonded: isBonded(to: adapter)) else {
+      return false
+    }
     let connection = Connection(adapter, self, scheduler: scheduler)
     self.connection = connection
     adapter.add(connection)

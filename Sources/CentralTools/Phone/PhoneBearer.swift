@@ -78,8 +78,8 @@ enum LinkCommand: Hashable, Sendable {
   }
 
   private func accept(_ descriptor: consuming FileDescriptor) {
-    // A second peer, or any peer while the phone is out of range, is disconnected at once.
-    guard phone.isReachable, !phone.isConnected else { return }
+    // A second peer, or any peer while the phone stays away, is disconnected at once. A peer on a socket counts as bonded.
+    guard phone.accepts(isBonded: true), !phone.isConnected else { return }
     let socket = PacketSocket(owning: descriptor)
     connection = socket
     socket.onClose = { [weak self] errno in

@@ -115,7 +115,9 @@ import Wire
     let hasLink = machine.link != nil
     switch command {
     case .leave: turn { machine, _ in machine.leave() }
-    case .comeBack: try perform(LinkCommand.connect(nil))
+    case .comeBack:
+      try phone.perform(command)
+      try perform(LinkCommand.connect(nil))
     case .encrypt(false):
       throw PhoneRefusal("on the air a link stays encrypted until it ends; use “disconnect”")
     case .disconnect where hasLink: turn { machine, _ in machine.disconnect() }
@@ -191,7 +193,9 @@ import Wire
   private func receive(_ event: MgmtEvent) {
     switch event {
     case .deviceFound(let device, let rssi, let flags, let data):
-      guard !flags.contains(.notConnectable), device.type != .classic else { return }
+      guard !flags.contains(.notConnectable), device.type != .classic,
+        phone.accepts(isBonded: machine.bonds.contains { $0.identity == device })
+      else { return }
       turn { machine, now in machine.seen(device, rssi: rssi, data: data, at: now) }
     case .newSettings(let settings) where !settings.contains(.powered) && !isClosing:
       // Setting the adapter up begins with switching it off.
@@ -248,10 +252,14 @@ import Wire
     turn { machine, now in machine.connected(at: now) }
     let packets = socket.packets
     phone.onSecurityNeeded = { [weak self] in self?.turn { machine, _ in machine.needsSecurity() } }
-    phone.connect(
-      isBonded: machine.link?.isBonded ?? false,
-      send: { [weak packets] in packets?.send($0) },
-      hangUp: { [weak self] _ in self?.turn { machine, _ in machine.disconnect() } })
+    let hangUp = { [weak self] (_: String) -> Void in
+      self?.turn { machine, _ in machine.disconnect() }
+    }
+    // It may have begun to stay away since the accessory was seen.
+    let isAccepted = phone.connect(
+      isBonded: machine.link?.isBonded ?? false, send: { [weak packets] in packets?.send($0) },
+      hangUp: hangUp)
+    guard isAccepted else { return hangUp("the phone stays away") }
     packets.onClose = { [weak self] in self?.ended(ChannelEnd($0)) }
     packets.onPacket = { [weak self] in self?.phone.receive(Array($0)) }
     poll(socket)

@@ -24,10 +24,12 @@ import Wire
   private let ending = Mailbox<Result<ExitStatus, Failure>>()
 
   /// A wait of the script, for an event or a time.
-  private struct Wait {
-    var event: String?
+  @LoopActor private final class Wait {
+    let event: String?
+    let id: JSONValue?
     var timer: TimerID?
-    var id: JSONValue?
+
+    init(for event: String?, id: JSONValue?) { (self.event, self.id) = (event, id) }
   }
 
   private init(_ options: PhoneOptions, _ phone: VirtualPhone, _ bearer: any PhoneBearer) {
@@ -123,10 +125,11 @@ import Wire
     case .day(let once): phone.play(once: once)
     case .stopDay: phone.stopPlaying()
     case .wait(let duration, let event):
-      wait = Wait(event: event, id: id)
+      let wait = Wait(for: event, id: id)
+      self.wait = wait
       if duration != nil || event == nil {
-        wait?.timer = Loop.shared.schedule(after: duration ?? .zero) { [weak self] in
-          self?.endWait(event == nil ? nil : "no such event occurred")
+        wait.timer = Loop.shared.schedule(after: duration ?? .zero) { [weak self] in
+          self?.end(wait, event == nil ? nil : "no such event occurred")
         }
       }
       return
@@ -135,9 +138,9 @@ import Wire
     reply(id, outcome)
   }
 
-  /// Replies to the command `wait`, and performs the lines that arrived meanwhile.
-  private func endWait(_ error: String?) {
-    guard let wait else { return }
+  /// Replies to the command `wait`, unless that was done already, and performs the lines that arrived meanwhile.
+  private func end(_ wait: Wait, _ error: String?) {
+    guard wait === self.wait else { return }
     self.wait = nil
     if let timer = wait.timer { Loop.shared.cancel(timer) }
     reply(wait.id, error: error)
@@ -159,9 +162,9 @@ import Wire
 
   private func publish(_ event: JSONObject) {
     write(event: event)
-    if let name = wait?.event, event["event"] == .string(name) {
+    if let wait, let name = wait.event, event["event"] == .string(name) {
       // Deferred, because the phone is still handling the cause of the event.
-      Loop.shared.later { [weak self] in self?.endWait(nil) }
+      Loop.shared.later { [weak self] in self?.end(wait, nil) }
     }
   }
 
