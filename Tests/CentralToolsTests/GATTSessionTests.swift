@@ -219,6 +219,20 @@ struct GATTSessionTests {
     }
   }
 
+  @Test("A subscription ends by each attribute of its characteristic, as it begins")
+  func ending() throws {
+    try run(.json) { _, bench in
+      for handle in ["0x0011", "0x0012", "0x0013"] {
+        #expect(await bench.type("subscribe \(handle) 0x0015") == nil)
+        #expect(await bench.type("unsubscribe \(handle)") == nil)
+        #expect(bench.session.subscriptions.map(\.handle) == [0x15])
+      }
+      #expect(await bench.type("unsubscribe 2902") == nil)
+      #expect(bench.session.subscriptions.isEmpty)
+      #expect(bench.device.client.configurations.values.allSatisfy { $0.isEmpty })
+    }
+  }
+
   @Test("Indications if they are preferred or the only way; an error if there is neither")
   func indicate() throws {
     try run(.json, indications: true) { loop, bench in

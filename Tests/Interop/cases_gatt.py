@@ -153,6 +153,36 @@ async def prompt(bed: Testbed) -> None:
     check(await shell.end() == 0, f"it ended with {shell.status}")
 
 
+@case("gatt-prompt-link")
+async def prompt_link(bed: Testbed) -> None:
+    """The prompt ends a link that does not come about: where --security is refused, and at Ctrl-C, also if it then would."""
+    device = bed.device()
+    away = "[not connected]> "
+    for options in ([], ["--security", "medium"]):
+        held: list[Link] = []
+
+        def hold(link: Link, pdu: bytes) -> list[bytes] | None:
+            """Leaves the request for the MTU unanswered."""
+            if pdu[0] != att.MTU_REQUEST or options:
+                return None
+            held.append(link)  # noqa: B023
+            return []
+
+        device.intercept = hold
+        shell = Prompt(bed.binary, "gatt", *device.gatt_options, *options)
+        if options:
+            await shell.shows("a socket is treated as secure", away)
+        else:
+            await eventually(lambda: held, "it does not ask for the MTU")  # noqa: B023
+            shell.type("\x03")
+            await shell.shows(away)
+        await device.dropped(device.link, within=5)
+        shell.type("mtu\r")
+        await shell.shows("not connected", away)
+        shell.type("\x04")
+        check(await shell.end() == 0, f"it ended with {shell.status}")
+
+
 async def edit(shell: Prompt, here: str) -> None:
     """Completion, deletion of a line, and history."""
     shell.type("rea\t2A0\t")

@@ -430,13 +430,16 @@ extension GATTSession {
       configuration: configuration, kind: kind)
   }
 
-  /// Ends the subscriptions to these attributes; an empty list means all.
+  /// Ends the subscriptions to the characteristics of these attributes; an empty list means all.
   func unsubscribe(_ references: [AttributeReference] = []) async throws(Failure) {
     var chosen = subscriptions
     if !references.isEmpty {
       var handles: [Handle] = []
       for reference in references { handles += try await self.handles(reference) }
-      chosen = chosen.filter { handles.contains($0.handle) }
+      chosen = chosen.filter { [map] subscription in
+        let range = map?.characteristic(around: subscription.handle)
+        return handles.contains { range?.contains($0) == true }
+      }
     }
     for subscription in chosen {
       subscriptions.removeAll { $0 == subscription }

@@ -16,7 +16,6 @@ import Wire
   private let tool: GATTTool
   private let editor: LineEditor?
   private let reader: LineReader?
-  private(set) var session: GATTSession?
   private var target: GATTTarget?
   private var devices = FoundDevices()
   private let inbox = Mailbox<Input>()
@@ -33,10 +32,18 @@ import Wire
     case interrupted
   }
 
+  private var session: GATTSession? { tool.session }
+
   /// The command that is running.
   @LoopActor private final class Running {
+    /// Whether it makes the link, which then ends with it.
+    let connects: Bool
     /// Resumed with the next line, the answer to a question.
     var question: CheckedContinuation<String?, Never>?
+
+    init(_ command: GATTCommand) {
+      connects = if case .connect = command { true } else { false }
+    }
   }
 
   init(_ tool: GATTTool, _ editor: LineEditor?) {
@@ -127,7 +134,7 @@ import Wire
   }
 
   private func start(_ command: GATTCommand) {
-    let running = Running()
+    let running = Running(command)
     current = running
     Loop.start { [self] in
       var failure: Failure?
@@ -162,12 +169,18 @@ import Wire
     disconnect()
     let session = try await tool.connect(target)
     guard current === running else { return session.link.close("interrupted") }
-    try await session.begin(tool.options.security)
-    guard session.link.isOpen else { return }
-    self.session = session
+    tool.session = session
+    do throws(Failure) {
+      try await session.begin(tool.options.security)
+    } catch {
+      if current === running { disconnect() }
+      throw error
+    }
+    // Meanwhile Ctrl-C may have ended it.
+    guard current === running, session.link.isOpen else { return }
     session.link.onEnd = { [weak self, weak session] failure in
       guard let self, self.session === session else { return }
-      self.session = nil
+      tool.session = nil
       tool.printer.disconnected("\(failure)")
       editor?.prompt = prompt
       editor?.redraw()
@@ -177,17 +190,19 @@ import Wire
 
   private func disconnect() {
     session?.link.close("disconnect")
-    session = nil
+    tool.session = nil
   }
 
   /// Ends the current command. A sent request can be cancelled only by ending the link.
   private func abandon() {
-    guard current != nil else { return }
+    guard let running = current else { return }
     resumeQuestion(nil)
     current = nil
     tool.radio.stopScan()
     tool.radio.stopConnecting()
-    if let session, session.link.bearer.isWaiting {
+    if running.connects {
+      disconnect()
+    } else if let session, session.link.bearer.isWaiting {
       disconnect()
       tool.printer.disconnected("interrupted")
     }

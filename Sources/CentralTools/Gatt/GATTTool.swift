@@ -17,7 +17,8 @@ import Wire
   private let output = LineWriter(Standard.output)
   private var editor: LineEditor?
   private var shell: GATTShell?
-  private var session: GATTSession?
+  /// The session on the link, from before its beginning to its end.
+  var session: GATTSession?
   private let end = Mailbox<Result<ExitStatus, Failure>>()
 
   /// How long a scan takes by default.
@@ -127,6 +128,7 @@ import Wire
         throw Failure(usage: "gatt needs a device (--connect)")
       }
       let session = try await connect(target)
+      self.session = session
       try await session.begin(options.security)
       try await perform(command, session)
     }
@@ -135,7 +137,7 @@ import Wire
 
   /// Restores the state of device and adapter.
   private func leave() async {
-    if let session = shell?.session ?? session, session.link.isOpen {
+    if let session, session.link.isOpen {
       if !session.subscriptions.isEmpty {
         let timer = Loop.shared.schedule(after: Self.closingTime) { session.link.close("leaving") }
         // If the device does not confirm it, the link ends a moment later anyway.
@@ -163,11 +165,9 @@ import Wire
     case .socket(let path): link = try GATTLink.connect(unix: path, mtu: options.mtu)
     case .device(let device): link = try await radio.connect(to: device, mtu: options.mtu)
     }
-    let session = GATTSession(
+    return GATTSession(
       link, printer, prefersIndications: options.prefersIndications,
       isPrompt: options.command == nil, report: { [weak self] in self?.report($0) })
-    self.session = session
-    return session
   }
 
   /// The width of texts, in columns.
