@@ -68,7 +68,7 @@ extension CaptureOptions {
       .joined(separator: ", ")
   }
 
-  /// The files ordered by the times of their first packets; in the given order if one has none.
+  /// The files ordered by the times of their first packets; in the given order if one has none, or is a pipe.
   var inOrder: [String] {
     guard files.count > 1 else { return files }
     let starts = files.compactMap { path in CapturePart.start(of: path).map { (path, $0) } }
@@ -77,14 +77,15 @@ extension CaptureOptions {
   }
 }
 
-extension [UInt8: Int] {
+extension CaptureDecoder {
   /// A sentence about the control PDUs that are not decoded; nil if there are none.
   fileprivate var remark: String? {
-    if isEmpty { return nil }
-    let total = values.reduce(0, +)
-    let counts = sorted { $0.key < $1.key }.map {
+    let total = unknownControlPDUs.values.reduce(unknownControlRecords, +)
+    if total == 0 { return nil }
+    var counts = unknownControlPDUs.sorted { $0.key < $1.key }.map {
       "0x\(String($0.key, digits: 2, radix: 16)): \($0.value)"
     }
+    if unknownControlRecords > 0 { counts.append("of another form: \(unknownControlRecords)") }
     return
       "\(total) control \(total == 1 ? "PDU" : "PDUs") of the link layer can't be decoded, and "
       + "\(total == 1 ? "is" : "are") shown as bytes (\(counts.joined(separator: ", ")))"
@@ -101,9 +102,12 @@ struct CapturePart: ~Copyable {
     }
   }
 
-  /// The time of its first packet; nil if it has none near its beginning, or can't be read.
+  /// The time of its first packet; nil if it has none near its beginning, or can't be read. Nothing is taken from a pipe,
+  /// because what was read of it is gone.
   static func start(of path: String) -> WallTime? {
-    guard let file = try? Files.open(path), let bytes = try? file.read(1 << 16) else { return nil }
+    guard Files.isRegular(path), let file = try? Files.open(path),
+      let bytes = try? file.read(1 << 16)
+    else { return nil }
     var reader = CaptureReader()
     reader.feed(bytes)
     return (try? reader.next())??.time
@@ -153,7 +157,7 @@ struct CapturePart: ~Copyable {
       }
       if records.count == Self.batch { continue }
       if isAtEnd {
-        if let remark = printer.decoder.unknownControlPDUs.remark { tell(remark) }
+        if let remark = printer.decoder.remark { tell(remark) }
         return .done
       }
       let part = try reading(path, read)

@@ -211,9 +211,18 @@ public enum Files {
   }
 
   private static func isDirectory(_ path: String) throws(SystemError) -> Bool {
+    try status(of: path).st_mode & S_IFMT == S_IFDIR
+  }
+
+  /// Whether `path` is a regular file, or a symbolic link to one. It is not opened, which the writer of a pipe would notice.
+  public static func isRegular(_ path: String) -> Bool {
+    (try? status(of: path).st_mode & S_IFMT) == S_IFREG
+  }
+
+  private static func status(of path: String) throws(SystemError) -> stat {
     var status = stat()
     try Syscall.retrying("stat", on: path) { stat(path, &status) }
-    return status.st_mode & S_IFMT == S_IFDIR
+    return status
   }
 
   /// The owner of a file or directory; nil if it does not exist or can't be accessed.

@@ -57,6 +57,16 @@ struct LoggedControlTests {
       testDescription: "LL_TERMINATE_IND", pdu: [0x02, 0x13],
       fields: ["Reason: Remote User Terminated Connection (0x13)"]),
     Sent(testDescription: "LL_PING_REQ", pdu: [0x12], fields: []),
+    // A PDU of which only the name is known, and one that is longer than the fields that are.
+    Sent(
+      testDescription: "LL_CTE_REQ", pdu: [0x1A, 0x25], fields: ["Data: 25"]),
+    Sent(
+      testDescription: "LL_ENC_REQ",
+      pdu: [
+        0x03, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0xA1, 0xA2, 0xA3, 0xA4, 0xA5, 0xA6, 0xA7, 0xA8, 3, 4, 5,
+        6,
+      ],
+      fields: ["Rand: 0x0000000000000001", "EDIV: 0x0002", "Data: a1a2a3a4a5a6a7a803040506"]),
     Sent(
       testDescription: "a vendor's LL Control PDU 0xff", pdu: [0xFF, 0xF0, 0x3B, 0, 0, 0],
       fields: ["Data: f03b000000"]),
@@ -101,14 +111,21 @@ struct LoggedControlTests {
     #expect(decoder.unknownControlPDUs == [0xFF: 2, 0x7A: 1])
   }
 
-  @Test("A PDU that ends early says so; BR/EDR's and broken records are skipped")
+  @Test("A PDU that ends early says so; records of another form are shown as bytes, and counted")
   func damaged() throws {
     let cut = try Self.decode([(0x0A, Self.record([0x0C, 0x0E]))]).frames.first?.units.first
     #expect(cut?.problem?.isEmpty == false)
     var noHandle = Self.record([0x12])
     noHandle[12] = 0x0F
     for record in [noHandle, Array(Self.record([0x12]).dropLast(2)), [0x80], [], [0x42, 0, 1]] {
-      #expect(try Self.decode([(0x0A, record)]).frames.isEmpty)
+      let (frames, decoder) = try Self.decode([(0x0A, record)])
+      let unit = try #require(frames.first?.units.first)
+      #expect(unit.layer == .linkLayer && unit.link == nil && frames.count == 1)
+      #expect(
+        unit.details.flatMap { $0.lines(indent: 0) }
+          == (record.isEmpty ? [] : ["Data: \(record.hex)"]))
+      #expect(decoder.unknownControlRecords == 1 && decoder.unknownControlPDUs.isEmpty)
+      #expect(frames.first?.record.opcode.direction == nil)
     }
   }
 }

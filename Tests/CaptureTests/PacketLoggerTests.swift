@@ -15,7 +15,7 @@ struct PacketLoggerTests {
     "Records that are no HCI packets are skipped, also as the first, without type, and of new types",
     arguments: [true, false])
   func skipped(isBig: Bool) {
-    let types: [UInt8] = [0x0A, 0x0B, 0xF7, 0xF8, 0xF9, 0xFA, 0xFB, 0xFC, 0xFD, 0xFE, 0x42, 0x04]
+    let types: [UInt8] = [0x0B, 0xF7, 0xF8, 0xF9, 0xFA, 0xFB, 0xFC, 0xFD, 0xFE, 0x42, 0x04]
     let empty = [UInt32(8), UInt32(Sample.time.seconds), 0].flatMap {
       isBig ? Sample.big($0) : Sample.little($0)
     }

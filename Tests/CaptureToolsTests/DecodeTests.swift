@@ -3,6 +3,7 @@ import Arguments
 import Capture
 import Control
 import FakeDaemon
+import Glibc
 import Picture
 import Scratch
 import System
@@ -31,6 +32,23 @@ struct DecodeTests {
     #expect(options.inOrder == [paths[1], paths[0]])
     options.files = paths + ["\(name)-none"]
     #expect(options.inOrder == options.files)
+  }
+
+  @Test("Of a pipe, which can be read once, nothing is taken to order the files")
+  func pipes() throws {
+    let scratch = try Scratch()
+    var options = CaptureOptions()
+    let path = "\(scratch.path)/part"
+    try Files.create(path).writeAll(Self.capture)
+    var ends: [Int32] = [0, 0]
+    try #require(pipe(&ends) == 0)
+    defer { for end in ends { close(end) } }
+    try #require(Self.capture.count < 4096)
+    try #require(write(ends[1], Self.capture, Self.capture.count) == Self.capture.count)
+    options.files = ["/dev/fd/\(ends[0])", path]
+    #expect(options.inOrder == options.files)
+    var rest = [UInt8](repeating: 0, count: 4096)
+    #expect(read(ends[0], &rest, rest.count) == Self.capture.count)
   }
 
   private struct Result {

@@ -16,6 +16,8 @@ public struct CaptureDecoder: Sendable {
   var airLinks = AirLinks()
   /// The control PDUs of a phone's link layer that are not decoded, by opcode: Apple's own, or newer ones.
   public internal(set) var unknownControlPDUs: [UInt8: Int] = [:]
+  /// How many records of the link layer have another form, so that not even the opcode is known.
+  public internal(set) var unknownControlRecords = 0
   private var count = 0
 
   /// The assumed kind of the peer on a link that was up before the capture began, until its traffic shows it; from the
@@ -75,7 +77,8 @@ public struct CaptureDecoder: Sendable {
       unit.link = links.name(record.adapter, handle)
       frame.units = [unit]
     case .air: decodeAir(record, &frame)
-    case .linkControlTransmitted, .linkControlReceived: decodeLinkControl(record, &frame)
+    case .linkControlTransmitted, .linkControlReceived, .linkControl:
+      decodeLinkControl(record, &frame)
     case .closeIndex, .deleteIndex:
       links.endAll(of: record.adapter)
       fallthrough

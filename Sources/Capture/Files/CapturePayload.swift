@@ -84,9 +84,10 @@ extension CapturePayload {
       return uart(reader.rest(), envelope)
     case .packetLogger:
       guard let type = bytes.first else { return nil }
-      if type == LoggedControlPDU.recordType, let pdu = LoggedControlPDU(bytes.dropFirst()) {
+      if type == LoggedControlPDU.recordType {
+        let pdu = LoggedControlPDU(bytes.dropFirst())
         let opcode: MonitorOpcode =
-          pdu.isReceived ? .linkControlReceived : .linkControlTransmitted
+          pdu.map { $0.isReceived ? .linkControlReceived : .linkControlTransmitted } ?? .linkControl
         return envelope.record(opcode, bytes.dropFirst())
       }
       guard let opcode = Self.packetLoggerTypes[type] else { return nil }
@@ -99,8 +100,8 @@ extension CapturePayload {
     }
   }
 
-  /// The types of PacketLogger's records that are HCI packets. The others are the link layer's PDUs (10), BR/EDR's link
-  /// manager's (10, 11), and notes of the system from 0xF7 on.
+  /// The types of PacketLogger's records that are HCI packets. The others are the link layer's PDUs (10, which may also be
+  /// BR/EDR's link manager's), the link manager's (11), and notes of the system from 0xF7 on.
   private static let packetLoggerTypes: [UInt8: MonitorOpcode] = [
     0: .command, 1: .event, 2: .aclTransmitted, 3: .aclReceived, 8: .scoTransmitted,
     9: .scoReceived,

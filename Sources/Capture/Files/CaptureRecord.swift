@@ -90,6 +90,8 @@ public struct MonitorOpcode: RawRepresentable, Hashable, Sendable {
   /// (`LoggedControlPDU`).
   public static let linkControlTransmitted = MonitorOpcode(0xFFFE)
   public static let linkControlReceived = MonitorOpcode(0xFFFD)
+  /// The same, of a form that is not known.
+  public static let linkControl = MonitorOpcode(0xFFFC)
 
   /// The adapter number of packets that belong to no adapter (`HCI_DEV_NONE`).
   public static let noAdapter: UInt16 = 0xFFFF
@@ -118,6 +120,7 @@ extension MonitorOpcode: CustomStringConvertible {
     case .air: "LE Packet"
     case .linkControlTransmitted: "LE Control TX"
     case .linkControlReceived: "LE Control RX"
+    case .linkControl: "Link Control"
     default: Self.names.name(of: rawValue) ?? "Monitor packet \(rawValue)"
     }
   }

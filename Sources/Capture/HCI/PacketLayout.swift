@@ -134,7 +134,10 @@ extension DecodedUnit {
 
   /// Adds the fields at the beginning of `bytes`. If the packet ends early, it adds the complete
   /// fields, and the problem says what is missing.
-  mutating func read(_ fields: [PacketField], from bytes: ArraySlice<UInt8>) {
+  ///
+  /// - Returns: what follows the fields; none after a field that ends the packet.
+  @discardableResult
+  mutating func read(_ fields: [PacketField], from bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     var reader = ByteReader(bytes)
     var addressType: UInt8?
     do {
@@ -143,12 +146,14 @@ extension DecodedUnit {
         let detail = try field.read(&reader, addressType: &addressType)
         details.append(detail.at(start..<bytes.startIndex + reader.offset))
         switch (field, details.last?.value) {
-        case (.status, .named(_, 1..., _)), (.count, .number(0)): return
+        case (.status, .named(_, 1..., _)), (.count, .number(0)): return []
         default: break
         }
       }
+      return reader.rest()
     } catch {
       problem = "\(error)"
+      return []
     }
   }
 }

@@ -39,7 +39,8 @@ enum LinkLayer {
     return (unit, nil)
   }
 
-  /// A control PDU; nil if the capture has not even the opcode. What is not known, such as a vendor's, is shown as bytes.
+  /// A control PDU; nil if the capture has not even the opcode. What is not known, such as a vendor's PDU, and what follows
+  /// the known fields are shown as bytes.
   ///
   /// - Parameters:
   ///   - payload: the captured part, opcode first.
@@ -51,7 +52,8 @@ enum LinkLayer {
     var unit = DecodedUnit(
       layer: .linkLayer, name: layout?.name ?? "\(kind) \(hexadecimal(opcode, 2))",
       code: UInt16(opcode), length: length)
-    unit.read(layout, from: payload.dropFirst())
+    let rest = unit.read(layout?.fields ?? [], from: payload.dropFirst())
+    if !rest.isEmpty { unit.details.append(.data(rest).at(rest.indices)) }
     return unit
   }
 

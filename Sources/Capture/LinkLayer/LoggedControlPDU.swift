@@ -25,7 +25,7 @@ struct LoggedControlPDU {
   /// The PDU, opcode first.
   let pdu: ArraySlice<UInt8>
 
-  /// Nil if this is not one, but perhaps one of BR/EDR's.
+  /// Nil if it has another form, perhaps because it is one of BR/EDR's.
   init?(_ record: ArraySlice<UInt8>) {
     var reader = ByteReader(record)
     guard let direction = try? reader.u8(), direction & 0xFE == 0x80,
@@ -44,7 +44,16 @@ extension CaptureDecoder {
   mutating func decodeLinkControl(_ record: CaptureRecord, _ frame: inout DecodedFrame) {
     guard let logged = LoggedControlPDU(record.data[...]),
       let decoded = LinkLayer.control(logged.pdu, length: logged.pdu.count)
-    else { return }
+    else {
+      unknownControlRecords += 1
+      var unit = DecodedUnit(
+        layer: .linkLayer, name: "a record of another form", length: record.data.count)
+      unit.bytes = record.data
+      unit.read(nil, from: record.data[...])
+      frame.title += ": len \(record.data.count)"
+      frame.units = [unit]
+      return
+    }
     var unit = decoded
     if let opcode = logged.pdu.first, LinkLayer.controlPDUs[opcode] == nil {
       unknownControlPDUs[opcode, default: 0] += 1
