@@ -183,6 +183,8 @@ class NotificationProvider:
             self.send_event(bearer, event, notification)
 
     def send_event(self, bearer: Any, event: int, notification: Notification, flags: int = 0) -> None:
+        if (app := self.server.profile.previews) and notification.attributes[0] == app.encode():
+            return
         category = notification.category
         count = sum(n.category == category for n in self.notifications.values())
         flags |= notification.event_flags

@@ -37,6 +37,17 @@ struct RulesTests {
     }
   }
 
+  @Test("The independent phone of the Python suites has the same rules")
+  func elsewhere() throws {
+    let lines = try Repository.text("Tests/Harness/profiles.py").split(separator: "\n")
+    let table = lines.drop { !$0.contains("The rules of real phones, under the names") }
+      .prefix { !$0.hasPrefix("IDEAL") }
+    let names = table.filter { !$0.contains("#") && $0.contains(": ") }.map {
+      String($0.prefix { $0 != ":" }.drop { $0 == " " }.map { $0 == "_" ? "-" : $0 })
+    }
+    #expect(names == PhoneRules.names)
+  }
+
   @Test(
     "It stays away after links without a subscription, until its user taps the accessory",
     arguments: [3, 5])

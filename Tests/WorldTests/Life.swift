@@ -97,8 +97,10 @@ import Wire
   static let titles = ["one", "two", "three", "four", "five", "six"]
   static let tracks = ["Sinnerman", "Strange Fruit"]
 
-  init(_ world: World, _ plan: [Fault] = []) {
+  /// - Parameter rules: what the phone keeps; nil: the usual ones.
+  init(_ world: World, _ plan: [Fault] = [], rules: PhoneRules? = nil) {
     self.world = world
+    if let rules { world.phone.phone.rules = rules }
     self.plan = plan.filter { $0.place != .file && $0.place != .read }
     files = FileFaults(plan)
     doubtful = plan.count { $0.place == .pdu }
@@ -131,6 +133,10 @@ import Wire
     for title in Self.titles.prefix(5) {
       add(title)
       await attend(.seconds(2))
+    }
+    if let app = world.phone.phone.rules.hiddenApp {
+      let secret = NotificationContents(.email, app: app, title: "secret")
+      _ = try? world.phone.phone.perform(.add(secret))
     }
     for title in ["hidden", Self.titles[1]] {
       _ = try? world.phone.phone.perform(.modify(2, Self.contents(title)))

@@ -5,6 +5,7 @@ import OnLoop
 import System
 import TestLoop
 import Testing
+import VirtualPhone
 import Wire
 
 @testable import Board
@@ -23,9 +24,11 @@ import Wire
     var story: [String]
   }
 
-  @LoopActor static func play(_ plan: [Fault]) async throws -> Result {
+  @LoopActor static func play(
+    _ plan: [Fault], rules: PhoneRules? = nil
+  ) async throws -> Result {
     let world = World()
-    let life = Life(world, plan)
+    let life = Life(world, plan, rules: rules)
     let end = await life.live()
     life.checkEvents()
     let result = Result(
@@ -38,9 +41,12 @@ import Wire
   }
 
   /// How often each place comes up in any life. One without a grace period, which an odd index makes, has fewer turns.
-  @LoopActor static func opportunities(of sound: Result) async throws -> [Fault.Place: Int] {
+  @LoopActor static func opportunities(
+    of sound: Result, rules: PhoneRules? = nil
+  ) async throws -> [Fault.Place: Int] {
     let never = Fault(place: .turn, index: .max, kind: .linkLost)
-    return sound.opportunities.merging(try await play([never]).opportunities, uniquingKeysWith: min)
+    let other = try await play([never], rules: rules)
+    return sound.opportunities.merging(other.opportunities, uniquingKeysWith: min)
   }
 
   /// All single faults of a life.
@@ -72,6 +78,40 @@ import Wire
           #expect(state.track == Life.tracks[1] && state.sessions == 1 && state.isPowered)
         }
         #expect(!result.story.contains("error") && !result.story.contains("stale"))
+      }
+    }
+  }
+
+  /// Rules for a seed, any of which the phone may keep.
+  static func rules(_ seed: UInt64) -> PhoneRules {
+    var dice = SeededGenerator(seed: seed)
+    let values = ["strikes": "3", "text-limit": "512", "previews": "com.example.secret"]
+    var rules = PhoneRules()
+    for name in PhoneRules.names where Bool.random(using: &dice) {
+      _ = rules.set("\(name)=\(values[name] ?? "on")")
+    }
+    return rules
+  }
+
+  @Test(
+    "Whatever rules the phone keeps, a life ends as it does without faults",
+    arguments: 1...8 as ClosedRange<UInt64>)
+  func rules(seed: UInt64) async throws {
+    try await onLoop {
+      try await OneAtATime.run {
+        let rules = Self.rules(seed)
+        let sound = try await Self.play([], rules: rules)
+        #expect(sound.violations == [] && !sound.story.contains("error"), "\(rules)")
+        for state in [sound.end.settled, sound.end.returned, sound.end.restarted] {
+          #expect(state.active == Life.titles.sorted() && state.wait == "news", "\(rules)")
+          #expect(state.sessions == 1 && state.keys == 1, "\(rules)")
+          #expect(rules.updatesChangesOnly || state.track == Life.tracks[1], "\(rules)")
+        }
+        let all = Self.singles(try await Self.opportunities(of: sound, rules: rules))
+        let plan = [all[Int(seed * 197) % all.count]]
+        let result = try await Self.play(plan, rules: rules)
+        #expect(result.violations == [] && result.rest.isEmpty, "\(plan) \(rules)")
+        #expect(Self.hasHealed(result.end, plan, sound.end), "\(plan) \(rules) \(result.end)")
       }
     }
   }
