@@ -28,6 +28,8 @@ static const unsigned char script[] = {
     ,
 #embed "../Picture/Page/lanes.js"
     ,
+#embed "../Picture/Page/procedures.js"
+    ,
 #embed "../Picture/Page/ladder.js"
     ,
 #embed "../Picture/Page/detail.js"

@@ -218,7 +218,8 @@ enum FactFinder {
     "Request": "request", "Subscription": "subscription", "Client RX MTU": "mtu",
     "Server RX MTU": "mtu", "Identifier": "identifier", "ANCS Event": "event",
     "ANCS Command": "fetch", "ANCS Response": "response", "AMS Update": "update",
-    "AMS Command": "remote", "Text": "text", "Handles": "range",
+    "AMS Command": "remote", "Text": "text", "Handles": "range", "Version": "version",
+    "C to P": "phy", "MaxTxOctets": "octets",
   ]
 
   private static let below: [String: StaticString] = [

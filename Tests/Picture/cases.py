@@ -92,6 +92,39 @@ async def phone(bed: Testbed) -> None:
     await bed.end(page)
 
 
+@case("procedures")
+async def procedures(bed: Testbed) -> None:
+    """The lane under the ladder: what the link layers agreed on, each with the controller's event that it caused."""
+    page = await bed.page(bed.decode(sample.agreements().write(bed.out / "agreements.pklg")))
+    found = await page.run("""app.session.procedures.map(({kind, row}) => [PROCEDURES[kind].name,
+        app.session.effect.has(row) ? app.session.nameOf(app.session.effect.get(row)) : ''])""")
+    events = {
+        "features": "LE Read Remote Features Complete", "version": "Read Remote Version Information Complete",
+        "length": "LE Data Length Change", "PHY": "LE PHY Update Complete", "encryption": "Encryption Change",
+        "parameters": "LE Connection Update Complete",
+    }
+    counts = {"features": 2, "version": 2, "length": 2, "PHY": 3, "encryption": 5, "parameters": 2}
+    wanted = [[name, events[name]] for name, count in counts.items() for _ in range(count)] + [["length", ""]]
+    check(found == wanted, f"the lane has {found}")
+    check((await page.numbers())["procedures"] == "17", f"{await page.numbers()}")
+    lines = await page.run("[...document.querySelectorAll('.procedure')].map(line => line.innerText.split('\\n')[0])")
+    check(lines == ["version", "features", "PHY", "length", "encryption", "parameters"], f"lines: {lines}")
+    titles = await page.run("[...document.querySelectorAll('.procedure button')].map(button => button.title)")
+    check("LL_CONNECTION_UPDATE_IND 50 ms → LE Connection Update Complete #" in "\n".join(titles), f"titles: {titles}")
+    await page.run("[...document.querySelectorAll('.procedure button.caused')].at(-1).click()")
+    await page.settle()
+    text = await page.run("document.getElementById('detail').innerText")
+    check("LL_CONNECTION_UPDATE_IND" in text and "LE Connection Update Complete, 300 ms after" in text, text)
+    await page.run("[...document.querySelectorAll('#detail .jump')].at(-1).click()")
+    text = await page.run("document.getElementById('detail').innerText")
+    check("LL_CONNECTION_UPDATE_IND, 300 ms before" in text, text)
+    await page.picture(bed.out / "procedures.png")
+    await bed.end(page)
+    page = await bed.page(bed.session())
+    check(await page.run("document.getElementById('procedures').hidden"), "there is an empty lane")
+    await bed.end(page)
+
+
 @case("bytes")
 async def lit(bed: Testbed) -> None:
     """A click shows the tree and the bytes, and the field under the pointer is highlighted in both."""

@@ -204,13 +204,60 @@ class PhoneLog(Capture):
     def packet(self, opcode: int, data: bytes, adapter: int = 0) -> None:
         kind = {COMMAND: 0, EVENT: 1, SENT: 2, RECEIVED: 3}.get(opcode)
         if kind is not None:
-            milliseconds = round(self.time * 1000)
-            self.records.append(struct.pack(
-                "<IIIB", 9 + len(data), 1_795_500_000 + milliseconds // 1000, milliseconds % 1000 * 1000, kind) + data)
+            self.record(kind, data)
+
+    def record(self, kind: int, data: bytes) -> None:
+        milliseconds = round(self.time * 1000)
+        self.records.append(struct.pack(
+            "<IIIB", 9 + len(data), 1_795_500_000 + milliseconds // 1000, milliseconds % 1000 * 1000, kind) + data)
+
+    def control(self, pdu: str, received: bool = False) -> None:
+        """A control PDU of the link layer, as the phone's controller logs it."""
+        head = struct.pack("<BI6sH", 0x80 | received, round(self.time * 800), bytes.fromhex("5ACB11223344"), self.handle)
+        self.record(0x0A, head + bytes.fromhex(pdu) + b"\0")  # the last byte is what the buffer had before
 
     def write(self, path: Path) -> Path:
         path.write_bytes(b"".join(self.records))
         return path
+
+
+def agreements() -> PhoneLog:
+    """A phone whose controller logs what it agrees on with an accessory's, beside the events that this causes."""
+    log = PhoneLog(handle=0x40)
+    log.connect()
+    for pdu in "08 ff79014100000000", "09 ff79010000000000":
+        log.wait(30)
+        log.control(pdu, received=pdu.startswith("09"))
+    log.event(0x3E, b"\x04\0" + struct.pack("<HQ", log.handle, 0x179FF))
+    for pdu in "0c 0e4c001e00", "0c 0bf0050100":
+        log.control(pdu, received="f0" in pdu)
+        log.wait(30)
+    log.event(0x0C, b"\0" + struct.pack("<HBHH", log.handle, 11, 0x05F0, 1))
+    for pdu in "14 fb004808fb004808", "15 fb009042fb009042":
+        log.control(pdu, received=pdu.startswith("15"))
+        log.wait(30)
+    log.event(0x3E, b"\x07" + struct.pack("<HHHHH", log.handle, 251, 2120, 251, 2120))
+    for pdu in "16 0202", "17 0202", "18 02021000":
+        log.control(pdu, received=pdu.startswith("17"))
+        log.wait(30)
+    log.event(0x3E, b"\x0c\0" + struct.pack("<HBB", log.handle, 2, 2))
+    for pdu in "03" + "5e" * 22, "04" + "5e" * 12, "05", "06", "06":
+        log.control(pdu, received=pdu.startswith(("04", "05")))
+        log.wait(30)
+    log.event(0x08, struct.pack("<BHB", 0, log.handle, 1))
+    log.discover(thorough=False)
+    log.control("0f 1800280000009001" + "00" * 15, received=True)
+    log.wait(1)
+    log.control("00 08160028000000c8002c00")
+    log.wait(300)
+    log.event(0x3E, b"\x03\0" + struct.pack("<HHHH", log.handle, 40, 0, 200))
+    log.wait(900)
+    # Pings and what ends no procedure are no marks; a length that the peer asks for again changes nothing, so no event comes.
+    log.control("12")
+    log.control("14 fb004808fb004808", received=True)
+    log.wait(900)
+    log.disconnect()
+    return log
 
 
 def phone() -> PhoneLog:

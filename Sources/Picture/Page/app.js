@@ -29,6 +29,7 @@ class App {
     this.overview = new Overview(this);
     this.lanes = new Lanes(this);
     this.ladder = new Ladder(this);
+    this.procedures = new ProcedureLane(this);
     this.detail = new Detail(this);
     this.figures = new Figures(this);
     this.listen();
@@ -166,6 +167,7 @@ class App {
   update() {
     const { count, matches } = this.ladder.update();
     this.lanes.update();
+    this.procedures.update();
     this.figures.update();
     this.overview.redraw();
     const [start, end] = this.stretch;

@@ -54,6 +54,9 @@ class Detail {
       const share = inIntervals(wait, interval);
       this.jump(partner, partner > row ? `Response after ${duration(wait)}${share}` : `Request ${duration(wait)} before${share}`);
     }
+    const [effect, cause] = [session.effect.get(row), session.cause.get(row)];
+    if (effect !== undefined) this.jump(effect, `${session.nameOf(effect)}, ${duration(session.time[effect] - session.time[row])} after`);
+    if (cause !== undefined) this.jump(cause, `${session.nameOf(cause)}, ${duration(session.time[row] - session.time[cause])} before`);
     const whole = session.whole[row];
     if (whole >= 0) this.jump(whole, "What this is a part of");
     const fetch = session.fetchOf.get(row);

@@ -62,6 +62,7 @@
  * @property {number} end when all that was asked had come; NaN if it did not
  * @property {number} removed
  */
+/** @typedef {{kind: number, row: number}} Procedure a PDU of the link layer, and its place in PROCEDURES */
 /** @typedef {{link: Link, time: number, row: number, state: string, title: string, artist: string, player: string}} Play */
 
 const ROLE = { request: 1, response: 2, command: 3, notification: 4, indication: 5, confirmation: 6 };
@@ -100,6 +101,12 @@ class Session {
     this.notices = [];
     /** @type {Play[]} */
     this.plays = [];
+    /** @type {Procedure[]} */
+    this.procedures = [];
+    /** @type {Map<number, number>} the controller's event that a PDU of the link layer caused */
+    this.effect = new Map();
+    /** @type {Map<number, number>} the last PDU of the link layer before the controller's event that it caused */
+    this.cause = new Map();
     /** @type {number[]} */
     this.errorRows = [];
     /** What the phone's peer is called. */

@@ -21,6 +21,8 @@ class Reading {
     this.noticed = new Map();
     /** @type {Map<Link, Play>} */
     this.playing = new Map();
+    /** @type {Map<string, number[]>} the PDUs of link layer procedures that no event has ended yet, by link and kind */
+    this.proceeding = new Map();
     /** @type {Span | null} */
     this.onAir = null;
   }
@@ -141,12 +143,24 @@ class Reading {
     if (facts.command !== undefined) this.complete(null, row, String(facts.command));
     if (facts.rssi !== undefined && link) link.signal.push({ time: session.time[row], value: facts.rssi });
     if (!link) return;
+    this.conclude(row, link);
     if (facts.interval !== undefined) link.intervals.push({ time: session.time[row], value: facts.interval });
     if (name.startsWith("Disconnection Complete") && facts.status === undefined) this.over(link, row, facts.reason || "");
     if (name.startsWith("Encryption Change") && facts.status === undefined && facts.encryption !== "Off") {
       this.mark(link, "encrypted", row);
     }
     if (name.startsWith("Encryption Key Refresh") && facts.status === undefined) this.mark(link, "encrypted", row);
+  }
+
+  /** Joins what the link layers said to the controller's event that came of it. @param {number} row @param {Link} link */
+  conclude(row, link) {
+    const { session } = this;
+    const key = `${link.number} ${PROCEDURES.findIndex(({ event }) => event.test(session.nameOf(row)))}`;
+    const pdus = this.proceeding.get(key);
+    if (!pdus) return;
+    for (const pdu of pdus) session.effect.set(pdu, row);
+    session.cause.set(row, pdus[pdus.length - 1]);
+    this.proceeding.delete(key);
   }
 
   /** @param {number} row @param {Facts} facts */
@@ -169,6 +183,13 @@ class Reading {
     const session = this.session;
     const name = session.nameOf(row);
     if (/CONNECT_(IND|REQ)$/.test(name)) this.announced = row;
+    const kind = PROCEDURES.findIndex(({ pdu }) => pdu.test(name));
+    if (link && kind >= 0) {
+      session.procedures.push({ kind, row });
+      const key = `${link.number} ${kind}`;
+      const others = this.proceeding.get(key);
+      if (others) others.push(row); else this.proceeding.set(key, [row]);
+    }
     // Beside HCI, the controller's events say what became of it.
     if (!link || link.adapter !== 0xFFFF) return;
     if (facts.interval !== undefined) link.intervals.push({ time: session.time[row], value: facts.interval });
