@@ -42,6 +42,9 @@ public struct Opcode: RawRepresentable, Hashable, Sendable {
   /// The kind of PDU, which determines whether and how to respond (3.3).
   public enum Role: CaseIterable, Hashable, Sendable {
     case request, response, command, notification, indication, confirmation
+
+    /// Whether it goes from the client to the server.
+    public var isToServer: Bool { [.request, .command, .confirmation].contains(self) }
   }
 
   /// The known opcodes with their names and roles.

@@ -418,6 +418,21 @@ public struct AttributeMap: Hashable, Sendable {
     }
   }
 
+  /// The attributes that a discovery found.
+  public init(_ services: [DiscoveredService]) {
+    var types: [Handle: UUID] = [:]
+    for service in services {
+      types[service.service.range.start] = service.isPrimary ? .primaryService : .secondaryService
+      for include in service.includes { types[include.handle] = .include }
+      for found in service.characteristics {
+        types[found.characteristic.declaration] = .characteristic
+        types[found.characteristic.value] = found.characteristic.uuid
+        for descriptor in found.descriptors { types[descriptor.handle] = descriptor.type }
+      }
+      for attribute in service.unassigned { types[attribute.handle] = attribute.type }
+    }
+    self.init(types)
+  }
   /// The attributes of this map and of `other`; this one's types win.
   public func merging(_ other: AttributeMap) -> AttributeMap {
     var types: [Handle: UUID] = [:]

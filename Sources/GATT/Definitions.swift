@@ -165,8 +165,9 @@ private struct Layout {
       characteristic.uuid, characteristic.value, characteristic.permissions,
       maximumLength: characteristic.maximumLength, at: declared.value)
     var descriptors = characteristic.descriptors
-    let subscribable = !characteristic.properties.isDisjoint(with: [.notify, .indicate])
-    if subscribable, !descriptors.contains(where: { $0.type == .clientConfiguration }) {
+    if characteristic.properties.isSubscribable,
+      !descriptors.contains(where: { $0.type == .clientConfiguration })
+    {
       descriptors.insert(.clientConfiguration(), at: 0)
     }
     for descriptor in descriptors {

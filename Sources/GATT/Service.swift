@@ -61,12 +61,15 @@ public struct Characteristic: Hashable, Sendable {
   }
 
   /// Whether it has values to subscribe to.
-  var isSubscribable: Bool { !properties.isDisjoint(with: [.notify, .indicate]) }
+  var isSubscribable: Bool { properties.isSubscribable }
 
   /// The properties of a characteristic (Vol 3 Part G, 3.3.1.1).
   public struct Properties: OptionSet, Hashable, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Whether there are values to subscribe to.
+    public var isSubscribable: Bool { !isDisjoint(with: [.notify, .indicate]) }
 
     public static let broadcast = Properties(rawValue: 0x01)
     public static let read = Properties(rawValue: 0x02)

@@ -304,9 +304,32 @@ extension VirtualPhone {
     case .remote(let command): media.change { player, now in player.perform(command, at: now) }
     case .battery(let level): set(batteryLevel: level)
     case .time(let time, let zone): set(time, zone)
-    default: try performOnLink(command)
+    case .publish(let service, let fresh): try database.publish(service, freshHandles: fresh)
+    case .unpublish(let service): try unpublish(service)
+    case .forgetSubscriptions(let service): try forgetSubscriptions(of: service)
+    case .encrypt(let encrypted): set(encrypted: encrypted)
+    case .limitMTU(let mtu): state.receiveMTU = mtu
+    case .freeze(let frozen): state.isFrozen = frozen
+    case .disconnect: try connected().hangUp("the phone hung up")
+    case .leave: stayAway("the phone is out of range")
+    case .comeBack: isReachable = true
+    case .tap: strikes = 0
+    case .controlCenter:
+      stayAway("Bluetooth was switched off in Control Center")
+      let pause = state.clock.pause(untilHour: 5, at: scheduler.now)
+      _ = scheduler.schedule(after: pause) { [weak self] in self?.isReachable = true }
+    case .send(let bytes): try connected().bearer.send(bytes)
+    case .notify(let characteristic, let value):
+      let pdu = PDU.handleValueNotification(try handle(of: characteristic), value: value)
+      try connected().bearer.send(pdu.encoded)
+    case .indicate(let characteristic, let value): try indicate(characteristic, value)
     }
     return []
+  }
+
+  private func stayAway(_ why: String) {
+    isReachable = false
+    connection?.hangUp(why)
   }
 
   private func burst(
@@ -335,34 +358,6 @@ extension VirtualPhone {
   }
 
   // MARK: The link and the database
-
-  private func performOnLink(_ command: PhoneCommand) throws(PhoneRefusal) {
-    switch command {
-    case .publish(let service, let fresh): try database.publish(service, freshHandles: fresh)
-    case .unpublish(let service): try unpublish(service)
-    case .forgetSubscriptions(let service): try forgetSubscriptions(of: service)
-    case .encrypt(let encrypted): set(encrypted: encrypted)
-    case .limitMTU(let mtu): state.receiveMTU = mtu
-    case .freeze(let frozen): state.isFrozen = frozen
-    case .disconnect: try connected().hangUp("the phone hung up")
-    case .leave:
-      isReachable = false
-      connection?.hangUp("the phone is out of range")
-    case .comeBack: isReachable = true
-    case .tap: strikes = 0
-    case .controlCenter:
-      isReachable = false
-      connection?.hangUp("Bluetooth was switched off in Control Center")
-      let pause = state.clock.pause(untilHour: 5, at: scheduler.now)
-      _ = scheduler.schedule(after: pause) { [weak self] in self?.isReachable = true }
-    case .send(let bytes): try connected().bearer.send(bytes)
-    case .notify(let characteristic, let value):
-      let pdu = PDU.handleValueNotification(try handle(of: characteristic), value: value)
-      try connected().bearer.send(pdu.encoded)
-    case .indicate(let characteristic, let value): try indicate(characteristic, value)
-    default: break
-    }
-  }
 
   private func unpublish(_ service: PublishedService) throws(PhoneRefusal) {
     try database.unpublish(service)

@@ -41,12 +41,7 @@ struct ATTDialogue: Sendable {
       return unit
     }
     unit.isList = opcode.isOfSeveralAttributes
-    let isToServer =
-      switch opcode.role {
-      case .request, .command, .confirmation: true
-      case .response, .notification, .indication: false
-      }
-    if isToServer == (direction == .sent) {
+    if opcode.role.isToServer == (direction == .sent) {
       remote.read(bytes, bearer, into: &unit)
     } else {
       local.read(bytes, bearer, into: &unit)

@@ -215,24 +215,6 @@ extension GATTSession {
   }
 }
 
-extension AttributeMap {
-  /// The attributes that a discovery found.
-  init(_ services: [DiscoveredService]) {
-    var types: [Handle: UUID] = [:]
-    for service in services {
-      types[service.service.range.start] = service.isPrimary ? .primaryService : .secondaryService
-      for include in service.includes { types[include.handle] = .include }
-      for found in service.characteristics {
-        types[found.characteristic.declaration] = .characteristic
-        types[found.characteristic.value] = found.characteristic.uuid
-        for descriptor in found.descriptors { types[descriptor.handle] = descriptor.type }
-      }
-      for attribute in service.unassigned { types[attribute.handle] = attribute.type }
-    }
-    self.init(types)
-  }
-}
-
 // MARK: - Reading and writing
 
 extension GATTSession {
@@ -416,7 +398,7 @@ extension GATTSession {
       throw Failure(.refused, what, "its declaration has \(bytes.count) bytes")
     }
     let properties = declaration.properties
-    guard !properties.isDisjoint(with: [.notify, .indicate]) else {
+    guard properties.isSubscribable else {
       throw Failure(
         .refused, what,
         "it neither notifies nor indicates (\(properties.names.joined(separator: ", ")))")

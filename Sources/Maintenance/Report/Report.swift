@@ -302,12 +302,7 @@ private struct AttributeNames {
 
   /// The name of the attribute that a PDU is about. The board's requests go to the phone's server.
   func name(of handle: Handle, in pdu: PDUHead) -> String? {
-    let isToServer =
-      switch pdu.opcode.role {
-      case .request, .command, .confirmation: true
-      case .response, .notification, .indication: false
-      }
-    return (isToServer == pdu.isSent ? phone : board)[handle]
+    (pdu.opcode.role.isToServer == pdu.isSent ? phone : board)[handle]
   }
 
   private static func names(of services: [LocatedService]) -> [Handle: String] {
