@@ -130,9 +130,9 @@ public struct DataSourceAssembler: Sendable {
   private enum State {
     /// The header is incomplete.
     case head
-    /// The header is complete, and so are the attributes with these places in the command, one bit each; the next
-    /// attribute begins at byte `next`, and is incomplete until there are `least` bytes.
-    case attributes(UInt64, next: Int, least: Int)
+    /// The header is complete. The attributes with these places in the command are missing, one bit each; the next one
+    /// begins at byte `next`, and is incomplete until there are `least` bytes.
+    case attributes(missing: UInt64, next: Int, least: Int)
     /// The response was returned, or it was invalid.
     case ended
   }
@@ -200,7 +200,7 @@ public struct DataSourceAssembler: Sendable {
         return begun == 0 ? .dropped(error) : receive(fragment)
       }
       guard bytes.count >= headLength else { return .more }
-      state = .attributes(0, next: headLength, least: 0)
+      state = .attributes(missing: .max, next: headLength, least: 0)
     }
     switch command {
     case .getNotificationAttributes(_, let wanted):
@@ -220,16 +220,17 @@ public struct DataSourceAssembler: Sendable {
   @inline(__always) private mutating func parse(
     _ count: Int, _ attribute: (Int) -> (id: UInt8, maximum: Int)
   ) -> Progress {
-    guard case .attributes(var whole, next: var place, _) = state else { return .more }
-    while whole.nonzeroBitCount < count {
+    guard case .attributes(var missing, next: var place, _) = state else { return .more }
+    while true {
+      // Nearly always the first that is missing is the next one.
+      var index = missing.trailingZeroBitCount
+      if index >= count { break }
       var least = place + 1
-      // Nearly always the first that is missing.
-      var index = (~whole).trailingZeroBitCount
       if bytes.count >= least {
         var (id, maximum) = attribute(index)
         if id != bytes[place] {
           let other = (index..<count).first {
-            whole >> $0 & 1 == 0 && attribute($0).id == bytes[place]
+            missing >> $0 & 1 == 1 && attribute($0).id == bytes[place]
           }
           guard let other else { return fail(.unexpectedAttribute(bytes[place])) }
           index = other
@@ -245,10 +246,10 @@ public struct DataSourceAssembler: Sendable {
         }
       }
       guard bytes.count >= least else {
-        state = .attributes(whole, next: place, least: least)
+        state = .attributes(missing: missing, next: place, least: least)
         return .more
       }
-      whole |= 1 << index
+      missing ^= 1 << index
       place = least
     }
     state = .ended

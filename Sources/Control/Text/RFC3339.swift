@@ -23,16 +23,17 @@ extension WallTime {
 
   /// Reads RFC 3339, also without seconds: a date and a time, perhaps with a fraction of a second, in a zone.
   public init?(rfc3339 text: String) {
-    var (body, offset) = (text.dropLast(), Int64(0))
-    if text.last?.lowercased() != "z" {
+    var (body, offset) = (Substring(text.utf8.dropLast()), Int64(0))
+    if text.utf8.last != UInt8(ascii: "Z"), text.utf8.last != UInt8(ascii: "z") {
       guard let sign = ["+": Int64(1), "-": -1][text.suffix(6).prefix(1)],
         let ahead = CivilTime(completing: "1970-01-01T\(text.suffix(5))")
       else { return nil }
       (body, offset) = (text.dropLast(6), sign * ahead.secondsSince1970)
     }
-    let parts = body.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
-    let fraction = parts.count == 2 ? parts[1] : "0"
-    guard body.utf8.count > 10, let time = CivilTime(completing: String(parts[0])),
+    let point = body.utf8.firstIndex(of: UInt8(ascii: "."))
+    let fraction = point.map { body[$0...].dropFirst() } ?? "0"
+    guard body.utf8.count > 10,
+      let time = CivilTime(completing: String(body[..<(point ?? body.endIndex)])),
       fraction.utf8.count <= 9, !fraction.hasPrefix("+"), let number = UInt32(fraction)
     else { return nil }
     let scale = (fraction.utf8.count..<9).reduce(1) { scale, _ in scale * 10 }
@@ -45,7 +46,8 @@ extension WallTime {
 extension CivilTime {
   /// Reads a date, with a time or without, with seconds or without.
   public init?(completing text: String) {
-    let whole = String(text.map { $0 == " " ? "T" : $0 })
+    let hasSpace = text.utf8.contains(UInt8(ascii: " "))
+    let whole = hasSpace ? String(text.map { $0 == " " ? "T" : $0 }) : text
     switch text.utf8.count {
     case 10: self.init(text + "T00:00:00")
     case 16: self.init(whole + ":00")
