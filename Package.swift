@@ -140,7 +140,8 @@ let package = Package(
     module(
       "Board",
       [
-        "Arguments", "Control", "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "ANCS", "ATT",
+        "Arguments", "Control", "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "Capture",
+        "ANCS", "ATT",
         "GATT", "GAP", "Wire",
       ], small),
     module(

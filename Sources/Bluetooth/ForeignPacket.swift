@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import GAP
-import System
+public import System
 import Wire
 
 /// A packet that is sent to the controller past the kernel, which counts the controller's acknowledgement among its own
@@ -25,24 +25,18 @@ public enum ForeignPacket {
     return writer.bytes
   }
 
-  static let isSafeHere = isSafe(kernelRelease: Host.kernelRelease, build: Host.kernelBuild)
+  static let isSafeHere = isSafe(on: Host.kernelVersion)
 
-  /// The releases of September 2025 with “Bluetooth: hci_event: Detect if HCI_EV_NUM_COMP_PKTS is unbalanced”.
+  /// The versions of September 2025 with “Bluetooth: hci_event: Detect if HCI_EV_NUM_COMP_PKTS is unbalanced”.
   private static let fixes = [
-    [5, 4, 298], [5, 10, 242], [5, 15, 191], [6, 1, 150], [6, 6, 104], [6, 12, 45], [6, 16, 5],
+    KernelVersion(5, 4, 298), .init(5, 10, 242), .init(5, 15, 191), .init(6, 1, 150),
+    .init(6, 6, 104),
+    .init(6, 12, 45), .init(6, 16, 5),
   ]
 
-  /// Whether a kernel is known to survive that. Otherwise it may send nothing more on the link. Debian's release does not
-  /// always name the kernel's patch level, but its build does.
-  public static func isSafe(kernelRelease: String, build: String) -> Bool {
-    let words = build.split(separator: " ")
-    let debian = words.firstIndex(of: "Debian").map { words.index(after: $0) }
-    let name = debian.flatMap { $0 < words.endIndex ? words[$0] : nil } ?? kernelRelease[...]
-    let version = name.split { !$0.isNumber }.prefix(3).map { Int($0) ?? 0 }
-    guard version.count == 3 else { return false }
-    if let fix = fixes.first(where: { $0.prefix(2) == version.prefix(2) }) {
-      return version[2] >= fix[2]
-    }
-    return version[0] > 6 || version[0] == 6 && version[1] > 16
+  /// Whether a kernel is known to survive that; nil: its version is unknown. Otherwise it may send nothing more on the link.
+  public static func isSafe(on kernel: KernelVersion?) -> Bool {
+    guard let kernel else { return false }
+    return kernel >= fixes.first { kernel.isOfSeries($0) } ?? KernelVersion(6, 17, 0)
   }
 }

@@ -27,17 +27,7 @@ public struct PairingQuestion: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// The pairing method, as the board's user sees it.
-public enum PairingMethod: String, CaseIterable, JSONNamed, Sendable {
-  /// Just Works: only the phone's user is asked.
-  case justWorks = "just-works"
-  /// Numeric Comparison: both sides show a number, and the user compares.
-  case confirm
-  /// Passkey Entry: the number shown here is typed on the phone.
-  case display
-  /// Passkey Entry: the number shown on the phone is typed here.
-  case entry
-
+extension PairingMethod: JSONNamed {
   public static let jsonKind = "a method of pairing"
 }
 

@@ -43,25 +43,11 @@ public struct AdapterSetup: Sendable {
     self.staticAddress = staticAddress
   }
 
-  /// One command.
-  public struct Step: Hashable, Sendable, CustomStringConvertible {
-    public let command: MgmtCommand
-    /// Whether the adapter is unusable if the command fails.
-    public let isEssential: Bool
-
-    init(_ command: MgmtCommand, isEssential: Bool = true) {
-      self.command = command
-      self.isEssential = isEssential
-    }
-
-    public var description: String { "\(command)\(isEssential ? "" : " (if it can)")" }
-  }
-
   /// The commands for this adapter, in order. Advertising is not among them.
-  public func steps(for adapter: ControllerInformation) -> [Step] {
-    var steps: [Step] = []
-    func must(_ command: MgmtCommand) { steps.append(Step(command)) }
-    func may(_ command: MgmtCommand) { steps.append(Step(command, isEssential: false)) }
+  public func steps(for adapter: ControllerInformation) -> [MgmtClient.Step] {
+    var steps: [MgmtClient.Step] = []
+    func must(_ command: MgmtCommand) { steps.append(.init(command)) }
+    func may(_ command: MgmtCommand) { steps.append(.init(command, isEssential: false)) }
 
     may(.removeAdvertising(instance: 0))
     must(.setPowered(false))

@@ -68,7 +68,7 @@ extension Advertisement {
   }
 
   /// The commands that put it on the air, in order. Commands that an older kernel may not know are not essential.
-  public func steps(_ method: Method) -> [AdapterSetup.Step] {
+  public func steps(_ method: Method) -> [MgmtClient.Step] {
     var flags = profile.flags
     if reach == .connectable { flags.insert(.connectable) }
     if method == .withoutPower { flags.remove(.txPower) }
@@ -78,25 +78,25 @@ extension Advertisement {
     return switch method {
     case .extended:
       [
-        AdapterSetup.Step(
+        .init(
           .addExtendedAdvertisingParameters(
             instance: Self.instance, flags: flags, interval: pace.rawValue...pace.rawValue)),
-        AdapterSetup.Step(
+        .init(
           .addExtendedAdvertisingData(
             instance: Self.instance, data: data, scanResponse: scanResponse)),
       ]
     case .plain, .withoutPower:
       [
-        AdapterSetup.Step(
+        .init(
           .setDefaultSystemConfiguration([
             .minimumAdvertisingInterval: interval, .maximumAdvertisingInterval: interval,
           ]), isEssential: false),
         // Before 5.11, a kernel sends the data of a set that was removed and added again only if they differ from the
         // last ones (docs/kernel.md, “Data that are left out”).
-        AdapterSetup.Step(
+        .init(
           .addAdvertising(instance: Self.instance, flags: flags, data: [], scanResponse: []),
           isEssential: false),
-        AdapterSetup.Step(
+        .init(
           .addAdvertising(
             instance: Self.instance, flags: flags, data: data, scanResponse: scanResponse)),
       ]

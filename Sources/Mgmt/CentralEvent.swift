@@ -18,24 +18,12 @@ public enum CentralEvent: Hashable, Sendable {
   case undecided([DeviceAddress])
   case connecting(DeviceAddress)
   case connectFailed(DeviceAddress, String)
-  case pairing(PairingMethod, Passkey?)
+  case pairing(PairingPrompt)
   case paired(DeviceAddress)
   /// `isNew`: by a pairing on this link.
   case encrypted(isNew: Bool)
   /// It does not reconnect by itself until the user asks for it.
   case resting(CentralFailure)
-
-  /// What the phone's user has to do for a pairing.
-  public enum PairingMethod: String, Hashable, Sendable {
-    /// Agrees.
-    case justWorks = "just-works"
-    /// Compares two numbers.
-    case confirm
-    /// Types the number that the accessory shows.
-    case entry
-    /// Reads a number to type on the accessory.
-    case display
-  }
 }
 
 /// Why a phone does not reconnect by itself.

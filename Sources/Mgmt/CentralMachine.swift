@@ -70,16 +70,8 @@ public struct CentralMachine: Hashable, Sendable {
     /// When it has to be encrypted.
     var deadline: Instant?
     /// The open question to the user.
-    var question: Question?
+    var question: PairingPrompt?
     var collector = BondCollector(isCentral: true)
-  }
-
-  /// A question of the pairing to the phone's user.
-  public enum Question: Hashable, Sendable {
-    /// Pair at all? Or, with a number: is it the same on both sides?
-    case confirm(Passkey?)
-    /// Which number does the accessory show?
-    case passkey
   }
 
   /// The next step after this side has ended a link.
@@ -345,28 +337,18 @@ extension CentralMachine {
       }
       return hangUp(then: .rest(link.isBonded ? .keyMissing : .pairing(failure)))
     default:
-      guard event.device == link.accessory else { return [] }
-      return ask(event, link)
+      guard event.device == link.accessory, let prompt = PairingPrompt(event) else { return [] }
+      switch prompt {
+      case .consent where !asks, .comparison where !asks:
+        return [.report(.pairing(prompt)), .send(.userConfirmReply(link.accessory))]
+      case .display(_, entered: 0): break
+      case .display: return []
+      case .consent, .comparison, .entry:
+        link.question = prompt
+        replace(link)
+      }
+      return [.report(.pairing(prompt))]
     }
-  }
-
-  /// Answers a question of the kernel, or asks the user.
-  private mutating func ask(_ event: MgmtEvent, _ link: Link) -> [Action] {
-    var link = link
-    let asked: CentralEvent
-    switch event {
-    case .userConfirmRequest(_, let hint, let passkey):
-      asked = .pairing(hint ? .justWorks : .confirm, hint ? nil : passkey)
-      guard asks else { return [.report(asked), .send(.userConfirmReply(link.accessory))] }
-      link.question = .confirm(hint ? nil : passkey)
-    case .userPasskeyRequest:
-      asked = .pairing(.entry, nil)
-      link.question = .passkey
-    case .passkeyNotify(_, let passkey, entered: 0): asked = .pairing(.display, passkey)
-    default: return []
-    }
-    replace(link)
-    return [.report(asked)]
   }
 
   private mutating func replace(_ link: Link) {
@@ -384,14 +366,8 @@ extension CentralMachine {
     guard var link, let question = link.question else {
       throw CentralRefusal("no pairing is waiting for an answer")
     }
-    let reply: MgmtCommand
-    switch question {
-    case .confirm:
-      reply = accept ? .userConfirmReply(link.accessory) : .userConfirmNegativeReply(link.accessory)
-    case .passkey where !accept: reply = .userPasskeyNegativeReply(link.accessory)
-    case .passkey:
-      guard let passkey else { throw CentralRefusal("which six digits does the accessory show?") }
-      reply = .userPasskeyReply(link.accessory, passkey)
+    guard let reply = question.reply(to: link.accessory, accept: accept, passkey) else {
+      throw CentralRefusal("which six digits does the accessory show?")
     }
     link.question = nil
     replace(link)

@@ -18,9 +18,11 @@ public struct Keyring: Hashable, Sendable {
   private var refused: Set<DeviceAddress> = []
   /// The phones whose Long Term Keys the kernel does not have while pairing is open.
   private var withheld: Set<DeviceAddress> = []
-  private var staleBonds = StaleBondWatch()
-  /// How many links in a row with a bonded phone have ended before the board had subscribed.
-  private var fruitless: [DeviceAddress: Int] = [:]
+  /// The bonds that only one side seems to have.
+  public var staleBonds = StaleBondWatch()
+  /// How many links in a row with a bonded phone have ended before the board had subscribed, up to `patience`. Its owner
+  /// keeps it on the disk, as the phone keeps its own count.
+  public private(set) var strikes: [DeviceAddress: Int] = [:]
 
   public init(_ policy: PairingPolicy) { self.policy = policy }
 
@@ -37,14 +39,18 @@ public struct Keyring: Hashable, Sendable {
   /// - Parameters:
   ///   - stored: the bonds that could be read.
   ///   - count: the total number of existing or former bonds.
+  ///   - strikes: those of their phones, as far as there were any.
   /// - Returns: those that the policy refuses, each once, with the reason.
-  public mutating func add(_ stored: [Bond], of count: Int) -> [(Bond, PairingFailure)] {
+  public mutating func add(
+    _ stored: [Bond], of count: Int, strikes: [DeviceAddress: Int] = [:]
+  ) -> [(Bond, PairingFailure)] {
     var news: [(Bond, PairingFailure)] = []
     for bond in stored where self[bond.identity] == nil {
       if let why = policy.reasonToRefuse(bond) {
         if refused.insert(bond.identity).inserted { news.append((bond, why)) }
       } else {
         bonds.append(bond)
+        self.strikes[bond.identity] = strikes[bond.identity]
       }
     }
     unusable = count - bonds.count
@@ -58,10 +64,16 @@ public struct Keyring: Hashable, Sendable {
   public mutating func add(_ bond: Bond, at seconds: Int64) -> Bond {
     var kept = self[bond.identity]?.renewed(by: bond) ?? bond
     kept.firstSeen = kept.firstSeen ?? seconds
+    dropRefused(bond.identity)
     bonds.removeAll { $0.identity == bond.identity }
     bonds.append(kept)
     withheld.remove(bond.identity)
     return kept
+  }
+
+  /// A bond that the policy refuses is gone from the disk, or was replaced there.
+  private mutating func dropRefused(_ phone: DeviceAddress) {
+    if refused.remove(phone) != nil { unusable -= 1 }
   }
 
   /// A bonded phone's name is known.
@@ -70,14 +82,15 @@ public struct Keyring: Hashable, Sendable {
     bonds[place].name = name
   }
 
-  /// Removes a bond.
+  /// Removes a bond, also one that the policy refuses.
   ///
-  /// - Returns: whether there was one.
+  /// - Returns: whether there was one in use.
   public mutating func remove(_ phone: DeviceAddress) -> Bool {
+    dropRefused(phone)
     guard self[phone] != nil else { return false }
     bonds.removeAll { $0.identity == phone }
     staleBonds.forget(phone)
-    fruitless[phone] = nil
+    strikes[phone] = nil
     return true
   }
 
@@ -109,21 +122,21 @@ public struct Keyring: Hashable, Sendable {
   public static let patience = 3
 
   /// The board has subscribed on a phone's link.
-  public mutating func subscribed(_ phone: DeviceAddress) { fruitless[phone] = nil }
+  public mutating func subscribed(_ phone: DeviceAddress) { strikes[phone] = nil }
 
   /// A phone's link has ended before the board had subscribed.
   public mutating func endedUnsubscribed(_ phone: DeviceAddress) {
-    if self[phone] != nil { fruitless[phone, default: 0] += 1 }
+    if self[phone] != nil { strikes[phone] = min(strikes[phone, default: 0] + 1, Self.patience) }
   }
 
   /// Whether one more link without a subscription would make a phone give up: this side does not end such a link.
   public func isOnLastChance(_ phone: DeviceAddress) -> Bool {
-    fruitless[phone, default: 0] >= Self.patience - 1
+    strikes[phone, default: 0] >= Self.patience - 1
   }
 
   /// A phone that has probably given up, chosen consistently.
   public var firstGivenUp: DeviceAddress? {
-    fruitless.filter { $0.value >= Self.patience }.map(\.key).min { $0.address < $1.address }
+    strikes.filter { $0.value >= Self.patience }.map(\.key).min { $0.address < $1.address }
   }
 
   // MARK: One-sided bonds
@@ -135,13 +148,4 @@ public struct Keyring: Hashable, Sendable {
     let bonded = bonds.map(\.identity)
     return staleBonds.ended(phone, since: start, at: now, cause, isBonded: bonded.contains)
   }
-
-  /// A phone's link is encrypted, which proves that its bond works.
-  public mutating func secured(_ phone: DeviceAddress) { staleBonds.secured(phone) }
-
-  /// The suspected stale bonds.
-  public var suspicions: [DeviceAddress: StaleBond] { staleBonds.suspicions }
-
-  /// One of the suspicions, chosen consistently.
-  public var firstSuspicion: (phone: DeviceAddress, bond: StaleBond)? { staleBonds.firstSuspicion }
 }

@@ -99,7 +99,7 @@ extension LinkMachine {
 
   /// One report of the end has arrived; the other is expected.
   private mutating func awaitEnd(_ ending: Ending, at now: Instant) -> [Action] {
-    state = .ending(ending, from: standing, until: now + Self.linger)
+    state = .ending(ending, from: lastState, until: now + Self.linger)
     return []
   }
 

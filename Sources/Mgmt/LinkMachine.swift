@@ -33,8 +33,8 @@ public struct LinkMachine: Hashable, Sendable {
     /// mgmt has reported the phone. Further events wait for the ATT channel: before L2CAP is up, the kernel accepts
     /// Pair Device but sends nothing to the phone.
     case announced([MgmtEvent], until: Instant)
-    /// The phone is unknown and may not pair now, for this reason. It is disconnected at `until`.
-    case closedOut(PairingFailure, until: Instant)
+    /// The phone is unknown and may not pair now. It is disconnected at `until`.
+    case closedOut(until: Instant)
     /// The phone is bonded, and expected to encrypt by itself by `until`.
     case expected(Poll, until: Instant)
     /// The phone is bonded, and was asked to encrypt. It is disconnected at `until`.
@@ -214,7 +214,7 @@ public struct LinkMachine: Hashable, Sendable {
   /// When to pass in `time`, if at all.
   public var deadline: Instant? {
     switch state {
-    case .announced(_, let until), .closedOut(_, let until), .refused(_, let until),
+    case .announced(_, let until), .closedOut(let until), .refused(_, let until),
       .ending(_, _, let until):
       until
     case .expected(let poll, let until), .asked(let poll, let until): min(poll.due, until)
@@ -264,9 +264,9 @@ public struct LinkMachine: Hashable, Sendable {
   private mutating func tune(
     _ tell: (inout LinkTuner) -> ConnectionParameters?
   ) -> [Action] {
-    guard case .secured(var secured) = standing else { return [] }
+    guard case .secured(var secured) = lastState else { return [] }
     let wanted = tell(&secured.tuner)
-    standing = .secured(secured)
+    lastState = .secured(secured)
     return wanted.map { [.tune($0)] } ?? []
   }
 }
@@ -275,7 +275,7 @@ public struct LinkMachine: Hashable, Sendable {
 
 extension LinkMachine {
   /// The state of the link, or the last one before it began to end.
-  var standing: State {
+  var lastState: State {
     get { if case .ending(_, let former, _) = state { former } else { state } }
     set {
       if case .ending(let ending, _, let until) = state {
@@ -291,7 +291,7 @@ extension LinkMachine {
 
   /// Whether it was ever secured, which proves the phone's identity.
   public var wasSecured: Bool {
-    switch standing {
+    switch lastState {
     case .secured: true
     case .over(let end): end.wasSecured
     case .announced, .closedOut, .expected, .asked, .awaited, .pairing, .refused, .ending: false
@@ -320,7 +320,7 @@ extension LinkMachine {
 
   /// The pairing in progress; nil if there is none.
   public var pairing: Pairing? {
-    switch standing {
+    switch lastState {
     case .pairing(let pairing): pairing
     case .secured(let secured): secured.pairing
     case .announced, .closedOut, .expected, .asked, .awaited, .refused, .ending, .over: nil
@@ -330,7 +330,7 @@ extension LinkMachine {
   /// Whether the kernel may report keys of this link: a pairing is in progress or has just ended. If an event may concern two links, because a stranger claims
   /// the other phone's identity, it concerns the one that is pairing.
   public func mayGetKeys(at now: Instant) -> Bool {
-    switch standing {
+    switch lastState {
     case .pairing, .refused: true
     case .secured(let secured): secured.pairing != nil || secured.awaitsKeys(at: now)
     case .announced, .closedOut, .expected, .asked, .awaited, .ending, .over: false
@@ -361,7 +361,7 @@ extension LinkMachine {
       state = .expected(Poll(due: now), until: now + policy.pause)
       return [.poll] + events
     }
-    state = .closedOut(board.admission.refusal, until: now + Self.patience)
+    state = .closedOut(until: now + Self.patience)
     return windowOpened(on: board, at: now) + events
   }
 
@@ -419,7 +419,7 @@ extension LinkMachine {
     guard let deadline, now >= deadline else { return [] }
     switch state {
     case .announced: return end("its ATT channel did not open", .board)
-    case .closedOut(.busy, _): return end("another phone is pairing", .board)
+    case .closedOut where board.admission == .busy: return end("another phone is pairing", .board)
     case .closedOut: return end("pairing is closed for unknown phones", .board)
     case .refused(let failure, _): return end("pairing failed: \(failure)", .board)
     case .expected(_, let until):
@@ -455,7 +455,7 @@ extension LinkMachine {
       failure = .identityTaken(peer.address)
       failed = [.discardKeys]
     case .keys: failure = .notBonded
-    case .phone, .kernel, .typing, .comparison, .consent, .passkey: failure = .noResponse
+    case .phone, .kernel, .asking: failure = .noResponse
     }
     failed = fail(failure, at: now) + failed
     return isSecured ? failed : failed + end("pairing failed: \(failure)", .board)

@@ -15,14 +15,8 @@ public struct Pairing: Hashable, Sendable {
     case phone
     /// The kernel, after a bonded phone was allowed to pair again by Just Works. A kernel with the bug fails at once.
     case kernel
-    /// The phone's user, who types the number shown here.
-    case typing(Passkey)
-    /// Somebody at the board, who compares two numbers.
-    case comparison(Passkey)
-    /// Somebody at the board, who says whether a phone that can't show a number may pair.
-    case consent
-    /// Somebody at the board, who types the number that the phone shows.
-    case passkey
+    /// Somebody at the board; or the phone's user, who types the number shown here.
+    case asking(PairingPrompt)
     /// Nobody: both sides have agreed, and the keys are expected.
     case keys
     /// Nobody: a Long Term Key was reported for a bonded phone's address, which anybody can use. The identity that it
@@ -41,15 +35,15 @@ public struct Pairing: Hashable, Sendable {
     switch turn {
     case .keys: since + LinkMachine.patience
     case .identity: since + LinkMachine.keyDistribution
-    case .phone, .kernel, .typing, .comparison, .consent, .passkey: since + Self.longest
+    case .phone, .kernel, .asking: since + Self.longest
     }
   }
 
   /// Whether this side has agreed, so that a key is expected.
   var isAccepted: Bool {
     switch turn {
-    case .phone, .kernel, .typing, .keys, .identity: true
-    case .comparison, .consent, .passkey: false
+    case .phone, .kernel, .asking(.display), .keys, .identity: true
+    case .asking: false
     }
   }
 }
@@ -67,7 +61,7 @@ extension LinkMachine {
 
   /// An unknown phone that is pairing is refused; a bonded one may finish.
   mutating func windowClosed(on board: Board, at now: Instant) -> [Action] {
-    guard case .pairing = standing, board.bond(with: peer) == nil else { return [] }
+    guard case .pairing = lastState, board.bond(with: peer) == nil else { return [] }
     return fail(.windowClosed, at: now) + [.discardKeys]
   }
 
@@ -78,15 +72,11 @@ extension LinkMachine {
       if early.count < Self.earlyEvents { state = .announced(early + [event], until: until) }
       return []
     }
+    if let prompt = PairingPrompt(event) { return asked(prompt, on: board, at: now) }
     return switch event {
     case .newLongTermKey(let key, let store): longTermKey(key, store: store, on: board, at: now)
     case .newIdentityResolvingKey(let key, _, let store):
       identityResolvingKey(key, store: store, on: board, at: now)
-    case .userConfirmRequest(_, let hint, let number):
-      userConfirmRequest(hint: hint, number, on: board, at: now)
-    case .userPasskeyRequest: userPasskeyRequest(on: board, at: now)
-    case .passkeyNotify(_, let passkey, let entered):
-      passkeyNotify(passkey, entered: entered, on: board, at: now)
     case .authenticationFailed(_, let status): authenticationFailed(status, at: now)
     default: []
     }
@@ -94,27 +84,25 @@ extension LinkMachine {
 
   /// The pairing proceeds to this turn.
   private mutating func proceed(_ turn: Pairing.Turn, at now: Instant) {
-    // The same number is reported again with each typed digit.
-    if pairing?.turn == turn, case .typing = turn { return }
     let pairing = Pairing(turn: turn, since: now)
-    if case .secured(var secured) = standing {
+    if case .secured(var secured) = lastState {
       secured.pairing = pairing
-      standing = .secured(secured)
+      lastState = .secured(secured)
     } else {
-      standing = .pairing(pairing)
+      lastState = .pairing(pairing)
     }
   }
 
   /// Pairing has failed. A link that is secured stays so.
   mutating func fail(_ failure: PairingFailure, at now: Instant) -> [Action] {
-    switch standing {
+    switch lastState {
     case .secured(var secured):
       secured.pairing = nil
-      standing = .secured(secured)
-    case .closedOut(_, let until), .expected(_, let until), .asked(_, let until):
-      standing = .refused(failure, until: min(until, now + Self.patience))
+      lastState = .secured(secured)
+    case .closedOut(let until), .expected(_, let until), .asked(_, let until):
+      lastState = .refused(failure, until: min(until, now + Self.patience))
     case .announced, .awaited, .pairing, .refused, .ending, .over:
-      standing = .refused(failure, until: now + Self.patience)
+      lastState = .refused(failure, until: now + Self.patience)
     }
     return [.failed(failure)]
   }
@@ -132,7 +120,7 @@ extension LinkMachine {
   private mutating func identityResolvingKey(
     _ key: IdentityResolvingKey, store: Bool, on board: Board, at now: Instant
   ) -> [Action] {
-    switch standing {
+    switch lastState {
     case .refused: return [.discardKeys]
     // It is another device's, reported under this phone's identity.
     case .secured(let secured)
@@ -143,20 +131,20 @@ extension LinkMachine {
     // The bond was saved under the address that the phone had until now. Without that, the address may be spoofed, and a
     // bond that a phone has under it must not suffer from that.
     var isVoid = peer.isResolvable
-    if case .secured(let secured) = standing, secured.isNew { isVoid = true }
+    if case .secured(let secured) = lastState, secured.isNew { isVoid = true }
     guard key.peer == peer || board.bond(with: key.peer) == nil else {
       claimed = key.peer
       let failure = PairingFailure.identityTaken(key.peer.address)
       // If its Long Term Key is still expected, it will be reported for that identity.
       let until = collector.bond == nil ? now + Self.keyDistribution : now
-      standing = .refused(failure, until: until)
+      lastState = .refused(failure, until: until)
       return [.failed(failure), .discardKeys] + (isVoid ? [.void(peer)] : [])
     }
     let former = peer
     peer = key.peer
     if store { collector.add(key) }
     var actions: [Action] = []
-    if case .secured(let secured) = standing, secured.isNew, let bond = collector.bond {
+    if case .secured(let secured) = lastState, secured.isNew, let bond = collector.bond {
       actions.append(.save(bond, isNew: false))
     }
     if former != peer { actions += (isVoid ? [.void(former)] : []) + [.identified] }
@@ -168,11 +156,11 @@ extension LinkMachine {
   private mutating func longTermKey(
     _ key: LongTermKey, store: Bool, on board: Board, at now: Instant
   ) -> [Action] {
-    if case .refused = standing { return [.discardKeys] }
+    if case .refused = lastState { return [.discardKeys] }
     if let failure = reasonToReject(key, on: board, at: now) ?? (store ? nil : .notBonded) {
       guard wasSecured else { return fail(failure, at: now) + [.discardKeys] }
       // Nothing more may be sent under such a key.
-      standing = .refused(failure, until: now)
+      lastState = .refused(failure, until: now)
       return [.failed(failure), .discardKeys] + end("pairing failed: \(failure)", .board)
     }
     collector.add(key)
@@ -186,13 +174,13 @@ extension LinkMachine {
   /// The keys make a bond, unless some are missing: it is kept, and the link is served.
   mutating func bonded(at now: Instant) -> [Action] {
     guard let bond = collector.bond else { return [] }
-    guard case .secured(let secured) = standing else {
-      standing = .secured(Secured(paired: now, tuner: LinkTuner(at: now)))
+    guard case .secured(let secured) = lastState else {
+      lastState = .secured(Secured(paired: now, tuner: LinkTuner(at: now)))
       return [.save(bond, isNew: true), .secured(isNew: true)]
     }
     // It may be one of the remaining keys after the first has completed a bond.
     let isRest = secured.isNew && secured.pairing == nil
-    standing = .secured(Secured(paired: isRest ? secured.paired : now, tuner: secured.tuner))
+    lastState = .secured(Secured(paired: isRest ? secured.paired : now, tuner: secured.tuner))
     return [.save(bond, isNew: !secured.isNew)] + (isRest ? [] : [.secured(isNew: true)])
   }
 
@@ -200,7 +188,7 @@ extension LinkMachine {
     _ key: LongTermKey, on board: Board, at now: Instant
   ) -> PairingFailure? {
     let isExpected =
-      switch standing {
+      switch lastState {
       case .pairing(let pairing): pairing.isAccepted
       case .secured(let secured): secured.awaitsKeys(at: now)
       case .announced, .closedOut, .expected, .asked, .awaited, .refused, .ending, .over: false
@@ -220,7 +208,7 @@ extension LinkMachine {
     if case .ending(.announced(let reason), _, _) = state, [.remote, .timeout].contains(reason) {
       return []
     }
-    guard case .pairing = standing else { return [] }
+    guard case .pairing = lastState else { return [] }
     if let failure = PairingFailure(status) { return fail(failure, at: now) }
     // The kernel holds another program's key, which says nothing about the phone.
     if status == .alreadyPaired { return fail(.foreignKey, at: now) + [.discardKeys] }
@@ -248,65 +236,42 @@ extension LinkMachine {
 // MARK: - The kernel's questions, and the user's answers
 
 extension LinkMachine {
-  /// User Confirm Request: with `hint` there is no number to compare (Just Works), and nobody is asked if nobody could
-  /// answer.
-  private mutating func userConfirmRequest(
-    hint: Bool, _ number: Passkey, on board: Board, at now: Instant
+  /// The kernel asks something of a person, or nobody if nobody could answer.
+  private mutating func asked(
+    _ prompt: PairingPrompt, on board: Board, at now: Instant
   ) -> [Action] {
-    let no = MgmtCommand.userConfirmNegativeReply(peer)
-    guard admits(board) else { return refuse(no, on: board, at: now) }
-    guard hint else {
-      proceed(.comparison(number), at: now)
+    // It asks for no consent to a number that the phone's user has to type, so the only way to refuse is to end the link.
+    let no = prompt.reply(to: peer, accept: false) ?? .disconnect(peer)
+    // The phone may pair, or could when it began.
+    guard pairing != nil || board.admission == .open else { return refuse(no, on: board, at: now) }
+    switch prompt {
+    case .consent where policy.requiresAuthentication:
+      return decline(no, .notAuthenticated, at: now)
+    case .consent where !policy.canAsk:
+      // A bonded phone that pairs has lost its bond, but the kernel has not.
+      proceed(board.bond(with: peer) == nil ? .phone : .kernel, at: now)
+      return [.ask, .send(.userConfirmReply(peer))]
+    case .display(let number, let entered):
+      // The event repeats for every digit.
+      let turn = Pairing.Turn.asking(.display(number, entered: 0))
+      if pairing?.turn != turn { proceed(turn, at: now) }
+      return [entered == 0 ? .ask : .typed(Int(entered))]
+    case .consent, .comparison, .entry:
+      proceed(.asking(prompt), at: now)
       return [.ask]
     }
-    if policy.requiresAuthentication { return decline(no, .notAuthenticated, at: now) }
-    if policy.canAsk {
-      proceed(.consent, at: now)
-      return [.ask]
-    }
-    // A bonded phone that pairs has lost its bond, but the kernel has not.
-    proceed(board.bond(with: peer) == nil ? .phone : .kernel, at: now)
-    return [.ask, .send(.userConfirmReply(peer))]
-  }
-
-  /// User Passkey Request: the phone shows a number.
-  private mutating func userPasskeyRequest(on board: Board, at now: Instant) -> [Action] {
-    guard admits(board) else {
-      return refuse(.userPasskeyNegativeReply(peer), on: board, at: now)
-    }
-    proceed(.passkey, at: now)
-    return [.ask]
-  }
-
-  /// Passkey Notify: the phone's user has to type a number. The event repeats for every digit. The kernel asks for no
-  /// consent here, so the only way to refuse is to end the link.
-  private mutating func passkeyNotify(
-    _ passkey: Passkey, entered: UInt8, on board: Board, at now: Instant
-  ) -> [Action] {
-    guard admits(board) else { return refuse(.disconnect(peer), on: board, at: now) }
-    proceed(.typing(passkey), at: now)
-    return [entered == 0 ? .ask : .typed(Int(entered))]
   }
 
   /// Somebody at the board has answered, with a number if one was asked for.
   mutating func answered(_ accept: Bool, _ passkey: Passkey?, at now: Instant) -> [Action] {
-    switch pairing?.turn {
-    case .comparison, .consent:
-      guard accept else { return decline(.userConfirmNegativeReply(peer), .declinedHere, at: now) }
-      proceed(.phone, at: now)
-      return [.send(.userConfirmReply(peer))]
-    case .passkey:
-      guard accept, let passkey else {
-        return decline(.userPasskeyNegativeReply(peer), .declinedHere, at: now)
-      }
-      proceed(.phone, at: now)
-      return [.send(.userPasskeyReply(peer, passkey))]
-    case .phone, .kernel, .typing, .keys, .identity, nil: return []
+    guard case .asking(let prompt)? = pairing?.turn, let no = prompt.reply(to: peer, accept: false)
+    else { return [] }
+    guard accept, let yes = prompt.reply(to: peer, accept: true, passkey) else {
+      return decline(no, .declinedHere, at: now)
     }
+    proceed(.phone, at: now)
+    return [.send(yes)]
   }
-
-  /// Whether the answer to a question may be yes: the phone may pair, or could when it began.
-  private func admits(_ board: Board) -> Bool { pairing != nil || board.admission == .open }
 
   private mutating func decline(
     _ command: MgmtCommand, _ failure: PairingFailure, at now: Instant
@@ -319,7 +284,7 @@ extension LinkMachine {
     _ command: MgmtCommand, on board: Board, at now: Instant
   ) -> [Action] {
     // The reason was reported before.
-    if case .refused = standing { return [.send(command)] }
+    if case .refused = lastState { return [.send(command)] }
     return decline(command, refusal(on: board), at: now)
   }
 }

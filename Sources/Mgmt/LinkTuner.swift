@@ -45,7 +45,7 @@ struct LinkTuner: Hashable, Sendable {
 
   /// When to call `timePassed`; nil: not at all.
   var deadline: Instant? {
-    isRefused ? nil : [request.deadline, idleDue].compactMap { $0 }.min()
+    request == .refused ? nil : [request.deadline, idleDue].compactMap { $0 }.min()
   }
 
   private var wanted = Activity.fast
@@ -54,17 +54,18 @@ struct LinkTuner: Hashable, Sendable {
   private var idleDue: Instant?
   /// Whether there is work; initially true, for the set-up.
   private var isBusy = true
-  private var isRefused = false
 
   private enum Request: Hashable, Sendable {
     case none
     case underWay(Activity, until: Instant)
     /// The first request, or a retry, is due at this time.
     case postponed(until: Instant)
+    /// The controller does not accept the command: there are no others.
+    case refused
 
     var deadline: Instant? {
       switch self {
-      case .none: nil
+      case .none, .refused: nil
       case .underWay(_, let until), .postponed(let until): until
       }
     }
@@ -103,7 +104,7 @@ struct LinkTuner: Hashable, Sendable {
   ///
   /// - Returns: nothing to ask the phone for.
   @discardableResult mutating func refused() -> ConnectionParameters? {
-    isRefused = true
+    request = .refused
     return nil
   }
 
@@ -130,7 +131,7 @@ struct LinkTuner: Hashable, Sendable {
   }
 
   private mutating func ask(at now: Instant) -> ConnectionParameters? {
-    guard triesLeft > 0, !isRefused else { return nil }
+    guard triesLeft > 0, request != .refused else { return nil }
     triesLeft -= 1
     request = .underWay(wanted, until: now + Self.pause)
     return wanted.parameters

@@ -68,6 +68,39 @@ public final class MgmtClient {
     return try reply.get()
   }
 
+  /// A command of a sequence.
+  public struct Step: Hashable, Sendable, CustomStringConvertible {
+    public let command: MgmtCommand
+    /// Whether the others are of no use if the kernel refuses it.
+    public let isEssential: Bool
+
+    init(_ command: MgmtCommand, isEssential: Bool = true) {
+      self.command = command
+      self.isEssential = isEssential
+    }
+
+    public var description: String { "\(command)\(isEssential ? "" : " (if it can)")" }
+  }
+
+  /// Sends commands, one after another.
+  ///
+  /// - Parameters:
+  ///   - isWanted: asked before each command, whether to send it.
+  ///   - onRefusal: called for each that is not essential and was refused.
+  public func perform(
+    _ steps: [Step], index: ControllerIndex, while isWanted: () -> Bool = { true },
+    onRefusal: (MgmtError) -> Void = { _ in }
+  ) async throws(MgmtError) {
+    for step in steps where isWanted() {
+      do {
+        try await call(step.command, index: index)
+      } catch {
+        guard !step.isEssential, error.isRefusal else { throw error }
+        onRefusal(error)
+      }
+    }
+  }
+
   /// Processes a packet that was read from the socket.
   public func receive(_ bytes: [UInt8]) {
     guard closed == nil else { return }

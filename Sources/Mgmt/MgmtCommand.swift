@@ -261,9 +261,6 @@ extension MgmtCommand {
   /// Ends the scans of all monitors.
   public static let removeAdvertisementMonitors = MgmtCommand(
     .removeAdvertisementMonitor, [0, 0])
-
-  /// Reads the existing advertising instances.
-  public static let readAdvertisingFeatures = MgmtCommand(.readAdvertisingFeatures)
 }
 
 /// What a board can display and input while pairing (Core Specification Vol 3 Part H, 2.3.2).
@@ -292,6 +289,9 @@ public enum SystemParameter: UInt16, Hashable, Sendable {
 
 // An instance outlives the process that added it.
 extension MgmtCommand {
+  /// Reads the existing advertising instances.
+  public static let readAdvertisingFeatures = MgmtCommand(.readAdvertisingFeatures)
+
   /// Adds an advertising instance, or replaces the one with this number.
   ///
   /// Legacy advertising has room for 31 bytes of each kind of data, minus the kernel's additions for `flags`. Longer

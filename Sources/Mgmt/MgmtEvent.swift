@@ -33,9 +33,9 @@ public enum MgmtEvent: Hashable, Sendable {
   case deviceFound(DeviceAddress, rssi: Int8?, ConnectionFlags, data: [UInt8])
   /// A scan has begun or ended.
   case discovering(Bool)
-  /// The number to type on the other side; `entered` is how many digits of it have been typed.
   /// A device may connect again; a zero address means all.
   case deviceUnblocked(DeviceAddress)
+  /// The number to type on the other side; `entered` is how many digits of it have been typed.
   case passkeyNotify(DeviceAddress, Passkey, entered: UInt8)
   case advertisingRemoved(instance: UInt8)
   /// Any other event. Its bytes may hold keys, so its description does not show them.

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Whether an unknown phone may pair with an adapter now.
+/// Whether an unknown phone may pair with the board now.
 ///
 /// A rule applies by default (`--pairable`). Opening pairing by hand overrides it for a time and for one phone,
 /// closing it by hand until it is opened again or the last bond is forgotten.
 public struct PairingWindow: Hashable, Sendable {
-  /// The rule while nobody has opened or closed pairing by hand.
+  /// Who may pair while nobody has opened or closed pairing by hand.
   public enum Rule: Hashable, Sendable {
-    /// Open until this time on a board that never had a bond; the default.
-    case firstPhone(until: Instant)
-    /// `--pairable=TIME`.
-    case until(Instant)
-    /// `--pairable`.
+    /// The first phone of a board that never had a bond, for some time after the start (`firstPhoneTime`).
+    case firstPhone
+    /// Any phone, for this many seconds after the start.
+    case seconds(Int)
     case always
   }
 
   /// How long a board that never had a bond accepts a first phone.
   public static let firstPhoneTime: Duration = .seconds(30 * 60)
 
-  private var rule: Rule
+  private let rule: Rule
+  /// When the rule's time is over; nil: never.
+  private var ruleEnd: Instant?
   private var hand = Hand.off
 
   private enum Hand: Hashable, Sendable {
@@ -28,7 +29,16 @@ public struct PairingWindow: Hashable, Sendable {
     case closed
   }
 
-  public init(_ rule: Rule) { self.rule = rule }
+  /// The window of a board that started at this time.
+  public init(_ rule: Rule, since start: Instant) {
+    self.rule = rule
+    ruleEnd =
+      switch rule {
+      case .firstPhone: start + Self.firstPhoneTime
+      case .seconds(let seconds): start + .seconds(seconds)
+      case .always: nil
+      }
+  }
 
   /// Opens it for a time.
   ///
@@ -53,34 +63,26 @@ public struct PairingWindow: Hashable, Sendable {
   /// The user has removed the last bond: the board accepts a first phone again.
   public mutating func lastBondForgotten(at now: Instant) {
     if hand == .closed { hand = .off }
-    if case .firstPhone = rule { rule = .firstPhone(until: now + Self.firstPhoneTime) }
+    if rule == .firstPhone { ruleEnd = now + Self.firstPhoneTime }
   }
 
   /// Whether an unknown phone may pair.
   ///
-  /// - Parameter wasBonded: whether any phone is bonded to the adapter, or was before its bond became
-  ///   unreadable.
+  /// - Parameter wasBonded: whether any phone is bonded to the board, or was before its bond became unusable.
   public func isOpen(at now: Instant, wasBonded: Bool) -> Bool {
     switch hand {
     case .closed: return false
     case .open(let deadline, _) where now < deadline: return true
     case .open, .off: break
     }
-    return switch rule {
-    case .firstPhone(let deadline): !wasBonded && now < deadline
-    case .until(let deadline): now < deadline
-    case .always: true
-    }
+    if rule == .firstPhone, wasBonded { return false }
+    return ruleEnd.map { now < $0 } ?? true
   }
 
   /// The next time at which `isOpen` may change by itself.
   public func deadline(after now: Instant) -> Instant? {
-    var ends: [Instant] = []
-    switch rule {
-    case .until(let end), .firstPhone(let end): ends.append(end)
-    case .always: break
-    }
+    var ends = [ruleEnd]
     if case .open(let end, _) = hand { ends.append(end) }
-    return hand == .closed ? nil : ends.filter { $0 > now }.min()
+    return hand == .closed ? nil : ends.compactMap { $0 }.filter { $0 > now }.min()
   }
 }

@@ -17,6 +17,11 @@ public enum Host {
   /// The kernel's build, as in `#1 SMP PREEMPT_DYNAMIC Debian 6.1.192-1 (2026-11-01)`.
   public static var kernelBuild: String { text(in: system.version) }
 
+  /// The kernel's version; nil if neither names it.
+  public static var kernelVersion: KernelVersion? {
+    KernelVersion(release: kernelRelease, build: kernelBuild)
+  }
+
   private static var system: utsname {
     var names = utsname()
     _ = uname(&names)

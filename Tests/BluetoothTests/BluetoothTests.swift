@@ -35,14 +35,17 @@ struct BluetoothTests {
   }
 
   @Test(
-    "Kernels with the silent link bug are recognised by their release",
+    "Kernels with the silent link bug are recognised by their release and their build",
     arguments: [
-      ("6.1.0-56-amd64", true), ("6.1.0-47-amd64", false), ("6.1.192", true),
-      ("6.1.170-v8+", false), ("6.1.192-rpi4", true), ("6.12.117+deb12-amd64", false),
-      ("5.15.0-100-generic", false), ("", false), ("6.1", false),
+      ("6.1.0-56-amd64", "", true), ("6.1.0-47-amd64", "", false), ("6.1.192", "", true),
+      ("6.1.170-v8+", "", false), ("6.1.192-rpi4", "", true), ("6.12.117+deb12-amd64", "", false),
+      ("5.15.0-100-generic", "", false), ("", "", false), ("6.1", "", false),
+      ("6.1.0-56-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.192-1 (2026-11-01)", true),
+      ("6.1.0-47-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.170-1 (2026-06-01)", false),
+      ("6.1.0-rpi8-rpi-v8", "#1 SMP PREEMPT Debian 1:6.1.73-1+rpt1 (2024-01-25)", false),
     ])
-  func silentLink(release: String, isDangerous: Bool) {
-    #expect(SilentLink.isDangerous(kernelRelease: release) == isDangerous)
+  func silentLink(release: String, build: String, isDangerous: Bool) {
+    #expect(SilentLink.isDangerous(KernelVersion(release: release, build: build)) == isDangerous)
   }
 
   @Test(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import GAP
+import System
 import Testing
 import Wire
 
@@ -32,11 +33,17 @@ struct HCIPacketTests {
       ("6.1.0-40-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.149-1 (2025-08-30)", false),
       ("5.10.0-32-amd64", "#1 SMP Debian 5.10.223-1 (2024-08-10)", false),
       ("5.15.0-156-generic", "#166-Ubuntu SMP", false), ("6.12.47+rpt-rpi-v8", "#1 SMP", true),
+      (
+        "6.12.47+rpt-rpi-v8", "#1 SMP PREEMPT Debian 1:6.12.47-1+rpt1 (2025-09-16)", true
+      ),
+      (
+        "6.12.25+rpt-rpi-2712", "#1 SMP PREEMPT Debian 1:6.12.25-1+rpt1 (2025-04-30)", false
+      ), ("6.1.21-v8+", "#1642 SMP PREEMPT Mon Apr  3 17:24:16 BST 2023", false),
       ("6.12.44", "#1 SMP", false), ("6.13.12", "", false), ("6.17.0", "", true),
       ("7.3.4", "#1 SMP", true), ("", "Debian", false),
     ])
   func survives(release: String, build: String, isSafe: Bool) {
-    #expect(ForeignPacket.isSafe(kernelRelease: release, build: build) == isSafe)
+    #expect(ForeignPacket.isSafe(on: KernelVersion(release: release, build: build)) == isSafe)
   }
 
   @Test(

@@ -2,6 +2,7 @@
 import ANCS
 import Control
 import Glibc
+import Mgmt
 import Patterns
 import Scratch
 import System

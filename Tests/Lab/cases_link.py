@@ -13,7 +13,7 @@ from Harness.process import Daemon
 from .testbed import Testbed
 
 #: Intervals in units of 1.25 ms: what is requested while there is work, and while there is none.
-FAST, CALM = (12, 24), (120, 132)
+FAST, IDLE = (12, 24), (120, 132)
 BURST = [Notification(uid) for uid in range(12)]
 
 
@@ -45,13 +45,13 @@ async def tuned(bed: Testbed) -> None:
     daemon, phone, _ = await bed.served()
     await eventually(lambda: requested(bed) == [FAST], f"no request for {FAST}")
     expect(await tuned_to(daemon, 30), rssi=bed.adapter.controller.RSSI, latency=0, timeout=6000)
-    await eventually(lambda: requested(bed) == [FAST, CALM], "never calm", within=14)
+    await eventually(lambda: requested(bed) == [FAST, IDLE], "never idle", within=14)
     await eventually(
         lambda: phone.connection.parameters.peripheral_latency == 4, "the phone knows no latency"
     )
     expect(await tuned_to(daemon, 165), latency=4)
     phone.ancs.post(*BURST)
-    await eventually(lambda: requested(bed) == [FAST, CALM, FAST], "a burst changed nothing")
+    await eventually(lambda: requested(bed) == [FAST, IDLE, FAST], "a burst changed nothing")
     await daemon.event("notification", uid=11)
 
 

@@ -119,7 +119,7 @@ struct CentralTests {
     #expect(
       phone.machine.receive(
         .userConfirmRequest(Self.board, hint: true, Passkey(value: 0)), at: phone.now)
-        == [.report(.pairing(.justWorks, nil)), .send(.userConfirmReply(Self.board))])
+        == [.report(.pairing(.consent)), .send(.userConfirmReply(Self.board))])
     #expect(phone.machine.secured() == [.report(.encrypted(isNew: true))])
     #expect(
       phone.machine.receive(try Self.key(), at: phone.now)
@@ -184,14 +184,15 @@ struct CentralTests {
     try sure.connect()
     #expect(
       sure.machine.receive(request, at: sure.now) == [
-        .report(.pairing(.confirm, Passkey(value: 123456))), .send(.userConfirmReply(Self.board)),
+        .report(.pairing(.comparison(Passkey(value: 123456)))),
+        .send(.userConfirmReply(Self.board)),
       ])
     for accept in [true, false] {
       var phone = Phone(asks: true)
       try phone.connect()
       #expect(
         phone.machine.receive(request, at: phone.now)
-          == [.report(.pairing(.confirm, Passkey(value: 123456)))])
+          == [.report(.pairing(.comparison(Passkey(value: 123456))))])
       #expect(
         try phone.machine.respond(accept: accept, passkey: nil) == [
           .send(
@@ -210,7 +211,7 @@ struct CentralTests {
     let shown = Passkey(value: 42)
     #expect(
       phone.machine.receive(.userPasskeyRequest(Self.board), at: phone.now)
-        == [.report(.pairing(.entry, nil))])
+        == [.report(.pairing(.entry))])
     #expect(throws: CentralRefusal.self) {
       try phone.machine.respond(accept: true, passkey: nil)
     }
@@ -219,7 +220,7 @@ struct CentralTests {
         == [.send(.userPasskeyReply(Self.board, shown))])
     #expect(
       phone.machine.receive(.passkeyNotify(Self.board, shown, entered: 0), at: phone.now)
-        == [.report(.pairing(.display, shown))])
+        == [.report(.pairing(.display(shown, entered: 0)))])
     #expect(
       phone.machine.receive(.passkeyNotify(Self.board, shown, entered: 1), at: phone.now) == [])
     #expect(

@@ -26,6 +26,8 @@ struct KeyringTests {
     #expect(ring.isBonded && ring.unusable == 1)
     let again = ring.add([Sample.bond()], of: 1)
     #expect(again.isEmpty)
+    let wasUsed = ring.remove(Sample.phone)
+    #expect(!wasUsed && !ring.isBonded)
   }
 
   @Test("What can be read later takes its place beside what was learnt meanwhile")
@@ -70,6 +72,25 @@ struct KeyringTests {
     #expect(!third)
   }
 
+  @Test(
+    "Links without a subscription are counted from where the board has left off, as far as it matters"
+  )
+  func strikes() {
+    var ring = Keyring(usual)
+    _ = ring.add([Sample.bond()], of: 1, strikes: [Sample.phone: 1, Sample.other: 2])
+    #expect(!ring.isOnLastChance(Sample.phone) && ring.strikes == [Sample.phone: 1])
+    ring.endedUnsubscribed(Sample.phone)
+    #expect(ring.isOnLastChance(Sample.phone) && ring.firstGivenUp == nil)
+    for _ in 0..<5 { ring.endedUnsubscribed(Sample.phone) }
+    #expect(ring.firstGivenUp == Sample.phone && ring.strikes == [Sample.phone: Keyring.patience])
+    // What is read again has no news.
+    _ = ring.add([Sample.bond()], of: 1, strikes: [Sample.phone: 1])
+    #expect(ring.firstGivenUp == Sample.phone)
+    ring.subscribed(Sample.phone)
+    ring.endedUnsubscribed(Sample.other)
+    #expect(ring.strikes == [:])
+  }
+
   @Test("A forgotten phone is suspected no more, and forgotten once")
   func forgotten() {
     var ring = keyring(Sample.bond())
@@ -78,9 +99,9 @@ struct KeyringTests {
       let found = ring.endedUnsecured(Sample.phone, since: now, at: now, .phone)
       #expect(found == (second == 2 ? .lostByPhone : nil))
     }
-    #expect(ring.firstSuspicion?.phone == Sample.phone)
+    #expect(ring.staleBonds.firstSuspicion?.phone == Sample.phone)
     let (first, second) = (ring.remove(Sample.phone), ring.remove(Sample.phone))
     #expect(first && !second)
-    #expect(ring.suspicions.isEmpty && !ring.isBonded)
+    #expect(ring.staleBonds.suspicions.isEmpty && !ring.isBonded)
   }
 }

@@ -105,6 +105,11 @@ struct LinkExplorationTests {
     .init(admission: .closed, bonds: [Sample.bond()]),
     .init(admission: .closed, bonds: [Sample.bond()], isLastChance: true),
     .init(admission: .busy, bonds: []),
+    .init(
+      admission: .open,
+      bonds: (try? Sample.longTermKey(.secureAuthenticated)).map {
+        [Bond(identity: Sample.phone, longTermKeys: [$0])]
+      } ?? []),
   ]
 
   /// A link with up to two early events, and up to one report of another link's end that is taken for its own; without work
@@ -153,6 +158,7 @@ struct LinkExplorationTests {
       }
       findings += endsBroken(found)
       findings += rulesBroken(found)
+      findings += bondsBroken(found)
       return findings
     }
   }
@@ -227,6 +233,42 @@ struct LinkExplorationTests {
     return findings
   }
 
+  /// What is wrong with the bonds, and with whom they let in.
+  private static func bondsBroken(_ found: LinkExplorer) -> [String] {
+    var findings = found.steps("bonded while pairing is closed") { edge, from, _ in
+      guard from.board.admission != .open, from.link.pairing?.isAccepted != true else {
+        return false
+      }
+      return edge.actions.contains { if case .save(_, isNew: true) = $0 { true } else { false } }
+    }
+    findings += found.steps("served with another key") { edge, from, to in
+      guard case .polled(let reading) = edge.input, to.link.isSecured, !from.link.wasSecured,
+        let bond = from.board.bond(with: from.link.peer)
+      else { return false }
+      return reading
+        != .encrypted(isAuthenticated: bond.isAuthenticated, keySize: Int(bond.keySize))
+    }
+    findings += found.steps("takes another phone's identity") { _, from, to in
+      to.link.isSecured && to.link.peer != from.link.peer
+        && from.board.bond(with: to.link.peer) != nil
+    }
+    findings += found.steps("a bond protects less") { _, from, to in
+      from.board.bonds.contains { bond in
+        bond.isAuthenticated && to.board.bond(with: bond.identity)?.isAuthenticated == false
+      }
+    }
+    findings += found.steps("not asked to encrypt") { edge, from, to in
+      guard caseName(to.link.state) == "asked" else { return false }
+      return !["asked", "ending"].contains(caseName(from.link.state))
+        && !edge.actions.contains(.requestSecurity)
+    }
+    findings += found.steps("not looked at again") { edge, from, to in
+      guard case .awaited(let poll) = from.link.state, !poll.makesNoDifference else { return false }
+      return edge.input == .time && from.early.isEmpty && to.link.state == from.link.state
+    }
+    return findings
+  }
+
   @Test(
     "A link is never stuck, tells its end once, serves nobody without a bond, and has the states of docs/design.md"
   )
@@ -285,7 +327,7 @@ extension LinkMachine.State {
     }
     return switch self {
     case .announced(let early, let until): .announced(early, until: seen(until))
-    case .closedOut(_, let until): .closedOut(.busy, until: seen(until))
+    case .closedOut(let until): .closedOut(until: seen(until))
     case .expected(let poll, let until): .expected(seen(poll), until: seen(until))
     case .asked(let poll, let until): .asked(seen(poll), until: seen(until))
     case .awaited(let poll): .awaited(seen(poll))

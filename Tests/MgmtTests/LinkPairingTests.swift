@@ -146,7 +146,7 @@ struct LinkPairingTests {
     let agrees = LinkMachine.Input.answered(accept: true, nil)
     #expect(talk.tell(agrees) == [])
     #expect(talk.hear(.confirm(123456)) == [.ask])
-    #expect(talk.machine.pairing?.turn == .comparison(Passkey(value: 123456)))
+    #expect(talk.machine.pairing?.turn == .asking(.comparison(Passkey(value: 123456))))
     #expect(talk.machine.pairing?.answerDue == talk.now + .seconds(30))
     #expect(talk.tell(agrees) == [yes])
     #expect(talk.tell(agrees) == [])
@@ -165,7 +165,7 @@ struct LinkPairingTests {
     let due = talk.machine.deadline
     talk.now = talk.now + .seconds(3)
     #expect(talk.hear(.show(42, entered: 3)) == [.typed(3)])
-    #expect(talk.machine.pairing?.turn == .typing(Passkey(value: 42)))
+    #expect(talk.machine.pairing?.turn == .asking(.display(Passkey(value: 42), entered: 0)))
     #expect(talk.machine.deadline == due)
     #expect(talk.tell(.pairCompleted(.authenticationFailed)) == [.failed(.refusedByPhone)])
   }
@@ -326,8 +326,8 @@ struct LinkPairingTests {
   @Test("The window: for the first phone, for a time, always, and by hand for one phone")
   func window() {
     let now = Instant.zero
-    let later = now + .seconds(60)
-    var window = PairingWindow(.firstPhone(until: later))
+    let later = now + PairingWindow.firstPhoneTime
+    var window = PairingWindow(.firstPhone, since: now)
     #expect(window.isOpen(at: now, wasBonded: false))
     #expect(!window.isOpen(at: now, wasBonded: true))
     #expect(!window.isOpen(at: later, wasBonded: false))
@@ -347,19 +347,20 @@ struct LinkPairingTests {
     #expect(window.deadline(after: now) == nil)
     window.lastBondForgotten(at: now)
     #expect(window.isOpen(at: now, wasBonded: false))
-    var timed = PairingWindow(.until(later))
+    let end = now + .seconds(60)
+    var timed = PairingWindow(.seconds(60), since: now)
     timed.phonePaired()
-    timed.lastBondForgotten(at: later)
+    timed.lastBondForgotten(at: end)
     #expect(timed.isOpen(at: now, wasBonded: true))
-    #expect(timed.deadline(after: now) == later)
-    #expect(!timed.isOpen(at: later, wasBonded: false))
-    #expect(PairingWindow(.always).isOpen(at: later, wasBonded: true))
+    #expect(timed.deadline(after: now) == end)
+    #expect(!timed.isOpen(at: end, wasBonded: false))
+    #expect(PairingWindow(.always, since: now).isOpen(at: later, wasBonded: true))
   }
 
   @Test("Whoever ends an opening ends that one alone, and returns to the rule")
   func endedOpening() {
     let now = Instant.zero
-    var window = PairingWindow(.firstPhone(until: now + .seconds(90)))
+    var window = PairingWindow(.firstPhone, since: now)
     window.open(until: now + .seconds(60), number: 1)
     let hasEndedAnother = window.end(2, at: now)
     #expect(!hasEndedAnother && window.isOpen(at: now, wasBonded: true))
@@ -437,6 +438,9 @@ struct LinkPairingTests {
     #expect(talk.hear(.confirm()) == [no, .failed(.busy)])
     var idle = patient
     #expect(idle.pass(.seconds(10)).end?.reason == "another phone is pairing")
+    var late = patient
+    late.board.admission = .closed
+    #expect(late.pass(.seconds(10)).end?.reason == "pairing is closed for unknown phones")
     patient.board.admission = .open
     #expect(patient.tell(.windowOpened) == [.pair(.pairDevice(phone, .noInputNoOutput))])
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Mgmt
 import TestLoop
 import Testing
 import Wire
+
+@testable import Mgmt
 
 @Suite("The client of the management socket")
 struct MgmtClientTests {
@@ -92,6 +93,37 @@ struct MgmtClientTests {
       socket.kernel(0x01, "0500 00 130a0000")
       await loop.settle()
       #expect(reply.value == [0x13, 0x0A, 0, 0])
+    }
+  }
+
+  @Test(
+    "Of commands in a row only essential ones must succeed, however the kernel refuses the others")
+  func steps() throws {
+    try Socket.run { loop, socket in
+      let steps: [MgmtClient.Step] = [
+        .init(.setConnectable(false), isEssential: false),
+        .init(.setAdvertising(false), isEssential: false), .init(.setPowered(true)),
+        .init(.setBondable(true)),
+      ]
+      // An adapter that is off.
+      socket.refusal = "Network is down (ENETDOWN)"
+      let error = loop.start {
+        do throws(MgmtError) {
+          try await socket.client.perform(
+            steps, index: Sample.hci0,
+            onRefusal: { if $0.status == nil { socket.refusal = nil } })
+          return nil as MgmtError?
+        } catch {
+          return error
+        }
+      }
+      await loop.settle()
+      socket.kernel(0x01, "2900 0b")
+      await loop.settle()
+      socket.kernel(0x01, "0500 0b")
+      await loop.settle()
+      #expect(error.value == .status(.setPowered, .rejected))
+      #expect(socket.sent.count == 3)
     }
   }
 

@@ -38,11 +38,11 @@ struct RadioExplorationTests {
     var graph = StateGraph()
     var findings: [String] = []
     let rules: [PairingWindow.Rule] = [
-      .firstPhone(until: .zero + .seconds(1800)), .until(.zero + .seconds(60)), .always,
+      .firstPhone, .seconds(60), .always,
     ]
     for rule in rules {
       var found = explorer
-      if !found.explore(from: PairingWindow(rule)) { findings.append("too many") }
+      if !found.explore(from: PairingWindow(rule, since: .zero)) { findings.append("too many") }
       graph.add(found.graph { caseName($0, "hand") })
       for wasBonded in [false, true] {
         findings += found.states("changes without a deadline") { window, now in
@@ -57,6 +57,10 @@ struct RadioExplorationTests {
           }
         }
       }
+      findings += found.states("open against its rule, or closed") { window, now in
+        guard caseName(window, "hand") == "off", rule != .seconds(60) else { return false }
+        return window.isOpen(at: now, wasBonded: true) != (rule == .always)
+      }
       findings += found.steps("ends what it does not know") { edge, from, to in
         edge.input == .end(2) && (edge.actions != [false] || from != to)
       }
@@ -66,8 +70,13 @@ struct RadioExplorationTests {
       findings += found.steps("open after somebody has paired") { edge, _, to in
         edge.input == .paired && caseName(to, "hand") == "open"
       }
+      findings += found.steps("opened by a phone") { edge, from, to in
+        edge.input == .paired && caseName(from, "hand") == "closed" && from != to
+      }
       findings += found.steps("closed on a board without bonds") { edge, _, to in
-        edge.input == .forgotten && caseName(to, "hand") == "closed"
+        edge.input == .forgotten
+          && (caseName(to, "hand") == "closed"
+            || rule == .firstPhone && !to.isOpen(at: found.states[edge.to].now, wasBonded: false))
       }
     }
     return try findings + graph.differences(from: "the pairing window")
@@ -83,7 +92,7 @@ struct RadioExplorationTests {
   func faultyWindow() throws {
     let windows = Self.windows()
     // An unknown end changes nothing anyway.
-    for input in windows.inputs(PairingWindow(.always)) where input != .end(2) {
+    for input in windows.inputs(PairingWindow(.always, since: .zero)) where input != .end(2) {
       #expect(try Self.found(windows.ignoring { $0 == input }) != [], "ignores \(input)")
     }
     #expect(try Self.found(windows.forgetting { _ in true }) != [])

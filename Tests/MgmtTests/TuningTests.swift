@@ -69,7 +69,7 @@ struct TuningTests {
       let asked = tuner.timePassed(to: at(1))
       #expect(asked == fast)
       _ = tuner.updated(status: 0, at: at(1.1))
-      // The set-up is work: it is not calm before that is over.
+      // The set-up is work: it is not idle before that is over.
       #expect(tuner.deadline == nil)
       let later = tuner.work(backlog: 0, at: at(max(up, 1.2)))
       #expect(later == nil && tuner.deadline == at(max(up, 1.2) + 10))

@@ -132,6 +132,9 @@ public final class Handset {
     connection?.end(.timedOut, reason: DisconnectReason.timeout.rawValue)
   }
 
+  /// The link ends for a reason that the kernel has no error for: it looks like that of different keys.
+  public func dropUnnamed() { connection?.end(.keysDiffer, reason: 0) }
+
   /// The phone begins to pair by itself.
   public func pair() { connection?.phonePairs() }
 

@@ -105,6 +105,40 @@ struct BondTests {
   }
 }
 
+@Suite("Keys that change while the kernel is told its keys")
+struct KeyLoadTests {
+  @Test("That of a phone that pairs meanwhile is not lost")
+  func paired() async throws {
+    try await inWorld(after: .phoneLeft) { world in
+      try await world.openPairing()
+      await world.pass(.seconds(1))
+      world.kernel.commandFate = { $0 == .loadLongTermKeys ? .late(.seconds(3)) : .arrives }
+      world.daemon?.radio?.sortedAdapters.first?.keys.load()
+      let stranger = world.stranger()
+      #expect(stranger.connect(to: world.adapter))
+      stranger.pair()
+      try await world.until(.paired, within: .seconds(10))
+      await world.pass(.seconds(10))
+      #expect(world.adapter.keyedPeers == [world.phone.kind.identity, stranger.kind.identity])
+    }
+  }
+
+  @Test("That of a phone that is forgotten while the adapter is set up does not come back")
+  func forgotten() async throws {
+    try await inWorld(after: .phoneLeft) { world in
+      try await world.stop()
+      world.kernel.commandFate = { $0 == .setLowEnergy ? .late(.seconds(2)) : .arrives }
+      world.launch()
+      await world.pass(.seconds(1))
+      let phone = PhoneSelector(world.phone.kind.identity.address.description)
+      _ = try await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: phone))
+      try await world.until(.ready)
+      await world.pass(.seconds(1))
+      #expect(world.adapter.keyedPeers == [])
+    }
+  }
+}
+
 @Suite("One side has lost the bond")
 struct OneSidedBondTests {
   /// The phone connects, finds that nothing works, and leaves, a few times.
@@ -151,8 +185,10 @@ struct OneSidedBondTests {
     }
   }
 
-  @Test("A kernel that can't pair again has the phone's old key again once pairing is closed")
-  func keyComesBack() async throws {
+  @Test(
+    "A kernel that can't pair again has the phone's old key again once pairing is closed, by hand or by its end",
+    arguments: [true, false])
+  func keyComesBack(byHand: Bool) async throws {
     var kind = VirtualAdapter.Kind()
     kind.failsToPairAnew = true
     try await inWorld(adapter: kind) { world in
@@ -160,8 +196,12 @@ struct OneSidedBondTests {
       try await world.until(.pairingFailed)
       await world.pass(.seconds(1))
       #expect(world.adapter.keyedPeers == [])
-      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
-      await world.pass(.seconds(1))
+      if byHand {
+        _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
+        await world.pass(.seconds(1))
+      } else {
+        await world.pass(.seconds(60))
+      }
       #expect(world.adapter.keyedPeers == [world.phone.kind.identity])
       #expect(world.daemon?.phoneReports.count == 1)
     }

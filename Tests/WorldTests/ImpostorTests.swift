@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Control
 import EventLoop
+import Mgmt
 import Testing
 import VirtualKernel
 import Wire

@@ -253,7 +253,7 @@ struct FailedPairingTests {
 
   @Test("Ending an opening refuses the phone that pairs under it, unless the options let it pair")
   func openingEnded() async throws {
-    for pairable in [RadioSettings.Pairable.always, .firstPhone] {
+    for pairable in [PairingWindow.Rule.always, .firstPhone] {
       try await inWorld { world in
         try await Bonds.make(world) { $0.pairable = pairable }
         let opened = try await world.call(

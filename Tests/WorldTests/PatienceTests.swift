@@ -88,6 +88,38 @@ struct PatienceTests {
     }
   }
 
+  @Test(
+    "Nor if the board counted the first two before it was started again, or lost its power",
+    arguments: [false, true])
+  func countedBefore(isCut: Bool) async throws {
+    try await inWorld { world in
+      try await Self.meet(world)
+      world.phone.encryptsAfter = .seconds(25)
+      world.phone.heedsRequests = false
+      for _ in 0..<2 {
+        #expect(world.phone.connect(to: world.adapter))
+        try await world.until(.disconnected)
+        await world.pass(.seconds(1))
+      }
+      if isCut { world.cutPower() } else { try await world.stop() }
+      await world.pass(.seconds(2))
+      try await world.start()
+      try await world.until("on the air") { world.adapter.isOnAir }
+      #expect(world.phone.phone.strikes == 2)
+      #expect(world.phone.connect(to: world.adapter))
+      await world.pass(.seconds(20))
+      #expect(world.phone.connection != nil)
+      if isCut {
+        world.phone.goOutOfRange()
+        await world.pass(.seconds(5))
+        #expect(world.wait == "given-up")
+      } else {
+        try await world.until(.subscribed)
+        #expect(world.phone.phone.strikes == 0)
+      }
+    }
+  }
+
   @Test("However often the daemon is restarted while the phone connects, it subscribes first")
   func restarts() async throws {
     try await inWorld { world in

@@ -47,7 +47,7 @@ struct AdmissionTests {
       #expect(second.connect(to: world.adapter))
       try await world.until(.paired)
       await world.pass(.seconds(5))
-      #expect(world.daemon?.radio?.sortedAdapters.first?.isPairable == false)
+      #expect(world.daemon?.radio?.isPairable == false)
       let third = world.stranger {
         $0.identity = DeviceAddress(Address(0xC099_9999_9999), .random)
         $0.privateAddress = Address(0x4A99_9999_9999)
@@ -133,7 +133,7 @@ struct AdmissionTests {
       await world.pass(.seconds(1))
       world.replug()
       await world.pass(.seconds(5))
-      #expect(world.daemon?.radio?.sortedAdapters.map(\.isPairable) == [false])
+      #expect(world.daemon?.radio?.sortedAdapters.map(\.report.isPairable) == [false])
     }
   }
 
@@ -152,6 +152,34 @@ struct AdmissionTests {
       try await world.stop()
       try await world.start { $0.allowLegacy = true }
       try await Bonds.connectsEncrypted(world)
+    }
+  }
+
+  @Test("Forgetting a bond that the options don't allow opens the board for a first phone")
+  func forgottenByPolicy() async throws {
+    var legacy = Handset.Kind()
+    legacy.isSecureConnections = false
+    try await inWorld(legacy) { world in
+      try await Bonds.make(world) { $0.allowLegacy = true }
+      try await world.stop()
+      try await world.start()
+      await world.pass(.seconds(1))
+      let phone = PhoneSelector(world.phone.kind.identity.address.description)
+      _ = try await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: phone))
+      await world.pass(.seconds(1))
+      #expect(world.wait == "first-phone")
+      let other = world.stranger()
+      #expect(other.connect(to: world.adapter))
+      try await world.until(.paired)
+    }
+  }
+
+  @Test("The board says when its time for a first phone is over, also if it advertises the same")
+  func timeOver() async throws {
+    try await inWorld { world in
+      try await world.start { $0.advertise = .solicit }
+      await world.pass(PairingWindow.firstPhoneTime + .seconds(1))
+      #expect(world.wait == "nobody")
     }
   }
 
@@ -336,6 +364,30 @@ struct PairingAnswerTests {
       await world.pass(.seconds(2))
       #expect(world.wait == "another-pairs")
       try await Self.pairsNext(other, world)
+    }
+  }
+}
+
+@Suite("Pairing that closes behind the first phone")
+struct ClosedBehindTests {
+  @Test("A phone that waited for its turn is told why it has none")
+  func latecomer() async throws {
+    try await inWorld { world in
+      try await world.meet { $0.io = .yesno }
+      try await world.until(.pairing)
+      let other = world.stranger()
+      await world.pass(.seconds(1))
+      #expect(other.connect(to: world.adapter))
+      await world.pass(.seconds(2))
+      #expect(world.wait == "another-pairs")
+      _ = try await world.call(ControlMethods.respondToPairing, PairingResponse(accept: true))
+      try await world.until(.subscribed)
+      let status = try await world.call(ControlMethods.status, NoParameters())
+      #expect(status.links.contains { $0.waiting.wait == "closed-out" })
+      guard case .disconnected(let reason) = try await world.until(.disconnected).content else {
+        return
+      }
+      #expect(reason == "pairing is closed for unknown phones")
     }
   }
 }

@@ -14,7 +14,7 @@ import Wire
 
 @Suite("Connection parameters of a link")
 struct LinkTuningTests {
-  @Test("Fast at first, calm later, fast again for a burst; nothing when the link is over")
+  @Test("Fast at first, idle later, fast again for a burst; nothing when the link is over")
   func paces() async throws {
     try await inWorld(after: .paired) { world in
       let controller = try #require(world.platform.controller)
@@ -156,6 +156,27 @@ struct LinkTuningTests {
       world.phone.leave()
       await world.pass(.seconds(24 * 3600))
       #expect(try await link() == 1)
+    }
+  }
+
+  @Test(
+    "An end that the kernel has no error for is one by different keys only if the controller says so",
+    arguments: [(0x28, "Instant Passed"), (0x3D, "Connection Terminated due to MIC Failure")])
+  func unnamedEnd(reason: Int, name: String) async throws {
+    try await inWorld(after: .phoneLeft) { world in
+      world.phone.encryptsAfter = nil
+      for _ in 0..<StaleBondWatch.drops {
+        await world.pass(.seconds(2))
+        #expect(world.phone.connect(to: world.adapter))
+        let handle = try #require(world.phone.connection?.handle)
+        await world.pass(.seconds(1))
+        world.platform.controller?.onEvent?(.disconnected(handle: handle, reason: UInt8(reason)))
+        world.phone.dropUnnamed()
+        try await world.until(.disconnected)
+        #expect(world.last(.disconnected) == .disconnected(reason: name))
+      }
+      await world.pass(.seconds(2))
+      #expect((world.wait == "keys-differ") == (reason == 0x3D))
     }
   }
 

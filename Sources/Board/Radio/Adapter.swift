@@ -23,7 +23,7 @@ import Wire
   private let radio: Radio
   /// The bonded phones, and their keys.
   package let keys: KeyKeeper
-  private(set) lazy var host = AdapterLinks(self, keys, radio)
+  private(set) lazy var adapterLinks = AdapterLinks(self, keys, radio)
   private(set) lazy var advertiser = Advertiser(
     self, AdvertisingPlan(name: boardName, choice: radio.settings.advertise))
 
@@ -59,24 +59,16 @@ import Wire
   /// As in `hci0`.
   var name: String { "\(index)" }
   var address: Address { identity.address }
-  /// Whether an unknown phone may pair.
-  var window: PairingWindow {
-    get { radio.desk[address] }
-    set { radio.desk[address] = newValue }
-  }
   private var sockets: RadioSockets { radio.sockets }
   var mgmt: MgmtClient { sockets.mgmt }
   var log: Log { radio.log.about(name) }
   var scheduler: any Scheduler { radio.platform.scheduler }
   /// The name that phones see.
   var boardName: String { radio.name }
-  var links: [RadioLink] { host.links }
-  /// Whether a phone without a bond may pair now.
-  var isPairable: Bool {
-    window.isOpen(at: scheduler.now, wasBonded: keys.ring.isBonded)
-  }
+  var links: [RadioLink] { adapterLinks.links }
   /// Whether it is set up and undisturbed.
   var isServing: Bool { if case .serving = state { true } else { false } }
+  private var isOver: Bool { if case .over = state { true } else { false } }
 
   // MARK: Setting up
 
@@ -84,7 +76,7 @@ import Wire
     AdapterSetup(
       name: boardName, capability: radio.policy.capability, bonds: keys.ring.held,
       staticAddress: identity.type == .random ? identity.address : nil,
-      interval: host.parametersRefusal == nil ? .any : .asked)
+      interval: adapterLinks.parametersRefusal == nil ? .any : .asked)
   }
 
   /// Sets the adapter up for the first time. If that fails, set-up is retried in the background.
@@ -104,24 +96,21 @@ import Wire
 
   private func failed(_ why: String) {
     state = .recovering(sockets.obstacle(to: index) ?? .failing(why))
-    host.publish(.error(what: "adapter", code: nil, message: why))
+    adapterLinks.publish(.error(what: "adapter", code: nil, message: why))
     Loop.start { await self.recover() }
   }
 
   /// Sets the adapter up, in the order that the kernel requires.
   private func setUp() async throws(MgmtError) {
-    for step in setup.steps(for: information) {
-      if case .over = state { return }
-      do {
-        try await mgmt.call(step.command, index: index)
-      } catch {
-        guard !step.isEssential, error.isRefusal else { throw error }
-        log.info("\(name): \(error)")
-      }
+    let setup = setup
+    try await mgmt.perform(setup.steps(for: information), index: index, while: { !isOver }) {
+      log.info("\(name): \($0)")
     }
-    if case .over = state { return }
+    if isOver { return }
     let settings = try await mgmt.readControllerInformation(index).current
-    if case .over = state { return }
+    if isOver { return }
+    // A phone was forgotten meanwhile, or more bonds could be read.
+    if keys.ring.held != setup.bonds { keys.load() }
     // It was off meanwhile, so all remaining links are gone, even if no event reported their end.
     for link in links { link.handle(.adapterGone) }
     state = .serving(AdapterWatch())
@@ -129,9 +118,10 @@ import Wire
     if sockets.obstacle(to: index) != nil { return lost(.changed([])) }
     // The radio may have been blocked meanwhile, which powers the adapter off.
     watch(.newSettings(settings))
-    host.openController()
+    adapterLinks.openController()
     let life = radio.life
-    host.publish(.ready(address: address, name: boardName, version: Program.version, life: life))
+    adapterLinks.publish(
+      .ready(address: address, name: boardName, version: Program.version, life: life))
     advertiser.start(by: radio.hasExtendedAdvertising ? .extended : .plain)
   }
 
@@ -160,7 +150,7 @@ import Wire
   private func stopServing() {
     for timer in [watchTimer, sharingTimer] { timer.due = nil }
     advertiser.stop()
-    host.closeController()
+    adapterLinks.closeController()
   }
 
   // MARK: Trouble
@@ -198,9 +188,9 @@ import Wire
 
   /// The adapter was unplugged.
   func removed() {
-    if case .over = state { return }
+    if isOver { return }
     let message = "\(name) was removed; plug it in again to continue"
-    host.publish(.error(what: "adapter", code: nil, message: message))
+    adapterLinks.publish(.error(what: "adapter", code: nil, message: message))
     log.warning(message)
     end()
     for link in links { link.handle(.adapterGone) }
@@ -229,7 +219,8 @@ import Wire
       }
     stopServing()
     if isNew {
-      host.publish(.error(what: "adapter", code: nil, message: wait.sentence(name: boardName)))
+      adapterLinks.publish(
+        .error(what: "adapter", code: nil, message: wait.sentence(name: boardName)))
     }
     loseLinks()
     guard isNew else { return }
@@ -278,7 +269,7 @@ import Wire
     do {
       // Only at its own address: another program may serve another adapter.
       listener = try radio.platform.listenForPhones(at: identity, log: radio.strangersLog) {
-        [weak self] in self?.host.accept($0)
+        [weak self] in self?.adapterLinks.accept($0)
       }
       return nil
     } catch {
@@ -300,7 +291,7 @@ import Wire
 
   /// The adapter was removed, and another one may have taken its place.
   private func exchanged() {
-    if case .over = state { return }
+    if isOver { return }
     removed()
     radio.added(index)
   }
@@ -318,13 +309,13 @@ import Wire
     guard links.isEmpty else {
       return links.contains { !$0.isAttached } ? .channel : nil
     }
-    if let (peer, bond) = keys.ring.firstSuspicion {
+    if let (peer, bond) = keys.ring.staleBonds.firstSuspicion {
       return .oneSided(bond, phone: peer.address)
     }
     if let phone = keys.ring.firstGivenUp { return .givenUp(phone: phone.address) }
     if let why = advertiser.plan.failure { return .notAdvertising(why) }
     if advertiser.plan.advertisement == nil { return .settingUp }
-    return switch (isPairable, keys.ring.bonds.isEmpty) {
+    return switch (radio.isPairable, keys.ring.bonds.isEmpty) {
     case (true, true): .firstPhone
     case (true, false): .anyPhone
     case (false, true): keys.ring.isBonded ? .unusableBonds : .nobody
@@ -348,8 +339,8 @@ import Wire
       report.isAdvertising = true
       report.profile = advertisement.profile.rawValue
     }
-    report.isPairable = isPairable
-    report.parametersRefusal = host.parametersRefusal
+    report.isPairable = radio.isPairable
+    report.parametersRefusal = adapterLinks.parametersRefusal
     report.waiting = WaitReport(wait, name: boardName)
     return report
   }
@@ -363,12 +354,12 @@ import Wire
       return lost(.failing("\(opcode) completed long after it timed out"))
     }
     watch(event)
-    host.receive(event)
+    adapterLinks.receive(event)
   }
 
   /// Whom the adapter advertises for.
   var audience: AdvertisingPlan.Audience {
-    if isPairable { return .anybody }
+    if radio.isPairable { return .anybody }
     let here = Set(links.filter(\.machine.holdsPhone).map(\.peer))
     let isAwaited = keys.ring.bonds.contains { !here.contains($0.identity) }
     if links.isEmpty || isAwaited { return .bonded }
@@ -381,35 +372,16 @@ import Wire
     sharingTimer.due = scheduler.now + Self.sharingPause
   }
 
-  /// Lets phones without a bond pair until `end`, and asks connected ones to pair.
-  func openPairing(until end: Instant, number: Int) {
-    window.open(until: end, number: number)
-    radio.pairingMayBeOver()
-    advertiser.pairingOpened()
-  }
-
-  /// Ends the opening of that number; without one, lets no phone pair from now on. If pairing closes, an unknown phone
-  /// that is pairing is refused.
-  func closePairing(_ number: Int?) {
-    if let number {
-      guard window.end(number, at: scheduler.now), !isPairable else { return advertiser.update() }
-    } else {
-      window.close()
-    }
-    for link in links { link.handle(.windowClosed) }
-    pairingMayBeClosed()
-  }
-
-  /// Called when pairing may have closed.
-  func pairingMayBeClosed() {
-    if !isPairable { keys.returnKeys() }
+  /// Called when pairing may have opened or closed.
+  func windowChanged() {
+    if !radio.isPairable { keys.returnKeys() }
+    updateWait()
     advertiser.update()
   }
 
   /// Revokes a bond here and in the kernel, and ends the phone's link. The caller handles the disk.
   func revoke(_ phone: DeviceAddress) async {
     _ = keys.ring.remove(phone)
-    if keys.ring.bonds.isEmpty { window.lastBondForgotten(at: scheduler.now) }
     for link in links where link.peer == phone { link.end(LinkEnd.forgotten) }
     await keys.remove(phone)
     advertiser.update()

@@ -75,7 +75,6 @@ import Wire
 
   /// A link with a phone that has just connected.
   @discardableResult private func begin(_ peer: DeviceAddress) -> RadioLink {
-    if !isPairable { keys.returnKeys() }
     let history = radio.timeline.begin(adapter: name, phone: peer.address)
     let link = RadioLink(
       self, peer, radio.policy, history, profile: adapter?.advertiser.phoneConnected())
@@ -107,9 +106,12 @@ import Wire
   func ended(_ link: RadioLink, _ end: LinkEnd) {
     links.removeAll { $0 === link }
     let peer = link.peer
-    if !isPairable { keys.returnKeys() }
+    if !radio.isPairable { keys.returnKeys() }
     if let failure = end.failure { publish(.pairingFailed(reason: "\(failure)"), phone: peer) }
-    if !link.hasSubscribed { keys.ring.endedUnsubscribed(peer) }
+    if !link.hasSubscribed {
+      // The board ends no link for lack of encryption once two are counted.
+      keys.endedUnsubscribed(peer, isSaved: end.wasSecured || end.cause == .unencrypted)
+    }
     if !end.wasSecured, keys.ring[peer] != nil { radio.sessions?.countUnproven() }
     if !end.wasSecured { judgeBond(of: link, end.cause) }
     updateWait()
@@ -235,7 +237,7 @@ import Wire
 
   /// Called when a link is encrypted, which proves that the phone's bond works.
   func secured(_ peer: DeviceAddress) {
-    keys.ring.secured(peer)
+    keys.ring.staleBonds.secured(peer)
     updateWait()
   }
 
@@ -246,16 +248,16 @@ import Wire
   }
 
   /// Whether the phone on a link may pair: one at a time.
-  private func admission(of link: RadioLink) -> Admission {
-    if !isPairable { return .closed }
+  func admission(of link: RadioLink) -> Admission {
+    if !radio.isPairable { return .closed }
     return radio.pairingLinks.allSatisfy { $0 === link } ? .open : .busy
   }
 
-  private var isPairable: Bool { adapter?.isPairable ?? false }
-
   /// Asks the first phone that waits for its turn to pair, if it may now.
   func admitNext() {
-    let waiting = links.first { $0.machine.isHeldUp && admission(of: $0) == .open }
-    waiting?.handle(.windowOpened)
+    for link in links where link.machine.isHeldUp {
+      if admission(of: link) == .open { return link.handle(.windowOpened) }
+      link.onChange(.wait)
+    }
   }
 }

@@ -107,8 +107,7 @@ import Wire
     if plan.advertisement?.reach == .connectable {
       publish(pairable: audience == .anybody, on: owner)
     }
-    let ends = [plan.deadline(for: audience, at: now), owner.window.deadline(after: now)]
-    timer.due = ends.compactMap { $0 }.min()
+    timer.due = plan.deadline(for: audience, at: now)
   }
 
   private func perform(
@@ -150,22 +149,16 @@ import Wire
   private func advertise(
     _ advertisement: Advertisement, by method: Advertisement.Method, on owner: Adapter
   ) async throws(MgmtError) {
-    for step in advertisement.steps(method) {
-      do {
-        guard owner.isServing else { return }
-        try await owner.mgmt.call(step.command, index: owner.index)
-      } catch {
-        guard !step.isEssential, error.isRefusal else { throw error }
-        owner.log.info("\(owner.name): \(error)")
-      }
-    }
+    try await owner.mgmt.perform(
+      advertisement.steps(method), index: owner.index, while: { owner.isServing }
+    ) { owner.log.info("\(owner.name): \($0)") }
   }
 
   private func publish(pairable: Bool, on owner: Adapter) {
     // An adapter that was just switched off still accepts advertisements.
     guard published != pairable, !owner.isSuspectingTrouble else { return }
     published = pairable
-    owner.host.publish(.advertising(pairable: pairable))
+    owner.adapterLinks.publish(.advertising(pairable: pairable))
   }
 
   private func report(_ error: MgmtError, isNews: Bool, on owner: Adapter) {
@@ -174,7 +167,7 @@ import Wire
     if !owner.links.isEmpty {
       owner.log.info("\(owner.name): no other phone can connect meanwhile: \(error)")
     } else if isNews, !owner.isSuspectingTrouble {
-      owner.host.publish(.error(what: "advertising", code: nil, message: "\(error)"))
+      owner.adapterLinks.publish(.error(what: "advertising", code: nil, message: "\(error)"))
     } else {
       owner.log.info("\(owner.name): \(error)")
     }

@@ -36,6 +36,8 @@ import Wire
   private var asked: [UInt16: (phone: DeviceAddress, wanted: ConnectionParameters)] = [:]
   /// Whether the controller has refused.
   private var hasRefused = false
+  /// Why links have ended, until their handles are used again.
+  private var ends: [UInt16: UInt8] = [:]
 
   /// - Parameter onlyPHY1M: whether links stay on the 1M PHY.
   init(_ channel: any ControllerChannel, onlyPHY1M: Bool, log: Log) {
@@ -48,8 +50,8 @@ import Wire
   /// The parameters in force on a link; nil if no event has reported them.
   func parameters(of handle: UInt16) -> ConnectionParameters? { parameters[handle] }
 
-  /// Called when a link is over; its handle may soon be reused.
-  func forget(_ handle: UInt16) { parameters[handle] = nil }
+  /// Why a link has ended, as an HCI error; nil if that is not known.
+  func end(of handle: UInt16) -> UInt8? { ends[handle] }
 
   func close() { channel.close() }
 
@@ -81,7 +83,9 @@ import Wire
 
   private func received(_ event: HCIEvent) {
     switch event {
-    case .connected(let handle, let held): parameters[handle] = held
+    case .connected(let handle, let held):
+      parameters[handle] = held
+      ends[handle] = nil
     case .connectionUpdated(let handle, let status, let held):
       if status == 0 { parameters[handle] = held }
       log.debug(
@@ -89,6 +93,9 @@ import Wire
       if status == Self.unsupported { return refused(status, on: handle) }
       onEvent(handle, .parametersChanged(status: status))
     case .disconnected(let handle, let reason):
+      // It may soon be another link's.
+      parameters[handle] = nil
+      ends[handle] = reason
       if let (phone, _) = asked.removeValue(forKey: handle) { onEnd(phone, reason) }
     case .commandStatus(HCICommand.connectionUpdateOpcode, let status):
       guard !unacknowledged.isEmpty else { return }

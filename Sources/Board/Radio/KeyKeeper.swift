@@ -47,7 +47,9 @@ import Wire
   /// Reads the bonds, and retries unreadable ones after 1, 2, 4 … 600 s.
   private func read(again pause: Duration) {
     let stored = store.bonds(of: adapter)
-    for (bond, why) in ring.add(stored.usable, of: stored.count) {
+    for (bond, why) in ring.add(
+      stored.usable, of: stored.count, strikes: stored.strikes)
+    {
       log.warning("\(index): the bond with \(bond.identity) is kept but not used: \(why)")
     }
     guard stored.unreadable > 0 else { return }
@@ -88,7 +90,29 @@ import Wire
   package func remember(_ memory: PhoneMemory, of phone: DeviceAddress) {
     guard ring[phone] != nil else { return }
     if let name = memory.name { ring.name(phone, name) }
+    var memory = memory
+    memory.strikes = ring.strikes[phone]
     store.remember(memory, of: phone, on: adapter)
+  }
+
+  /// The board has subscribed on a phone's link.
+  func subscribed(_ phone: DeviceAddress) {
+    guard ring.strikes[phone] != nil else { return }
+    ring.subscribed(phone)
+    saveStrikes(of: phone)
+  }
+
+  /// A phone's link has ended before the board had subscribed.
+  ///
+  /// - Parameter isSaved: whether it counts over a restart. What anybody can cause in the phone's name has nothing written.
+  func endedUnsubscribed(_ phone: DeviceAddress, isSaved: Bool) {
+    let before = ring.strikes[phone]
+    ring.endedUnsubscribed(phone)
+    if isSaved, ring.strikes[phone] != before { saveStrikes(of: phone) }
+  }
+
+  private func saveStrikes(of phone: DeviceAddress) {
+    remember(memory(of: phone) ?? PhoneMemory(), of: phone)
   }
 
   // MARK: The kernel
@@ -106,13 +130,18 @@ import Wire
   func load() { Loop.start { await self.loadKeys() } }
 
   private func loadKeys() async {
-    for command in AdapterSetup.keys(of: ring.held) {
-      do {
-        try await mgmt.call(command, index: index)
-      } catch {
-        log.error("\(index): the keys could not be loaded: \(error)")
+    var loaded: [Bond]
+    // A command replaces all keys of its kind, and so those of a phone that has paired meanwhile.
+    repeat {
+      loaded = ring.held
+      for command in AdapterSetup.keys(of: loaded) {
+        do {
+          try await mgmt.call(command, index: index)
+        } catch {
+          log.error("\(index): the keys could not be loaded: \(error)")
+        }
       }
-    }
+    } while ring.held != loaded
   }
 
   /// Removes a phone's keys from the kernel, which ends its link, and then loads the keys of all

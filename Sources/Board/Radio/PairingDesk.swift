@@ -1,37 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Control
-import EventLoop
 import Mgmt
 import Wire
 
-/// The board's side of pairing: when unknown phones may pair with which adapter, and which question an answer belongs
-/// to.
+/// The board's side of pairing: when unknown phones may pair, and which question an answer belongs to.
 struct PairingDesk {
-  private let rule: PairingWindow.Rule
-  /// By the adapters' addresses, so a window that was closed by hand stays closed when its adapter is plugged in
-  /// again.
-  private var windows: [Address: PairingWindow] = [:]
+  var window: PairingWindow
   /// How often pairing was opened by hand.
   private var openings = 0
   /// The phones with the latest questions to the board's user, and when they asked, until somebody answers.
   private var questions: [(phone: Address, at: Instant)] = []
 
-  init(_ rule: PairingWindow.Rule) { self.rule = rule }
+  init(_ window: PairingWindow) { self.window = window }
 
-  /// The window of the adapter with this address.
-  subscript(adapter: Address) -> PairingWindow {
-    get { windows[adapter] ?? PairingWindow(rule) }
-    set { windows[adapter] = newValue }
-  }
-
-  /// Pairing is opened by hand; returns the number of this opening.
-  mutating func opened() -> Int {
+  /// Opens pairing by hand; returns the number of this opening.
+  mutating func open(until end: Instant) -> Int {
     openings += 1
+    window.open(until: end, number: openings)
     return openings
   }
-
-  /// A phone has paired, which closes pairing on every adapter if it was opened by hand.
-  mutating func phonePaired() { for address in windows.keys { windows[address]?.phonePaired() } }
 
   /// A phone's question was published.
   mutating func asked(by phone: Address, at now: Instant) {
@@ -60,61 +47,5 @@ struct PairingDesk {
       throw .unavailable("\(shown) is not the number shown for \(asking)")
     }
     questions = []
-  }
-}
-
-/// Asks the question of a pairing at the daemon's own terminal. Lines are read only while a question is open, so
-/// anything else typed there goes to the shell.
-@LoopActor package final class PairingTerminal {
-  private let platform: any Platform
-  private let log: Log
-  private let radio: Radio
-  private var dialogue = PairingDialogue()
-  private var reader: (any Listener)?
-
-  package init(_ platform: any Platform, _ log: Log, _ feed: EventFeed, _ radio: Radio) {
-    self.platform = platform
-    self.log = log
-    self.radio = radio
-    feed.subscribe { [weak self] in self?.published($0.event) }
-  }
-
-  private func published(_ event: Event) {
-    switch event.content {
-    case .pairing(let question):
-      guard let text = dialogue.begin(question, phone: event.phone) else { return end() }
-      log.always(text)
-      reader = reader ?? platform.readTerminal { [weak self] in self?.typed($0) }
-    case .paired: end()
-    // Other phones may connect and disconnect meanwhile.
-    case .pairingFailed where event.phone == dialogue.phone: end()
-    case .disconnected where event.phone == dialogue.phone: end()
-    default: break
-    }
-  }
-
-  /// - Parameter line: nil if nothing more can be read.
-  private func typed(_ line: String?) {
-    guard let line else {
-      log.always("this terminal takes no input: answer with ancsd pair")
-      return end()
-    }
-    switch dialogue.typed(line) {
-    case .nothing: end()
-    case .ask(let text): log.always(text)
-    case .respond(let response):
-      end()
-      do {
-        try radio.respond(response)
-      } catch {
-        log.always(error.message)
-      }
-    }
-  }
-
-  private func end() {
-    dialogue.end()
-    reader?.close()
-    reader = nil
   }
 }

@@ -37,6 +37,9 @@ import Wire
   private var removals: [ControllerIndex: Int] = [:]
   /// Who may pair, and which phone the board's user is answering.
   var desk: PairingDesk
+  private lazy var windowEnd = Deadline(platform.scheduler) { [weak self] in
+    self?.windowChanged()
+  }
   /// The adapters' settings before the daemon changed anything.
   private var snapshots: [Address: AdapterSnapshot] = [:]
   private lazy var nextSearch = Deadline(platform.scheduler) { [weak self] in
@@ -60,7 +63,7 @@ import Wire
     (self.bonds, self.sessions) = (bonds, sessions)
     sockets = RadioSockets(platform, log, strangersLog: strangersLog)
     opened = platform.scheduler.now
-    desk = PairingDesk(settings.pairingRule(since: opened))
+    desk = PairingDesk(PairingWindow(settings.pairable, since: opened))
   }
 
   private var mgmt: MgmtClient { sockets.mgmt }
@@ -75,6 +78,7 @@ import Wire
         "bluetoothd is running, and takes every phone's connection",
         remedy: "“ancsd doctor” says how to stop it")
     }
+    windowChanged()
     mgmt.onEvent = { [weak self] in self?.receive($1, $0) }
     sockets.onFull = { [weak self] in for adapter in self?.sortedAdapters ?? [] { adapter.retire() }
     }
@@ -334,12 +338,19 @@ import Wire
 
   /// A phone has paired.
   func phonePaired() {
-    desk.phonePaired()
-    for adapter in sortedAdapters { adapter.pairingMayBeClosed() }
+    desk.window.phonePaired()
+    windowChanged()
+  }
+
+  /// Pairing may have opened or closed.
+  private func windowChanged() {
+    windowEnd.due = desk.window.deadline(after: now)
+    for adapter in sortedAdapters { adapter.windowChanged() }
+    pairingMayBeOver()
   }
 
   /// A pairing may have ended that phones wait for, on whichever adapter.
-  func pairingMayBeOver() { for adapter in sortedAdapters { adapter.host.admitNext() } }
+  func pairingMayBeOver() { for adapter in sortedAdapters { adapter.adapterLinks.admitNext() } }
 
   /// The settings of an adapter before the daemon changed anything; called before it does.
   func snapshot(of address: Address, _ information: ControllerInformation) -> AdapterSnapshot {
@@ -391,24 +402,22 @@ import Wire
   /// - Throws: why a file is still on the disk. The phone is refused anyway, and the removal is retried.
   package func forget(_ selector: PhoneSelector) async throws(SystemError) -> Bool {
     func isMeant(_ bond: Bond) -> Bool { selector.matches(bond.identity.address, name: bond.name) }
-    func place(of bond: Bond, on adapter: Adapter) -> BondStore.Place {
-      BondStore.Place(adapter: adapter.address, phone: bond.identity)
-    }
     var failure: SystemError?
     // The disk may have less than memory: a bond, or its name, could not be saved.
     var places: Set<BondStore.Place> = []
     do throws(SystemError) { places = try bonds.places(where: isMeant) } catch { failure = error }
     for adapter in sortedAdapters {
       for bond in adapter.keys.ring.bonds where isMeant(bond) {
-        places.insert(place(of: bond, on: adapter))
+        places.insert(BondStore.Place(adapter: adapter.address, phone: bond.identity))
       }
     }
     // So that an adapter plugged in from now on does not get them.
     for place in places { bonds.revoke(place) }
     for adapter in sortedAdapters {
-      for bond in adapter.keys.ring.bonds where places.contains(place(of: bond, on: adapter)) {
-        await adapter.revoke(bond.identity)
-        sessions?.forget(bond.identity)
+      // Also those that the policy refuses, which its keyring does not list.
+      for place in places where place.adapter == adapter.address {
+        await adapter.revoke(place.phone)
+        sessions?.forget(place.phone)
       }
     }
     for place in places {
@@ -418,24 +427,42 @@ import Wire
         failure = failure ?? error
       }
     }
+    if !places.isEmpty, !isBonded { desk.window.lastBondForgotten(at: now) }
+    windowChanged()
     if let failure { throw failure }
     return !places.isEmpty
   }
 
   // MARK: Pairing
 
-  /// Lets phones without a bond pair with every adapter until `end`.
+  /// Whether a phone without a bond may pair now, with whichever adapter.
+  var isPairable: Bool { desk.window.isOpen(at: now, wasBonded: isBonded) }
+
+  /// Whether any phone is bonded to a present adapter, or was before its bond became unusable. (One that replaces another
+  /// accepts its first phone.)
+  private var isBonded: Bool { adapters.values.contains { $0.keys.ring.isBonded } }
+
+  private var now: Instant { platform.scheduler.now }
+
+  /// Lets phones without a bond pair until `end`, and asks connected ones to pair.
   ///
   /// - Returns: the number of this opening.
   package func openPairing(until end: Instant) -> Int {
-    let number = desk.opened()
-    for adapter in sortedAdapters { adapter.openPairing(until: end, number: number) }
+    let number = desk.open(until: end)
+    windowChanged()
+    for adapter in sortedAdapters { adapter.advertiser.pairingOpened() }
     return number
   }
 
-  /// Ends the opening of that number, if it is not over; without one, lets no phone pair from now on.
+  /// Ends the opening of that number, if it is not over; without one, lets no phone pair from now on. If pairing closes,
+  /// an unknown phone that is pairing is refused.
   package func closePairing(_ opening: Int?) {
-    for adapter in sortedAdapters { adapter.closePairing(opening) }
+    var hasEnded = true
+    if let opening { hasEnded = desk.window.end(opening, at: now) } else { desk.window.close() }
+    if hasEnded, !isPairable {
+      for link in sortedAdapters.flatMap(\.links) { link.handle(.windowClosed) }
+    }
+    windowChanged()
   }
 
   /// The links on which a phone is pairing.
@@ -457,7 +484,7 @@ import Wire
     guard let (link, question) = asked else {
       throw .unavailable("no pairing is waiting for an answer")
     }
-    try desk.answer(response, to: link.peer.address, question, at: platform.scheduler.now)
+    try desk.answer(response, to: link.peer.address, question, at: now)
     link.handle(.answered(accept: response.accept, response.passkey))
   }
 }

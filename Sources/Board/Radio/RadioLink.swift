@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Bluetooth
+import Capture
 import Control
 import EventLoop
 import GAP
@@ -22,27 +23,27 @@ import Wire
   }
   var onChange: (LinkChange) -> Void = { _ in } { didSet { tell() } }
 
-  private let host: AdapterLinks
+  private let owner: AdapterLinks
   /// Its state.
   private(set) var machine: LinkMachine
   /// The ATT channel, from its arrival to the end of the link, and the controller's handle of the link.
   private var channel: (any ATTChannel)?
   private(set) var hasSubscribed = false
   private(set) var connectionHandle: UInt16?
-  private lazy var timer = Deadline(host.scheduler) { [weak self] in self?.handle(.time) }
+  private lazy var timer = Deadline(owner.scheduler) { [weak self] in self?.handle(.time) }
   /// Callers whose requests the phone has refused for lack of security.
   private var waiters: [CheckedContinuation<Bool, Never>] = []
 
   /// A link with a phone that has just connected.
   init(
-    _ host: AdapterLinks, _ peer: DeviceAddress, _ policy: PairingPolicy, _ history: LinkHistory,
+    _ owner: AdapterLinks, _ peer: DeviceAddress, _ policy: PairingPolicy, _ history: LinkHistory,
     profile: AdvertisingProfile?
   ) {
-    self.host = host
+    self.owner = owner
     self.history = history
     self.profile = profile
-    adapter = host.name
-    began = host.scheduler.now
+    adapter = owner.name
+    began = owner.scheduler.now
     machine = LinkMachine(peer: peer, policy: policy, at: began)
     setTimer()
   }
@@ -52,7 +53,7 @@ import Wire
   /// The phone's address: its identity address once that is known.
   var peer: DeviceAddress { machine.peer }
   var phone: DeviceAddress? { machine.peer }
-  var isBonded: Bool { host.keys.ring[peer] != nil }
+  var isBonded: Bool { owner.keys.ring[peer] != nil }
   var isSecured: Bool { machine.wasSecured && isUp }
   var wasSecured: Bool { machine.wasSecured }
   /// Whether its ATT channel has arrived.
@@ -82,11 +83,9 @@ import Wire
 
   /// The pairing's question to the board's user; nil if there is none.
   var question: PairingQuestion? {
-    guard let pairing = machine.pairing, let method = pairing.turn.words.question else {
-      return nil
-    }
+    guard let pairing = machine.pairing, case .asking(let prompt) = pairing.turn else { return nil }
     return PairingQuestion(
-      method, passkey: pairing.turn.words.number,
+      prompt.method, passkey: prompt.number,
       seconds: Int((pairing.answerDue - now).components.seconds))
   }
 
@@ -95,14 +94,14 @@ import Wire
     switch machine.state {
     case .secured, .ending, .over: return nil
     case .announced: wait = .channel
-    case .closedOut(.busy, _): wait = .anotherPairs
-    case .closedOut: wait = .closedOut
+    case .closedOut: wait = owner.admission(of: self) == .busy ? .anotherPairs : .closedOut
     case .expected, .awaited: wait = .encryption
     case .asked: wait = .securityRequest(phone: peer.address)
     case .refused(let failure, _): wait = .pairingFailed(failure)
-    case .pairing(let pairing): wait = pairing.turn.words.wait
+    case .pairing(let pairing): wait = pairing.turn.wait
     }
-    return host.keys.ring.suspicions[peer].map { .oneSided($0, phone: peer.address) } ?? wait
+    return owner.keys.ring.staleBonds.suspicions[peer].map { .oneSided($0, phone: peer.address) }
+      ?? wait
   }
 
   // MARK: Called by the session
@@ -120,11 +119,11 @@ import Wire
     }
   }
 
-  var isLastChance: Bool { !hasSubscribed && host.keys.ring.isOnLastChance(peer) }
+  var isLastChance: Bool { !hasSubscribed && owner.keys.ring.isOnLastChance(peer) }
 
   func subscribed() {
     hasSubscribed = true
-    host.keys.ring.subscribed(peer)
+    owner.keys.subscribed(peer)
   }
 
   func work(backlog: Int) {
@@ -135,9 +134,9 @@ import Wire
   func condition() async -> LinkCondition {
     guard let connectionHandle else { return LinkCondition() }
     var condition = LinkCondition()
-    condition.parameters = host.controller?.parameters(of: connectionHandle)
-    condition.parametersPause = host.parameterPatience.pause(of: peer, at: now)
-    condition.rssi = await host.signalStrength(of: peer)
+    condition.parameters = owner.controller?.parameters(of: connectionHandle)
+    condition.parametersPause = owner.parameterPatience.pause(of: peer, at: now)
+    condition.rssi = await owner.signalStrength(of: peer)
     return condition
   }
 
@@ -145,14 +144,26 @@ import Wire
 
   // MARK: Inputs and actions
 
-  private var now: Instant { host.scheduler.now }
+  private var now: Instant { owner.scheduler.now }
 
   /// The phone's ATT channel was accepted.
   func attach(_ channel: any ATTChannel) {
     self.channel = channel
     connectionHandle = channel.connectionHandle()
-    channel.onClose = { [weak self] in self?.handle(.channelClosed(ChannelEnd($0))) }
+    channel.onClose = { [weak self] in self?.channelClosed($0) }
     handle(.attached)
+  }
+
+  /// The kernel has one error for different keys and for all reasons that it has no error for (docs/kernel.md, “Read
+  /// errors”); the controller's event, which comes before, tells them apart.
+  private func channelClosed(_ error: Errno?) {
+    var end = ChannelEnd(error)
+    if end == .keysDiffer, let connectionHandle,
+      let reason = owner.controller?.end(of: connectionHandle), reason != ControllerError.micFailure
+    {
+      end = .other(ControllerError.name(reason))
+    }
+    handle(.channelClosed(end))
   }
 
   /// Handles an input: performs the machine's actions, and sets the timer.
@@ -160,8 +171,8 @@ import Wire
     if case .over = machine.state { return }
     history.input(input)
     let heldPhone = machine.holdsPhone
-    perform(machine.handle(input, on: host.board(for: self), at: now))
-    if case .parametersRefused(let status) = input { host.parametersRefused(status) }
+    perform(machine.handle(input, on: owner.board(for: self), at: now))
+    if case .parametersRefused(let status) = input { owner.parametersRefused(status) }
     setTimer()
     if !machine.isUndecided {
       let waiting = waiters
@@ -169,9 +180,9 @@ import Wire
       for waiter in waiting { waiter.resume(returning: machine.isSecured) }
     }
     onChange(.wait)
-    host.updateWait()
-    host.radio.pairingMayBeOver()
-    if isAttached, machine.holdsPhone != heldPhone { host.presenceChanged() }
+    owner.updateWait()
+    owner.radio.pairingMayBeOver()
+    if isAttached, machine.holdsPhone != heldPhone { owner.presenceChanged() }
   }
 
   private func perform(_ actions: [LinkMachine.Action]) {
@@ -183,29 +194,29 @@ import Wire
     case .poll: handle(.polled(reading))
     case .receive(let event): handle(.event(event))
     case .requestSecurity: requestSecurity()
-    case .pair(let command): host.pair(command, on: self)
-    case .send(let command): host.send(command, about: peer)
+    case .pair(let command): owner.pair(command, on: self)
+    case .send(let command): owner.send(command, about: peer)
     case .ask: ask(question ?? PairingQuestion(.justWorks))
     case .typed(let digits):
-      host.linkLog.info("\(host.name): \(digits) digits are typed on the phone")
-    case .save(let bond, let isNew): host.save(bond, isNew: isNew)
-    case .discardKeys: host.keys.discard(peer)
-    case .restoreKeys: host.keys.load()
-    case .withholdKey: host.keys.withhold(peer)
-    case .void(let address): host.keys.void(address)
+      owner.linkLog.info("\(owner.name): \(digits) digits are typed on the phone")
+    case .save(let bond, let isNew): owner.save(bond, isNew: isNew)
+    case .discardKeys: owner.keys.discard(peer)
+    case .restoreKeys: owner.keys.load()
+    case .withholdKey: owner.keys.withhold(peer)
+    case .void(let address): owner.keys.void(address)
     case .identified:
       history.identified(peer.address)
       onChange(.identified(peer))
     case .failed(let failure):
-      host.publish(.pairingFailed(reason: "\(failure)"), phone: peer)
+      owner.publish(.pairingFailed(reason: "\(failure)"), phone: peer)
       if !machine.isSecured { history.step(.link, "refused") }
-    case .unencrypted: host.unencrypted(self)
+    case .unencrypted: owner.unencrypted(self)
     case .secured:
       history.step(.link, "encrypted")
       tell()
-      host.secured(peer)
+      owner.secured(peer)
     case .tune(let wanted): tune(wanted)
-    case .otherEnded: host.presenceChanged()
+    case .otherEnded: owner.presenceChanged()
     case .over(let end): finish(end)
     }
   }
@@ -221,33 +232,33 @@ import Wire
 
   private func ask(_ question: PairingQuestion) {
     if question.method != .display, question.seconds != nil {
-      host.radio.desk.asked(by: peer.address, at: now)
+      owner.radio.desk.asked(by: peer.address, at: now)
     }
-    host.publish(.pairing(question), phone: peer)
+    owner.publish(.pairing(question), phone: peer)
   }
 
   private func requestSecurity() {
-    host.linkLog.info("\(host.name): \(peer) has not encrypted by itself: sent a Security Request")
+    owner.linkLog.info(
+      "\(owner.name): \(peer) has not encrypted by itself: sent a Security Request")
     do {
       try channel?.requestSecurity(.medium)
     } catch {
-      host.linkLog.info("\(host.name): \(error)")
+      owner.linkLog.info("\(owner.name): \(error)")
     }
   }
 
   private func tune(_ wanted: ConnectionParameters) {
-    let isAsked = connectionHandle.map { host.request(wanted, of: peer, on: $0) } ?? false
+    let isAsked = connectionHandle.map { owner.request(wanted, of: peer, on: $0) } ?? false
     if isAsked { return }
-    _ = machine.handle(.parametersRefused(status: 0), on: host.board(for: self), at: now)
+    _ = machine.handle(.parametersRefused(status: 0), on: owner.board(for: self), at: now)
   }
 
   private func finish(_ end: LinkEnd) {
     history.end(end.reason)
-    if let connectionHandle { host.controller?.forget(connectionHandle) }
     tell()
     onChange = { _ in }
-    host.ended(self, end)
-    if let channel { host.radio.sockets.close(channel) }
+    owner.ended(self, end)
+    if let channel { owner.radio.sockets.close(channel) }
     channel = nil
   }
 
@@ -255,14 +266,13 @@ import Wire
 }
 
 extension Pairing.Turn {
-  /// The wait, and the question to the board's user.
-  fileprivate var words: (wait: Wait, question: PairingMethod?, number: Passkey?) {
+  fileprivate var wait: Wait {
     switch self {
-    case .phone, .kernel, .keys, .identity: (.confirmationThere, nil, nil)
-    case .typing(let number): (.entryThere, .display, number)
-    case .comparison(let number): (.confirmationHere, .confirm, number)
-    case .consent: (.consentHere, .justWorks, nil)
-    case .passkey: (.entryHere, .entry, nil)
+    case .phone, .kernel, .keys, .identity: .confirmationThere
+    case .asking(.consent): .consentHere
+    case .asking(.comparison): .confirmationHere
+    case .asking(.entry): .entryHere
+    case .asking(.display): .entryThere
     }
   }
 }

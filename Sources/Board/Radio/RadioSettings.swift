@@ -2,7 +2,6 @@
 import Bluetooth
 import Control
 import Mgmt
-import Wire
 
 /// The radio's settings. They are fixed from the daemon's start to its exit, so who may pair does not change while
 /// phones are near.
@@ -11,7 +10,8 @@ package struct RadioSettings: Hashable, Sendable {
   package var adapters: [AdapterChoice] = []
   /// The kind of address that the adapters use on the air.
   package var address = AddressKind.public
-  package var pairable = Pairable.firstPhone
+  /// Who may pair.
+  package var pairable = PairingWindow.Rule.firstPhone
   /// Whether to accept bonds from legacy pairing, or with short keys.
   package var allowLegacy = false
   /// Whether to accept only bonds for which a number was compared or typed.
@@ -26,24 +26,6 @@ package struct RadioSettings: Hashable, Sendable {
   package var onlyPHY1M = false
 
   package init() {}
-
-  /// Who may pair.
-  package enum Pairable: Hashable, Sendable {
-    /// The first phone, for some time after the start (`PairingWindow.firstPhoneTime`).
-    case firstPhone
-    /// Any phone, for this many seconds after the start.
-    case seconds(Int)
-    case always
-  }
-
-  /// Which phones may pair with a board that started at this time.
-  func pairingRule(since start: Instant) -> PairingWindow.Rule {
-    switch pairable {
-    case .firstPhone: .firstPhone(until: start + PairingWindow.firstPhoneTime)
-    case .seconds(let seconds): .until(start + .seconds(seconds))
-    case .always: .always
-    }
-  }
 
   /// Which pairings and bonds are accepted.
   ///

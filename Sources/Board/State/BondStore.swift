@@ -20,6 +20,8 @@ import Wire
     var unusable = 0
     /// The number of those that can't be read now, but perhaps later.
     var unreadable = 0
+    /// The strikes of their phones (`Keyring.strikes`).
+    var strikes: [DeviceAddress: Int] = [:]
     var count: Int { usable.count + unusable + unreadable }
   }
 
@@ -87,7 +89,9 @@ import Wire
     for name in names where name.hasSuffix(BondFile.suffix) {
       do {
         guard var bond: Bond = try directory.read("\(folder)/\(name)") else { continue }
-        bond.name = memory(of: bond.identity, on: adapter)?.name ?? bond.name
+        let memory = memory(of: bond.identity, on: adapter)
+        bond.name = memory?.name ?? bond.name
+        found.strikes[bond.identity] = memory?.strikes
         adopt(bond, in: name, of: adapter)
         found.usable.removeAll { $0.identity == bond.identity }
         found.usable.append(bond)

@@ -31,6 +31,8 @@ package struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
   package var client = ClientState()
   /// Its local time minus UTC in seconds.
   package var zone: Int?
+  /// How many of its last links have ended before the board had subscribed (`Keyring.strikes`).
+  package var strikes: Int?
 
   package init() {}
 
@@ -47,6 +49,7 @@ package struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
     try json.required("client", &client)
     try json.list("seen", &signatures)
     try json.optional("zone", &zone)
+    try json.optional("strikes", &strikes)
     guard M.isReading else { return }
     seen = SeenContents(signatures)
     handles = HandleCache(checking: hash?.bytes, services ?? [])

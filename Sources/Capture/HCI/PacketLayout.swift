@@ -241,7 +241,16 @@ extension Address {
 
 /// The controller's error codes: statuses of commands and events, and reasons of disconnections (Core
 /// Specification Vol 1 Part F, 1.3).
-enum ControllerError {
+public enum ControllerError {
+  /// A connection ends, or an encrypted packet is discarded, because its authentication code is wrong (0x3D).
+  public static let micFailure: UInt8 = 0x3D
+
+  /// The name of a code; an unknown one as a number.
+  public static func name(_ code: UInt8) -> String {
+    let name = code < names.count ? names[Int(code)] : ""
+    return name.isEmpty ? "HCI error 0x\([code].hex)" : name
+  }
+
   static let names = [
     "Success", "Unknown HCI Command", "Unknown Connection Identifier", "Hardware Failure",
     "Page Timeout", "Authentication Failure", "PIN or Key Missing", "Memory Capacity Exceeded",

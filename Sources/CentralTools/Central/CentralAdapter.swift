@@ -14,8 +14,11 @@ import Wire
   private(set) var identity: DeviceAddress
   /// Its capabilities, and its original state.
   let information: ControllerInformation
-  /// Called with the adapter's events.
-  var onEvent: (MgmtEvent) -> Void = { _ in }
+  /// Identifies one that hears the adapter's events.
+  struct Hearing: Hashable { fileprivate let number: Int }
+
+  private var hearers: [Hearing: (MgmtEvent) -> Void] = [:]
+  private var lastHearing = 0
 
   private let mgmt: MgmtClient
   private let socket: MgmtSocket
@@ -60,8 +63,20 @@ import Wire
     self.mgmt = mgmt
     self.socket = socket
     identity = DeviceAddress(information.address, .public)
-    mgmt.onEvent = { [weak self] about, event in if about == index { self?.onEvent(event) } }
+    mgmt.onEvent = { [weak self] about, event in
+      guard about == index, let self else { return }
+      for hearer in hearers.values { hearer(event) }
+    }
   }
+
+  /// Calls `hearer` with the adapter's events from now on.
+  func hear(_ hearer: @escaping (MgmtEvent) -> Void) -> Hearing {
+    lastHearing += 1
+    hearers[Hearing(number: lastHearing)] = hearer
+    return Hearing(number: lastHearing)
+  }
+
+  func stopHearing(_ hearing: Hearing) { hearers[hearing] = nil }
 
   // MARK: Setting up
 
@@ -75,13 +90,7 @@ import Wire
   func setUp(_ setup: AdapterSetup) async throws(MgmtError) {
     undo = AdapterSnapshot(information).restore
     if let address = setup.staticAddress { identity = DeviceAddress(address, .random) }
-    for step in setup.steps(for: information) {
-      do {
-        try await call(step.command)
-      } catch {
-        guard !step.isEssential, error.status != nil else { throw error }
-      }
-    }
+    try await mgmt.perform(setup.steps(for: information), index: index)
   }
 
   /// Lets pairing create a bond, by Secure Connections if the adapter can.
@@ -152,7 +161,7 @@ import Wire
 
   /// Restores the adapter's settings and releases it.
   func restore() async {
-    onEvent = { _ in }
+    hearers = [:]
     // Some kernels (Debian's 6.1.0-56) crash if a connecting socket is closed after its adapter was
     // switched off.
     if let connecting {

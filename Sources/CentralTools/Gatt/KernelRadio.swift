@@ -102,7 +102,7 @@ import Wire
   private func secure(
     _ socket: ATTSocket, _ link: GATTLink, _ level: GATTSecurity, _ adapter: CentralAdapter
   ) async throws(Failure) {
-    let pairing = CentralPairing(adapter, for: self)
+    let pairing = CentralPairing(of: socket, adapter, for: self)
     defer { pairing.end() }
     try await attempt("preparing to pair", await adapter.prepareForPairing())
     let wanted: SecurityLevel = level == .medium ? .medium : .high
@@ -111,7 +111,7 @@ import Wire
     } catch {
       throw Failure("securing the link", error)
     }
-    try await pairing.wait(for: wanted, on: socket)
+    try await pairing.wait(for: wanted)
   }
 
   // MARK: Scanning
@@ -121,8 +121,8 @@ import Wire
     let adapter = try await adapter()
     let rounds = Mailbox<Void>()
     scanning = rounds
-    defer { scanning = nil }
-    adapter.onEvent = { event in
+    defer { if scanning === rounds { scanning = nil } }
+    let hearing = adapter.hear { event in
       switch event {
       case .deviceFound(let device, let rssi, let flags, let data) where device.type != .classic:
         let isConnectable = !flags.contains(.notConnectable)
@@ -131,7 +131,7 @@ import Wire
       default: break
       }
     }
-    defer { adapter.onEvent = { _ in } }
+    defer { adapter.stopHearing(hearing) }
     // The kernel scans for ten seconds at a time.
     repeat {
       try await attempt("scan", await adapter.call(.startDiscovery))
@@ -191,24 +191,27 @@ struct FoundDevices {
 @LoopActor final class CentralPairing {
   private let adapter: CentralAdapter
   private let radio: KernelRadio
+  private let socket: ATTSocket
+  private var hearing: CentralAdapter.Hearing?
   private var failure: MgmtStatus?
 
   /// Pairing waits for a user, and each step of SMP may take 30 s (Vol 3 Part H, 3.4).
   private static let patience = Duration.seconds(60)
   /// No event reports encryption with a stored key, so the level is polled.
-  private static let pace = Duration.milliseconds(50)
+  private static let pollPeriod = Duration.milliseconds(50)
 
-  /// - Parameter radio: asks and informs the user.
-  init(_ adapter: CentralAdapter, for radio: KernelRadio) {
-    self.adapter = adapter
-    self.radio = radio
-    adapter.onEvent = { [weak self] in self?.receive($0) }
+  /// - Parameters:
+  ///   - socket: the link.
+  ///   - radio: asks and informs the user.
+  init(of socket: ATTSocket, _ adapter: CentralAdapter, for radio: KernelRadio) {
+    (self.adapter, self.radio, self.socket) = (adapter, radio, socket)
+    hearing = adapter.hear { [weak self] in self?.receive($0) }
   }
 
-  func end() { adapter.onEvent = { _ in } }
+  func end() { if let hearing { adapter.stopHearing(hearing) } }
 
   /// Waits until the link has that level.
-  func wait(for wanted: SecurityLevel, on socket: ATTSocket) async throws(Failure) {
+  func wait(for wanted: SecurityLevel) async throws(Failure) {
     let deadline = Loop.shared.now + Self.patience
     while Loop.shared.now < deadline {
       if let failure {
@@ -222,31 +225,34 @@ struct FoundDevices {
             + "and here (“unpair”)")
       }
       if let level = socket.security()?.level, level >= wanted { return }
-      await Loop.shared.sleep(for: Self.pace)
+      await Loop.shared.sleep(for: Self.pollPeriod)
     }
     throw Failure(.tryAgain, "securing the link", "timed out")
   }
 
   private func receive(_ event: MgmtEvent) {
-    switch event {
-    case .authenticationFailed(_, let status): failure = status
-    case .userConfirmRequest(let peer, let hint, let passkey):
+    // Other programs pair on the same adapter, and their events come here, too.
+    guard let peer = event.device, peer == socket.peer || peer == socket.currentPeer() else {
+      return
+    }
+    if case .authenticationFailed(_, let status) = event { failure = status }
+    switch PairingPrompt(event) {
+    // The question is only whether to pair, which the user's command has answered.
+    case .consent?: Loop.start { [self] in await send(.userConfirmReply(peer)) }
+    case .comparison(let number)?:
       Loop.start { [self] in
-        // With the hint set, the question is only whether to pair, which the user's command has
-        // answered.
-        let answer = hint ? "yes" : await radio.ask("Does \(peer) show \(passkey)? (yes or no)")
+        let answer = await radio.ask("Does \(peer) show \(number)? (yes or no)")
         let isYes = answer?.lowercased().hasPrefix("y") ?? false
         await send(isYes ? .userConfirmReply(peer) : .userConfirmNegativeReply(peer))
       }
-    case .userPasskeyRequest(let peer):
+    case .entry?:
       Loop.start { [self] in
         let answer = await radio.ask("The six digits that \(peer) shows:")
         let passkey = answer.flatMap { Passkey($0) }
         await send(passkey.map { .userPasskeyReply(peer, $0) } ?? .userPasskeyNegativeReply(peer))
       }
-    case .passkeyNotify(let peer, let passkey, entered: 0):
-      radio.inform("Type \(passkey) on \(peer).")
-    default: break
+    case .display(let number, entered: 0)?: radio.inform("Type \(number) on \(peer).")
+    case .display?, nil: break
     }
   }
 

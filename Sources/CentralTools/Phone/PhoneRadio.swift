@@ -39,7 +39,7 @@ import Wire
   /// How long the kernel keeps a link whose socket was closed: 4.3 to 4.5 s, plus a margin.
   private static let afterlife = Duration.seconds(6)
   /// No event says that a link is encrypted by a stored key, so the level is polled.
-  private static let pace = Duration.milliseconds(20)
+  private static let pollPeriod = Duration.milliseconds(20)
 
   /// - Throws: if there is no such adapter, or another program uses it.
   init(_ options: PhoneOptions, on choice: AdapterChoice, _ phone: VirtualPhone)
@@ -86,7 +86,7 @@ import Wire
 
   func open() async throws(Failure) {
     try store.save(memory)
-    adapter.onEvent = { [weak self] in self?.receive($0) }
+    _ = adapter.hear { [weak self] in self?.receive($0) }
     let setup = AdapterSetup(
       name: options.configuration.name, role: .phone(memory.identityResolvingKey),
       capability: options.io.capability, bonds: memory.bonds,
@@ -272,7 +272,7 @@ import Wire
       _ = try? phone.perform(.encrypt(true))
       return turn { machine, _ in machine.secured() }
     }
-    _ = Loop.shared.schedule(after: Self.pace) { [weak self] in self?.poll(socket) }
+    _ = Loop.shared.schedule(after: Self.pollPeriod) { [weak self] in self?.poll(socket) }
   }
 
   private func secure() {
@@ -339,10 +339,10 @@ extension CentralEvent {
       ["event": "connecting", "address": .string(device.description)]
     case .connectFailed(let device, let why):
       ["event": "connect-failed", "address": .string(device.description), "reason": .string(why)]
-    case .pairing(let method, let passkey):
+    case .pairing(let prompt):
       [
-        "event": "pairing", "method": .string(method.rawValue),
-        "passkey": passkey.map { .string($0.description) },
+        "event": "pairing", "method": .string(prompt.method.rawValue),
+        "passkey": prompt.number.map { .string($0.description) },
       ]
     case .paired(let device): ["event": "paired", "address": .string(device.description)]
     case .encrypted(let isNew): ["event": "encrypted", "new": .bool(isNew)]

@@ -166,8 +166,9 @@ extension DoctorFacts {
   }
 
   private var silentLinks: Finding {
-    guard SilentLink.isDangerous(kernelRelease: kernelRelease) else {
-      let isKnown = KnownRadioFaults.bluetoothdRegressions.contains { kernelRelease.hasPrefix($0) }
+    let kernel = KernelVersion(release: kernelRelease, build: kernelBuild)
+    guard SilentLink.isDangerous(kernel) else {
+      let isKnown = KnownRadioFaults.bluetoothdRegressions.contains { $0 == kernel }
       return Finding(
         "kernel-bug", .ok,
         isKnown

@@ -14,6 +14,8 @@ import Wire
 struct DoctorFacts: Hashable, Sendable {
   /// The kernel's release, as in `6.1.0-56-amd64`.
   var kernelRelease = ""
+  /// The kernel's build, which names the version where the release does not.
+  var kernelBuild = ""
   /// Why the kernel's Bluetooth management can't be opened; nil: it can.
   var bluetooth: BluetoothError?
   /// Which of the capabilities that the daemon needs this process lacks.
@@ -84,7 +86,7 @@ extension DoctorFacts {
   /// because the socket that listened last gets every phone.
   @LoopActor static func gather(stateDirectory: String?, socket: String?) async -> DoctorFacts {
     var facts = DoctorFacts()
-    facts.kernelRelease = Host.kernelRelease
+    (facts.kernelRelease, facts.kernelBuild) = (Host.kernelRelease, Host.kernelBuild)
     facts.missingCapabilities = missingCapabilities(in: text("/proc/self/status") ?? "")
     facts.radios = radios()
     facts.bluetoothd = BluetoothDaemon.process

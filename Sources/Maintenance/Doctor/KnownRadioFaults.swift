@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import System
 import Wire
 
 /// Faults of radios, firmware and kernels that others have met, as data: how each shows itself, and what helps. Each
@@ -69,8 +70,8 @@ enum KnownRadioFaults {
     "usb:v0BDAp8771": "an RTL8761BU, with which others have failed where a TP-Link UB500 worked",
   ]
 
-  /// Kernels whose regression concerns bluetoothd, by the beginnings of their releases (raspberrypi/linux 7473).
-  static let bluetoothdRegressions = ["6.12.93", "6.18.34"]
+  /// Kernels whose regression concerns bluetoothd (raspberrypi/linux 7473).
+  static let bluetoothdRegressions = [KernelVersion(6, 12, 93), KernelVersion(6, 18, 34)]
 
   /// The drivers of Wi-Fi that shares its antenna with Bluetooth on a serial line (RPi-Distro/bluez-firmware 6, 8, 9, 12,
   /// 13; raspberrypi/linux 1444, 1552).
