@@ -130,7 +130,8 @@ extension FuzzTarget {
     for (number, call) in outcome.calls {
       _ = try JSONValue(parsing: call(number))
       try ensure(
-        desk.answered(number, ["result": true], mirror).count <= 1, "request \(number) is answered twice")
+        desk.answered(number, ["result": true], mirror).count <= 1,
+        "request \(number) is answered twice")
     }
     // An event of the daemon's, with whatever it has.
     guard let event = try? JSONValue(parsing: message.payload).object else { return }

@@ -37,10 +37,7 @@ struct RadioExplorationTests {
   private static func found(_ explorer: WindowExplorer) throws -> [String] {
     var graph = StateGraph()
     var findings: [String] = []
-    let rules: [PairingWindow.Rule] = [
-      .firstPhone, .seconds(60), .always,
-    ]
-    for rule in rules {
+    for rule in [PairingWindow.Rule.firstPhone, .seconds(60), .always] {
       var found = explorer
       if !found.explore(from: PairingWindow(rule, since: .zero)) { findings.append("too many") }
       graph.add(found.graph { caseName($0, "hand") })
