@@ -34,7 +34,8 @@ extension WallTime {
     let fraction = point.map { body[$0...].dropFirst() } ?? "0"
     guard body.utf8.count > 10,
       let time = CivilTime(completing: String(body[..<(point ?? body.endIndex)])),
-      fraction.utf8.count <= 9, !fraction.hasPrefix("+"), let number = UInt32(fraction)
+      fraction.utf8.count <= 9, fraction.utf8.first != UInt8(ascii: "+"),
+      let number = UInt32(fraction)
     else { return nil }
     let scale = (fraction.utf8.count..<9).reduce(1) { scale, _ in scale * 10 }
     self.init(
@@ -46,7 +47,7 @@ extension WallTime {
 extension CivilTime {
   /// Reads a date, with a time or without, with seconds or without.
   public init?(completing text: String) {
-    let hasSpace = text.utf8.contains(UInt8(ascii: " "))
+    let hasSpace = text.utf8.dropFirst(10).first == UInt8(ascii: " ")
     let whole = hasSpace ? String(text.map { $0 == " " ? "T" : $0 }) : text
     switch text.utf8.count {
     case 10: self.init(text + "T00:00:00")
