@@ -73,6 +73,26 @@ struct TwoAdapterTests {
     }
   }
 
+  @Test("Forgetting one of two phones of an absent adapter opens nothing")
+  func oneOfAbsent() async throws {
+    try await inWorld(after: .phoneLeft) { world in
+      try await world.openPairing()
+      await world.pass(.seconds(1))
+      let other = world.stranger()
+      #expect(other.connect(to: world.adapter))
+      try await world.until(.paired)
+      await world.pass(.seconds(5))
+      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
+      world.unplug()
+      await world.pass(.seconds(1))
+      let phone = PhoneSelector(world.phone.kind.identity.address.description)
+      _ = try await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: phone))
+      world.replug()
+      await world.pass(.seconds(5))
+      #expect(Self.pairable(world) == [false])
+    }
+  }
+
   @Test("Forgetting the last phone opens the board, also if its adapter is absent")
   func lastOfAbsent() async throws {
     try await inWorld(after: .phoneLeft) { world in

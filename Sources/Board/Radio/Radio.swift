@@ -427,7 +427,9 @@ import Wire
         failure = failure ?? error
       }
     }
-    if !places.isEmpty, !isBonded { desk.window.lastBondForgotten(at: now) }
+    // The bonds of an absent adapter are on the disk alone.
+    let isLast = ((try? bonds.places { _ in true }) ?? places).isEmpty
+    if !places.isEmpty, isLast, !isBonded { desk.window.lastBondForgotten(at: now) }
     windowChanged()
     if let failure { throw failure }
     return !places.isEmpty
