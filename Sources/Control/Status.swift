@@ -104,6 +104,8 @@ public struct AdapterReport: JSONObjectCodable, Hashable, Sendable {
   public var isPairable = false
   /// The HCI error with which the controller refused to request connection parameters.
   public var parametersRefusal: UInt8?
+  /// The only PHY of its links, `1m`; nil if the controllers choose.
+  public var phy: String?
   /// What it waits for; empty while a link has a wait of its own.
   public var waiting = WaitReport()
 
@@ -119,6 +121,7 @@ public struct AdapterReport: JSONObjectCodable, Hashable, Sendable {
     try json.optional("profile", &profile)
     try json.required("pairable", &isPairable)
     try json.optional("parameters_refused", &parametersRefusal)
+    try json.optional("phy", &phy)
     try waiting.members(&json)
   }
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Whether an unknown phone may pair with the board now.
+/// Whether an unknown phone may pair with one of the board's adapters now.
 ///
 /// A rule applies by default (`--pairable`). Opening pairing by hand overrides it for a time and for one phone,
 /// closing it by hand until it is opened again or the last bond is forgotten.
 public struct PairingWindow: Hashable, Sendable {
   /// Who may pair while nobody has opened or closed pairing by hand.
   public enum Rule: Hashable, Sendable {
-    /// The first phone of a board that never had a bond, for some time after the start (`firstPhoneTime`).
+    /// The first phone of an adapter that never had a bond, for some time after the start (`firstPhoneTime`).
     case firstPhone
     /// Any phone, for this many seconds after the start.
     case seconds(Int)
     case always
   }
 
-  /// How long a board that never had a bond accepts a first phone.
+  /// How long an adapter that never had a bond accepts a first phone.
   public static let firstPhoneTime: Duration = .seconds(30 * 60)
 
   private let rule: Rule
@@ -68,7 +68,7 @@ public struct PairingWindow: Hashable, Sendable {
 
   /// Whether an unknown phone may pair.
   ///
-  /// - Parameter wasBonded: whether any phone is bonded to the board, or was before its bond became unusable.
+  /// - Parameter wasBonded: whether any phone is bonded to the adapter, or was before its bond became unusable.
   public func isOpen(at now: Instant, wasBonded: Bool) -> Bool {
     switch hand {
     case .closed: return false

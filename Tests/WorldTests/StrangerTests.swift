@@ -47,7 +47,7 @@ struct AdmissionTests {
       #expect(second.connect(to: world.adapter))
       try await world.until(.paired)
       await world.pass(.seconds(5))
-      #expect(world.daemon?.radio?.isPairable == false)
+      #expect(world.daemon?.radio?.sortedAdapters.first?.isPairable == false)
       let third = world.stranger {
         $0.identity = DeviceAddress(Address(0xC099_9999_9999), .random)
         $0.privateAddress = Address(0x4A99_9999_9999)

@@ -185,6 +185,8 @@ struct LinkTuningTests {
     try await inWorld { world in
       try await world.start { $0.onlyPHY1M = true }
       #expect(world.platform.controller?.requests == [.onlyPHY1M])
+      let adapter = try await world.call(ControlMethods.status, NoParameters()).adapters[0]
+      #expect(adapter.phy == "1m" && "\(adapter.lines(TextStyle()))".contains("PHY 1m"))
     }
   }
 

@@ -66,6 +66,10 @@ import Wire
   /// The name that phones see.
   var boardName: String { radio.name }
   var links: [RadioLink] { adapterLinks.links }
+  /// Whether a phone without a bond may pair with it now.
+  var isPairable: Bool {
+    radio.desk.window.isOpen(at: scheduler.now, wasBonded: keys.ring.isBonded)
+  }
   /// Whether it is set up and undisturbed.
   var isServing: Bool { if case .serving = state { true } else { false } }
   private var isOver: Bool { if case .over = state { true } else { false } }
@@ -315,7 +319,7 @@ import Wire
     if let phone = keys.ring.firstGivenUp { return .givenUp(phone: phone.address) }
     if let why = advertiser.plan.failure { return .notAdvertising(why) }
     if advertiser.plan.advertisement == nil { return .settingUp }
-    return switch (radio.isPairable, keys.ring.bonds.isEmpty) {
+    return switch (isPairable, keys.ring.bonds.isEmpty) {
     case (true, true): .firstPhone
     case (true, false): .anyPhone
     case (false, true): keys.ring.isBonded ? .unusableBonds : .nobody
@@ -339,8 +343,9 @@ import Wire
       report.isAdvertising = true
       report.profile = advertisement.profile.rawValue
     }
-    report.isPairable = radio.isPairable
+    report.isPairable = isPairable
     report.parametersRefusal = adapterLinks.parametersRefusal
+    report.phy = adapterLinks.controller != nil && radio.settings.onlyPHY1M ? "1m" : nil
     report.waiting = WaitReport(wait, name: boardName)
     return report
   }
@@ -359,7 +364,7 @@ import Wire
 
   /// Whom the adapter advertises for.
   var audience: AdvertisingPlan.Audience {
-    if radio.isPairable { return .anybody }
+    if isPairable { return .anybody }
     let here = Set(links.filter(\.machine.holdsPhone).map(\.peer))
     let isAwaited = keys.ring.bonds.contains { !here.contains($0.identity) }
     if links.isEmpty || isAwaited { return .bonded }
@@ -374,7 +379,7 @@ import Wire
 
   /// Called when pairing may have opened or closed.
   func windowChanged() {
-    if !radio.isPairable { keys.returnKeys() }
+    if !isPairable { keys.returnKeys() }
     updateWait()
     advertiser.update()
   }

@@ -106,7 +106,7 @@ import Wire
   func ended(_ link: RadioLink, _ end: LinkEnd) {
     links.removeAll { $0 === link }
     let peer = link.peer
-    if !radio.isPairable { keys.returnKeys() }
+    if !isPairable { keys.returnKeys() }
     if let failure = end.failure { publish(.pairingFailed(reason: "\(failure)"), phone: peer) }
     if !link.hasSubscribed {
       // The board ends no link for lack of encryption once two are counted.
@@ -249,9 +249,11 @@ import Wire
 
   /// Whether the phone on a link may pair: one at a time.
   func admission(of link: RadioLink) -> Admission {
-    if !radio.isPairable { return .closed }
+    if !isPairable { return .closed }
     return radio.pairingLinks.allSatisfy { $0 === link } ? .open : .busy
   }
+
+  private var isPairable: Bool { adapter?.isPairable ?? false }
 
   /// Asks the first phone that waits for its turn to pair, if it may now.
   func admitNext() {

@@ -429,20 +429,13 @@ import Wire
     }
     // The bonds of an absent adapter are on the disk alone.
     let isLast = ((try? bonds.places { _ in true }) ?? places).isEmpty
-    if !places.isEmpty, isLast, !isBonded { desk.window.lastBondForgotten(at: now) }
+    if !places.isEmpty, isLast { desk.window.lastBondForgotten(at: now) }
     windowChanged()
     if let failure { throw failure }
     return !places.isEmpty
   }
 
   // MARK: Pairing
-
-  /// Whether a phone without a bond may pair now, with whichever adapter.
-  var isPairable: Bool { desk.window.isOpen(at: now, wasBonded: isBonded) }
-
-  /// Whether any phone is bonded to a present adapter, or was before its bond became unusable. (One that replaces another
-  /// accepts its first phone.)
-  private var isBonded: Bool { adapters.values.contains { $0.keys.ring.isBonded } }
 
   private var now: Instant { platform.scheduler.now }
 
@@ -461,8 +454,10 @@ import Wire
   package func closePairing(_ opening: Int?) {
     var hasEnded = true
     if let opening { hasEnded = desk.window.end(opening, at: now) } else { desk.window.close() }
-    if hasEnded, !isPairable {
-      for link in sortedAdapters.flatMap(\.links) { link.handle(.windowClosed) }
+    if hasEnded {
+      for adapter in sortedAdapters where !adapter.isPairable {
+        for link in adapter.links { link.handle(.windowClosed) }
+      }
     }
     windowChanged()
   }

@@ -68,6 +68,7 @@ extension AdapterReport {
     } else {
       line.add(isAdvertising ? "advertising" : "on", .good)
       if let profile { line.add("(\(profile))", .faint) }
+      if let phy { line.add("PHY \(phy)", .faint) }
       if isPairable { line.add("pairable", .attention) }
     }
     if let why = waiting.why { line.add("– \(why)", waiting.paint) }
