@@ -32,6 +32,18 @@ struct PatienceTests {
     }
   }
 
+  /// After they have met, the board leaves the phone twice, because it is slow to encrypt.
+  @LoopActor static func meetAndLeaveTwice(_ world: World) async throws {
+    try await meet(world)
+    world.phone.encryptsAfter = .seconds(25)
+    world.phone.heedsRequests = false
+    for _ in 0..<2 {
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.disconnected)
+      await world.pass(.seconds(1))
+    }
+  }
+
   @Test(
     "On a return the first request after encryption subscribes, whatever else there is to ask",
     arguments: [true, false])
@@ -61,14 +73,7 @@ struct PatienceTests {
     arguments: [false, true])
   func slowToEncrypt(atLast: Bool) async throws {
     try await inWorld { world in
-      try await Self.meet(world)
-      world.phone.encryptsAfter = .seconds(25)
-      world.phone.heedsRequests = false
-      for _ in 0..<2 {
-        #expect(world.phone.connect(to: world.adapter))
-        try await world.until(.disconnected)
-        await world.pass(.seconds(1))
-      }
+      try await Self.meetAndLeaveTwice(world)
       #expect(world.phone.phone.strikes == 2)
       #expect(world.phone.connect(to: world.adapter))
       await world.pass(.seconds(20))
@@ -93,14 +98,7 @@ struct PatienceTests {
     arguments: [false, true])
   func countedBefore(isCut: Bool) async throws {
     try await inWorld { world in
-      try await Self.meet(world)
-      world.phone.encryptsAfter = .seconds(25)
-      world.phone.heedsRequests = false
-      for _ in 0..<2 {
-        #expect(world.phone.connect(to: world.adapter))
-        try await world.until(.disconnected)
-        await world.pass(.seconds(1))
-      }
+      try await Self.meetAndLeaveTwice(world)
       if isCut { world.cutPower() } else { try await world.stop() }
       await world.pass(.seconds(2))
       try await world.start()

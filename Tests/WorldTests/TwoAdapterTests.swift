@@ -22,6 +22,17 @@ struct TwoAdapterTests {
     world.daemon?.radio?.sortedAdapters.map(\.report.isPairable) ?? []
   }
 
+  /// Pairing is closed by hand, and the phone is forgotten while its adapter is absent.
+  @LoopActor private static func closeAndForgetWhileAbsent(_ world: World) async throws {
+    _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
+    world.unplug()
+    await world.pass(.seconds(1))
+    let phone = PhoneSelector(world.phone.kind.identity.address.description)
+    _ = try await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: phone))
+    world.replug()
+    await world.pass(.seconds(5))
+  }
+
   @Test(
     "What was opened and closed again while the adapter was absent is closed",
     arguments: [false, true])
@@ -64,13 +75,7 @@ struct TwoAdapterTests {
       #expect(other.connect(to: world.adapter))
       try await world.until(.paired)
       await world.pass(.seconds(5))
-      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
-      world.unplug()
-      await world.pass(.seconds(1))
-      let phone = PhoneSelector(world.phone.kind.identity.address.description)
-      _ = try await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: phone))
-      world.replug()
-      await world.pass(.seconds(5))
+      try await Self.closeAndForgetWhileAbsent(world)
       #expect(Self.pairable(world) == [false])
     }
   }
@@ -78,13 +83,7 @@ struct TwoAdapterTests {
   @Test("Forgetting the last phone opens the board, also if its adapter is absent")
   func lastOfAbsent() async throws {
     try await inWorld(after: .phoneLeft) { world in
-      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
-      world.unplug()
-      await world.pass(.seconds(1))
-      let phone = PhoneSelector(world.phone.kind.identity.address.description)
-      _ = try await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: phone))
-      world.replug()
-      await world.pass(.seconds(5))
+      try await Self.closeAndForgetWhileAbsent(world)
       #expect(Self.pairable(world) == [true])
     }
   }
