@@ -189,6 +189,17 @@ struct ExplorationTests {
       return watch.nextDeadline.map { min($0, due) } ?? due
     }
 
+    /// What is known of the phone's permission, as docs/design.md has it.
+    var stage: String {
+      if isDead { return "dead" }
+      return switch watch.authorization {
+      case .unknown(until: .response): "pending"
+      case .unknown(until: .notification): "responding"
+      case .granted: "granted"
+      case .refused: "refused"
+      }
+    }
+
     /// Whether everything that waits was fetched.
     var isSettled: Bool { command == nil && ledger.lanes.count == 0 && !queue.isFetching }
   }
@@ -252,8 +263,12 @@ struct ExplorationTests {
   }
 
   /// What is found within so many states; what lies behind counts as fine.
-  private static func found(_ explorer: SessionExplorer, limit: Int = 1_500) -> [String] {
-    var found = explorer
+  private static func found(_ explorer: SessionExplorer) -> [String] {
+    var explorer = explorer
+    return found(&explorer, limit: 1_500)
+  }
+
+  private static func found(_ found: inout SessionExplorer, limit: Int) -> [String] {
     _ = found.explore(from: Situation(), limit: limit)
     // The response to a command has its own time limit.
     var findings = found.idle { $0.isDead || $0.command != nil }
@@ -294,8 +309,10 @@ struct ExplorationTests {
   }
 
   @Test("A session is never stuck with something to fetch, asks one thing at a time, and dies once")
-  func session() {
-    let findings = Self.found(Self.sessions(), limit: 10_000)
+  func session() throws {
+    var explorer = Self.sessions()
+    var findings = Self.found(&explorer, limit: 10_000)
+    findings += try explorer.graph(\.stage).differences(from: "a session with ANCS")
     #expect(findings.isEmpty, "\(findings.prefix(3).joined(separator: "\n"))")
   }
 
