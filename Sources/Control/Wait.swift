@@ -12,6 +12,7 @@ public struct Wait: Hashable, Sendable {
   public enum Name: String, CaseIterable, Sendable {
     case absent = "no-adapter"
     case settingUp = "setting-up"
+    case resting
     case blocked
     case blockedBySwitch = "blocked-by-switch"
     case bluetoothd
@@ -48,7 +49,7 @@ public struct Wait: Hashable, Sendable {
     public var weight: Weight {
       switch self {
       case .anyPhone, .bondedPhone, .news: .rest
-      case .settingUp, .dialling, .channel, .mtu, .encryption, .discovery, .subscription,
+      case .settingUp, .resting, .dialling, .channel, .mtu, .encryption, .discovery, .subscription,
         .permission:
         .progress
       case .notAdvertising, .firstPhone, .nobody, .unusableBonds, .givenUp, .lostByPhone, .lostHere,
@@ -125,6 +126,12 @@ extension Wait {
 
   /// The adapter is being set up.
   public static let settingUp = Wait(.settingUp, "being set up; waiting for the kernel")
+
+  /// A link has just ended because the keys differ.
+  public static let resting = Wait(
+    .resting,
+    "off the air for a second, because the keys of a link differed, and some controllers fail upon a quick return"
+  )
 
   /// rfkill keeps the radio off.
   public static let blocked = Wait(

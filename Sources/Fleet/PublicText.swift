@@ -65,7 +65,7 @@ enum PublicText {
 
   /// The waits whose sentences have nothing in them but the board's name.
   private static let plainWaits: [Wait] = [
-    .absent(nil), .settingUp, .blocked, .blockedBySwitch, .bluetoothd, .silentLinks,
+    .absent(nil), .settingUp, .resting, .blocked, .blockedBySwitch, .bluetoothd, .silentLinks,
     .firstPhone, .anyPhone, .bondedPhone, .nobody, .unusableBonds, .dialling, .channel, .mtu,
     .encryption, .confirmationThere, .entryThere, .confirmationHere, .consentHere, .entryHere,
     .closedOut, .anotherPairs, .discovery, .subscription, .unpublished, .incomplete, .permission,

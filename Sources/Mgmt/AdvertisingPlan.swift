@@ -109,6 +109,9 @@ public struct AdvertisingPlan: Hashable, Sendable {
   /// that at once upon a quick return (docs/guesses.md).
   public mutating func rest(at now: Instant) { quietUntil = now + .seconds(1) }
 
+  /// Whether that second is not over.
+  public func isResting(at now: Instant) -> Bool { now < quietUntil }
+
   /// A phone drops links after requests, as iOS 26 does with keyboards.
   public mutating func avoidKeyboard(until time: Instant) { noKeyboardUntil = time }
 
@@ -129,7 +132,7 @@ public struct AdvertisingPlan: Hashable, Sendable {
     let wanted = advertisement(for: audience, at: now)
     switch air {
     // The kernel has resumed it.
-    case .interrupted where now < quietUntil: return .remove
+    case .interrupted where isResting(at: now): return .remove
     // Nothing has to be removed: the kernel itself resumes it when a phone disconnects.
     case .off, .interrupted: return wanted.map(Step.advertise)
     case .on(let current) where current == wanted: return nil
@@ -170,7 +173,7 @@ public struct AdvertisingPlan: Hashable, Sendable {
   /// When to call `step` again, if at all.
   public func deadline(for audience: Audience, at now: Instant) -> Instant? {
     if case .failed(let failure) = air { return failure.again }
-    if now < quietUntil { return quietUntil }
+    if isResting(at: now) { return quietUntil }
     guard let current = advertisement(for: audience, at: now) else { return nil }
     var ends: [Instant] = []
     if current.pace == .fast { ends.append(began + AdvertisingPace.fastTime(for: audience)) }
@@ -181,7 +184,7 @@ public struct AdvertisingPlan: Hashable, Sendable {
   }
 
   private func advertisement(for audience: Audience, at now: Instant) -> Advertisement? {
-    if now < quietUntil { return nil }
+    if isResting(at: now) { return nil }
     let profiles = profiles(for: audience, at: now)
     let isFast = now < began + AdvertisingPace.fastTime(for: audience)
     let reach: Advertisement.Reach

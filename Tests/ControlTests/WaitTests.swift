@@ -15,7 +15,7 @@ struct WaitTests {
     adapters + phones + security + services
 
   private static let adapters: [Wait] = [
-    .absent("hci1"), .absent(nil), .settingUp, .blocked,
+    .absent("hci1"), .absent(nil), .settingUp, .resting, .blocked,
     .blockedBySwitch, .bluetoothd, .lost(.switchedOff, ControllerIndex(0)),
     .lost(.changed(.bondable), ControllerIndex(0)),
     .lost(.advertisingRemoved, ControllerIndex(0)), .failing("WHY"), .notAdvertising("WHY"),
@@ -68,7 +68,8 @@ struct WaitTests {
     }
     #expect(names(.rest) == ["any-phone", "bonded-phone", "news"])
     let progress: Set = [
-      "setting-up", "dialling", "channel", "mtu", "encryption", "discovery", "subscription",
+      "setting-up", "resting", "dialling", "channel", "mtu", "encryption", "discovery",
+      "subscription",
       "permission",
     ]
     #expect(names(.progress) == progress)

@@ -198,9 +198,9 @@ struct LinkTuningTests {
       #expect(world.phone.connect(to: world.adapter))
       try await world.until(.disconnected)
       await world.pass(.milliseconds(500))
-      #expect(!world.adapter.isOnAir)
+      #expect(!world.adapter.isOnAir && world.wait == "resting")
       await world.pass(.milliseconds(600))
-      #expect(world.adapter.isOnAir)
+      #expect(world.adapter.isOnAir && world.wait == "bonded-phone")
     }
   }
 

@@ -150,6 +150,13 @@ struct WaitTests {
       await world.pass(.seconds(1))
       await OneSidedBondTests.flutter(world)
     },
+    Scene("resting") { world in
+      try await Bonds.makeAndLeave(world)
+      world.phone.spoilKey(of: world.adapter)
+      await world.pass(.seconds(1))
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.disconnected)
+    },
     Scene("given-up") { world in
       try await Bonds.makeAndLeave(world)
       PatienceTests.dropRequests(world)

@@ -318,7 +318,9 @@ import Wire
     }
     if let phone = keys.ring.firstGivenUp { return .givenUp(phone: phone.address) }
     if let why = advertiser.plan.failure { return .notAdvertising(why) }
-    if advertiser.plan.advertisement == nil { return .settingUp }
+    if advertiser.plan.advertisement == nil {
+      return advertiser.plan.isResting(at: scheduler.now) ? .resting : .settingUp
+    }
     return switch (isPairable, keys.ring.bonds.isEmpty) {
     case (true, true): .firstPhone
     case (true, false): .anyPhone
