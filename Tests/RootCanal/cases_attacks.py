@@ -13,6 +13,7 @@ from typing import Any
 from Harness.ancs import Notification
 from Harness.case import Failure, case, check, eventually
 from Harness.process import Daemon, Event, EventProcess
+from Lab import kernel
 from Lab.phone import Io, Phone
 
 from .attacker import Attacker, Way
@@ -253,6 +254,8 @@ async def walk(bed: Testbed, io: str, attacks: list[Attack]) -> None:
     for attack in attacks:
         if attack.succeeds:
             await scene.check_silence()
+        if attack.way is Way.PAIRS and attack.succeeds and kernel.cannot_pair_anew():
+            break  # the attacker can't either
         await scene.play(attack)
 
 
