@@ -63,9 +63,12 @@ enum KnownRadioFaults {
 
   /// USB devices that are known to be trouble, as in `usb:v0A12p0001`.
   static let devices = [
-    // mynewt-nimble 1465; Linux, drivers/bluetooth/btusb.c (BTUSB_CSR)
+    // mynewt-nimble 1465; Linux, drivers/bluetooth/btusb.c (BTUSB_CSR). One address: noble (abandonware) 237,
+    // USB_Host_Shield_2.0 432, ScpToolkit 506
     "usb:v0A12p0001":
-      "a CSR8510 or one of its many copies, some of which stop advertising after a connection",
+      "a CSR8510 or one of its many copies, some of which stop advertising after a connection, and many of "
+      + "which have the same address, such as 00:1A:7D:DA:71:13: two boards with one address are one accessory to a "
+      + "phone, unless --address static gives them others",
     // blueferry 144
     "usb:v0BDAp8771": "an RTL8761BU, with which others have failed where a TP-Link UB500 worked",
   ]
