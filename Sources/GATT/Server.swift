@@ -101,11 +101,11 @@ public final class Server {
     case .readBlobRequest(let handle, let offset): try readBlob(handle, Int(offset))
     case .readMultipleRequest(let handles): try readMultiple(handles)
     case .readMultipleVariableRequest(let handles): try readMultipleVariable(handles)
-    case .writeRequest(let handle, let value): try write(value, at: handle)
+    case .writeRequest(let handle, let value), .writeCommand(let handle, let value):
+      try write(value, at: handle)
     case .prepareWriteRequest(let handle, let offset, let value):
       try prepareWrite((handle, offset, value))
     case .executeWriteRequest(let flag): try executeWrite(flag)
-    case .writeCommand(let handle, let value): try writeCommand(value, at: handle)
     case .signedWriteCommand:
       // There is no client's key to check the signature with, so the command is ignored (Vol 3 Part C,
       // 10.4.2).
@@ -295,14 +295,10 @@ extension Server {
 
 /// Write Request, Write Command and queued writes (Vol 3 Part F, 3.4.5 and 3.4.6).
 extension Server {
+  /// The response is sent only to a request.
   private func write(_ value: [UInt8], at handle: Handle) throws(Refusal) -> PDU {
     try store(value, in: try writable(handle))
     return .writeResponse
-  }
-
-  private func writeCommand(_ value: [UInt8], at handle: Handle) throws(Refusal) -> PDU? {
-    try store(value, in: try writable(handle))
-    return nil
   }
 
   private func writable(_ handle: Handle) throws(Refusal) -> Attribute {
