@@ -34,7 +34,6 @@ public final class Server {
   private typealias PreparedPart = (handle: Handle, offset: UInt16, value: [UInt8])
   /// Enough for the longest value in the smallest parts, twice.
   private static let mostParts = 64
-  private var watcher: Int?
 
   /// A server for the client on `bearer`, which responds to its requests from now on.
   ///
@@ -49,7 +48,7 @@ public final class Server {
     self.security = security
     self.client = client
     recall(client)
-    watcher = database.watch { [weak self] range in self?.databaseChanged(range) }
+    database.add(self)
     bearer.serve = { [weak self] pdu in
       guard let self else {
         return pdu.opcode.role == .request ? .error(.unlikelyError, to: pdu.opcode) : nil
@@ -70,8 +69,6 @@ public final class Server {
     }
     removeLostConfigurations()
   }
-
-  deinit { if let watcher { database.unwatch(watcher) } }
 
   /// Why a request is refused, and the handle in error.
   struct Refusal: Error {
