@@ -28,8 +28,7 @@ final class PhoneDatabase {
     self.media = media
     self.scheduler = scheduler
     clock = PhoneClock(
-      start: configuration.time, zone: configuration.zone,
-      set: scheduler.now + (.zero - configuration.fraction))
+      start: configuration.time, zone: configuration.zone, set: scheduler.now)
     for (service, handle) in configuration.profile.layout {
       var definition = definition(of: service, configuration)
       definition.handle = handle

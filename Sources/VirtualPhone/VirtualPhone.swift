@@ -34,10 +34,8 @@ public final class VirtualPhone {
     public var receiveMTU = 185
     /// Whether a new link counts as encrypted, as one over a socket does.
     public var isEncrypted = true
-    /// Its local time at the start.
-    public var time = CivilTime(secondsSince1970: 1_795_254_060)
-    /// The fraction of that second.
-    public var fraction = Duration.zero
+    /// Its local time at the start, in seconds since 1970.
+    public var time = 1_795_254_060.0
     /// Its time zone.
     public var zone = LocalTimeInformation(timeZone: 4, daylightSaving: 0)
 
@@ -45,8 +43,7 @@ public final class VirtualPhone {
 
     /// Sets the clock to a time, in a zone that is this number of seconds ahead of UTC.
     public mutating func setClock(to time: WallTime, zone offset: Int) {
-      self.time = CivilTime(secondsSince1970: time.seconds + Int64(offset))
-      fraction = .nanoseconds(time.nanoseconds)
+      self.time = Double(time.seconds + Int64(offset)) + Double(time.nanoseconds) / 1e9
       zone = LocalTimeInformation(timeZone: offset / 900, daylightSaving: 0)
     }
   }
@@ -101,8 +98,7 @@ public final class VirtualPhone {
     provider.phone = self
     media.phone = self
     provider.sender.limit = { [weak self] in
-      let length = (self?.connection?.bearer.mtu ?? Bearer.defaultMTU) - 3
-      return min(length, self?.provider.faults.fragmentSize ?? length)
+      (self?.connection?.bearer.mtu ?? Bearer.defaultMTU) - 3
     }
     provider.sender.notify = { [weak self] in self?.connection?.notify(.dataSource, $0) }
   }
@@ -275,14 +271,14 @@ extension VirtualPhone {
     case .renumber: provider.renumber()
     case .nameApp(let app, let name): provider.apps[app] = name
     case .authorize(let granted): provider.authorize(granted)
-    case .fragments(let size): provider.faults.fragmentSize = size.map { max(1, $0) }
+    case .fragments(let size): provider.sender.fragmentSize = size ?? .max
     case .pace(let response, let fragment):
       provider.sender.responseDelay = max(.zero, response)
       provider.sender.fragmentDelay = max(.zero, fragment)
     case .failCommands(let code, let count):
-      provider.faults.refusals += repeatElement(code, count: max(0, count))
-    case .silence(let count): provider.faults.silences += max(0, count)
-    case .cutResponses(let count): provider.faults.cuts += max(0, count)
+      provider.refusals += repeatElement(code, count: max(0, count))
+    case .silence(let count): provider.fates += repeatElement(.silent, count: max(0, count))
+    case .cutResponses(let count): provider.fates += repeatElement(.cut, count: max(0, count))
     case .media(let change, let playlist):
       media.change { player, now in player.apply(change, playlist, at: now) }
     case .mediaAttribute(let attribute, let value): media.override(attribute, value)
@@ -337,7 +333,8 @@ extension VirtualPhone {
 
   private func set(_ time: CivilTime, _ zone: LocalTimeInformation?) {
     let now = scheduler.now
-    database.clock = PhoneClock(start: time, zone: zone ?? database.clock.zone, set: now)
+    database.clock = PhoneClock(
+      start: Double(time.secondsSince1970), zone: zone ?? database.clock.zone, set: now)
     let value = database.clock.value(at: now, adjusted: .manual)
     enqueue { $0.notify(.currentTime, value) }
   }
