@@ -30,9 +30,7 @@ public struct ErrorCode: Error, RawRepresentable, Hashable, Sendable {
   public static let insufficientResources = ErrorCode(0x11)
   public static let databaseOutOfSync = ErrorCode(0x12)
   public static let valueNotAllowed = ErrorCode(0x13)
-  public static let writeRequestRejected = ErrorCode(0xFC)
   public static let cccdImproperlyConfigured = ErrorCode(0xFD)
-  public static let procedureAlreadyInProgress = ErrorCode(0xFE)
   public static let outOfRange = ErrorCode(0xFF)
 
   /// The names from 0x01 on.

@@ -109,8 +109,11 @@ extension Supervisor {
     configuration.setClock(to: time, zone: time.zoneOffset)
     let phone = VirtualPhone(configuration, scheduler: platform.scheduler)
     phone.onEvent = { [weak self, log] event in
-      if case .dayEnded = event, isOnce { self?.leave(.done) }
-      log.debug("virtual phone: \(event)")
+      switch event {
+      case .dayEnded where isOnce: self?.leave(.done)
+      case .violation(let what): log.debug("virtual phone: a violation: \(what)")
+      default: break
+      }
     }
     phone.play(once: isOnce)
     while !isStopping {

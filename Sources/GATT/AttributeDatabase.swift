@@ -61,8 +61,9 @@ public final class AttributeDatabase {
 
   /// The services, in the order of their handles.
   private(set) var groups: [AttributeGroup] = []
-  private var watchers: [Int: (HandleRange) -> Void] = [:]
-  private var lastWatcher = 0
+  /// The servers on it, each with one client.
+  private var users: [User] = []
+  private struct User { weak var server: Server? }
   private var computedHash: [UInt8]?
 
   /// An empty database.
@@ -147,14 +148,11 @@ public final class AttributeDatabase {
     }
   }
 
-  /// Calls `action` with the handles of every service that is added or removed, until `unwatch`.
-  func watch(_ action: @escaping (HandleRange) -> Void) -> Int {
-    lastWatcher += 1
-    watchers[lastWatcher] = action
-    return lastWatcher
+  /// Tells a server from now on of every service that is added or removed.
+  func add(_ server: Server) {
+    users.removeAll { $0.server == nil }
+    users.append(User(server: server))
   }
-
-  func unwatch(_ watcher: Int) { watchers[watcher] = nil }
 
   private func find(_ handle: Handle) -> (Int, Int)? {
     guard let group = groups.firstIndex(where: { $0.range.contains(handle) }),
@@ -165,7 +163,7 @@ public final class AttributeDatabase {
 
   private func changed(_ range: HandleRange) {
     computedHash = nil
-    for (_, action) in watchers.sorted(by: { $0.key < $1.key }) { action(range) }
+    for user in users { user.server?.databaseChanged(range) }
   }
 }
 

@@ -243,12 +243,8 @@ public final class Client {
   }
 
   /// Write Long Characteristic Values (4.9.4): parts are prepared, then written together.
-  public func writeLong(
-    _ handle: Handle, _ value: [UInt8], offset: Int = 0
-  ) async throws(ATTFailure) {
-    _ = try await Bearer.outcome {
-      longWrites.write(handle, value, offset: offset, for: purpose, $0)
-    }
+  public func writeLong(_ handle: Handle, _ value: [UInt8]) async throws(ATTFailure) {
+    _ = try await Bearer.outcome { longWrites.write(handle, value, for: purpose, $0) }
   }
 }
 
@@ -336,9 +332,7 @@ extension Client {
       }
       return entries
     }
-    for index in found.indices.dropLast() {
-      found[index].end = max(found[index].value, found[index + 1].declaration &- 1)
-    }
+    found.endBeforeNext()
     return found
   }
 
@@ -375,6 +369,15 @@ extension Client {
   }
 }
 
+extension [Characteristic] {
+  /// Each ends where the next one begins.
+  mutating func endBeforeNext() {
+    for index in indices.dropLast() {
+      self[index].end = Swift.max(self[index].value, self[index + 1].declaration &- 1)
+    }
+  }
+}
+
 // MARK: - Walking over a range
 
 extension Client {
@@ -384,7 +387,7 @@ extension Client {
   /// - Parameters:
   ///   - request: sends one request; returns what it found, each with its handles.
   ///   - recover: called with a refusal or an invalid response, with the rest of the range and with how many there
-  ///     were in a row; returns where to continue, or nil at the end.
+  ///     were in a row; returns the handle to continue after, or nil at the end.
   ///   - body: called with what each response holds; returns whether to continue.
   public func walk<Found>(
     _ range: HandleRange, least: Int = 1,
@@ -416,8 +419,8 @@ extension Client {
       }
       if let failure {
         failures += 1
-        guard let start = try await recover(failure, rest, failures) else { return }
-        rest.start = start
+        guard let last = try await recover(failure, rest, failures), last < .max else { return }
+        rest.start = last + 1
       } else {
         failures = 0
         if found.isEmpty { return }

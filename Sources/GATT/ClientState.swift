@@ -9,8 +9,6 @@ public struct ClientFeatures: OptionSet, Hashable, Sendable {
 
   /// It wants an error when it uses handles that may have changed.
   public static let robustCaching = ClientFeatures(rawValue: 1)
-  /// It can use enhanced bearers.
-  public static let enhancedBearer = ClientFeatures(rawValue: 2)
   /// It accepts several values in one notification.
   public static let multipleNotifications = ClientFeatures(rawValue: 4)
 }

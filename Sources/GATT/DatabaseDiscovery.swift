@@ -112,46 +112,33 @@ public final class DatabaseDiscovery {
       if include.service.range.isValid { add(include.service, .secondaryService) }
     }
     try await walk(.characteristics, range, .characteristic) { (declaration) throws(ATTFailure) in
-      let characteristic = try client.characteristic(declaration.entry, in: range)
-      endLast(before: characteristic.declaration, in: index)
       services[index].characteristics.append(
-        DiscoveredCharacteristic(characteristic: characteristic))
+        try client.characteristic(declaration.entry, in: range))
     }
+    services[index].characteristics.endBeforeNext()
     try await detachUnassigned(in: index)
-    for place in services[index].characteristics.indices {
-      guard let range = services[index].characteristics[place].characteristic.descriptors else {
-        continue
-      }
-      services[index].characteristics[place].descriptors = try await descriptors(in: range)
+    for range in services[index].characteristics.compactMap(\.descriptors) {
+      services[index].others += try await descriptors(in: range)
     }
     services[index].hasContents = true
-  }
-
-  /// The last characteristic ends where the next one begins.
-  private func endLast(before next: Handle, in index: Int) {
-    guard let last = services[index].characteristics.indices.last else { return }
-    let value = services[index].characteristics[last].characteristic.value
-    services[index].characteristics[last].characteristic.end = max(value, next &- 1)
   }
 
   /// Attributes after an unknown declaration do not belong to the characteristic before it.
   private func detachUnassigned(in index: Int) async throws(ATTFailure) {
     let service = services[index].service.range
-    let declarations = services[index].characteristics.map(\.characteristic.declaration)
     for fault in faults where fault.step == .characteristics {
       guard let lost = fault.lost, lost.start == lost.end, service.contains(lost.start) else {
         continue
       }
-      for place in services[index].characteristics.indices {
-        var found: Characteristic { services[index].characteristics[place].characteristic }
-        guard (found.value..<found.end).contains(lost.start - 1) else { continue }
-        services[index].characteristics[place].characteristic.end = lost.start - 1
+      let found = services[index].characteristics
+      for place in found.indices
+      where (found[place].value..<found[place].end).contains(lost.start - 1) {
+        services[index].characteristics[place].end = lost.start - 1
       }
-      guard let first = lost.start.next else { continue }
-      let next = declarations.first { $0 > lost.start }.map { $0 - 1 } ?? service.end
-      guard first <= next else { continue }
-      let range = HandleRange(first, next)
-      services[index].unassigned += try await attributeMap().attributes(in: range)
+      let next = found.first { $0.declaration > lost.start }?.declaration
+      let behind = try await attributeMap().attributes(
+        in: HandleRange(lost.start, next.map { $0 - 1 } ?? service.end))
+      services[index].others += behind.filter { $0.handle > lost.start }
     }
   }
 
@@ -274,7 +261,7 @@ extension DatabaseDiscovery {
 
   /// Works around a refusal: reads the next declaration (or `all` that are left) alone.
   ///
-  /// - Returns: where to continue; nil if nothing is left.
+  /// - Returns: the declaration to continue after; nil if nothing is left.
   private func workAround(
     _ failure: ATTFailure, _ step: DiscoveryFault.Step, _ range: HandleRange, _ type: UUID,
     all: Bool, _ body: (Declaration) async throws(ATTFailure) -> Void
@@ -303,7 +290,7 @@ extension DatabaseDiscovery {
         record(step, place, refusal, lost: place)
       }
     }
-    return all ? nil : first.next
+    return all ? nil : first
   }
 
   // MARK: The types of all attributes
@@ -326,7 +313,7 @@ extension DatabaseDiscovery {
       leaps += 1
       guard leaps < Self.maximumLeaps else { return nil }
       defer { if leaps >= 4 { leap = min(leap &* 2, 0x4000) } }
-      return Handle(exactly: Int(rest.start) + Int(leap))
+      return Handle(exactly: Int(rest.start) + Int(leap) - 1)
     } body: { (entries) throws(ATTFailure) in
       if let missed = refusal, let first = entries.first?.handle {
         let gap = HandleRange(missed.place, max(missed.place, first - 1))
@@ -347,11 +334,6 @@ extension DatabaseDiscovery {
   }
 }
 
-extension Handle {
-  /// The next handle; nil for the last one.
-  fileprivate var next: Handle? { self == .max ? nil : self + 1 }
-}
-
 // MARK: - Results
 
 /// A service with its contents, as `DatabaseDiscovery` finds it.
@@ -360,17 +342,18 @@ public struct DiscoveredService: Hashable, Sendable {
   /// Whether it is a primary service; secondary ones are useful only if another includes them.
   public var isPrimary: Bool
   public var includes: [Include] = []
-  public var characteristics: [DiscoveredCharacteristic] = []
-  /// Attributes of characteristics whose declarations stay unknown.
-  public var unassigned: [PDU.AttributeInformation] = []
+  public var characteristics: [Characteristic] = []
+  /// The descriptors, and the attributes of characteristics whose declarations stay unknown.
+  public var others: [PDU.AttributeInformation] = []
   /// Whether its contents were discovered.
   public var hasContents = false
-}
 
-/// A characteristic with its descriptors.
-public struct DiscoveredCharacteristic: Hashable, Sendable {
-  public var characteristic: Characteristic
-  public var descriptors: [PDU.AttributeInformation] = []
+  /// The descriptors of one of its characteristics; nil: those of `others` that belong to none.
+  public func descriptors(of characteristic: Characteristic?) -> [PDU.AttributeInformation] {
+    others.filter { attribute in
+      characteristic == characteristics.first { $0.descriptors?.contains(attribute.handle) == true }
+    }
+  }
 }
 
 /// A refusal or protocol violation during a discovery, and what it hides.
@@ -425,14 +408,14 @@ public struct AttributeMap: Hashable, Sendable {
       types[service.service.range.start] = service.isPrimary ? .primaryService : .secondaryService
       for include in service.includes { types[include.handle] = .include }
       for found in service.characteristics {
-        types[found.characteristic.declaration] = .characteristic
-        types[found.characteristic.value] = found.characteristic.uuid
-        for descriptor in found.descriptors { types[descriptor.handle] = descriptor.type }
+        types[found.declaration] = .characteristic
+        types[found.value] = found.uuid
       }
-      for attribute in service.unassigned { types[attribute.handle] = attribute.type }
+      for attribute in service.others { types[attribute.handle] = attribute.type }
     }
     self.init(types)
   }
+
   /// The attributes of this map and of `other`; this one's types win.
   public func merging(_ other: AttributeMap) -> AttributeMap {
     var types: [Handle: UUID] = [:]

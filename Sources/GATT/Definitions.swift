@@ -19,12 +19,13 @@ public struct ServiceDefinition {
   public var handle: Handle?
   /// Its last handle; nil: that of its last attribute.
   public var end: Handle?
-  public var includes: [IncludeDefinition]
+  /// Other services of the same database (Vol 3 Part G, 3.2).
+  public var includes: [Service]
   public var characteristics: [CharacteristicDefinition]
 
   public init(
     _ uuid: UUID, isPrimary: Bool = true, at handle: Handle? = nil, end: Handle? = nil,
-    includes: [IncludeDefinition] = [], characteristics: [CharacteristicDefinition] = []
+    includes: [Service] = [], characteristics: [CharacteristicDefinition] = []
   ) {
     self.uuid = uuid
     self.isPrimary = isPrimary
@@ -32,17 +33,6 @@ public struct ServiceDefinition {
     self.end = end
     self.includes = includes
     self.characteristics = characteristics
-  }
-}
-
-/// A reference to another service of the same database (Vol 3 Part G, 3.2).
-public struct IncludeDefinition {
-  public var service: Service
-  public var handle: Handle?
-
-  public init(_ service: Service, at handle: Handle? = nil) {
-    self.service = service
-    self.handle = handle
   }
 }
 
@@ -122,9 +112,8 @@ extension ServiceDefinition {
   func attributes(from first: Handle) throws(AttributeDatabase.Failure) -> [Attribute] {
     var layout = Layout(next: Int(handle ?? first))
     try layout.add(isPrimary ? .primaryService : .secondaryService, .stored(uuid.littleEndian))
-    for include in includes {
-      let declaration = IncludeDeclaration(include.service)
-      try layout.add(.include, .stored(declaration.encoded), at: include.handle)
+    for service in includes {
+      try layout.add(.include, .stored(IncludeDeclaration(service).encoded))
     }
     for characteristic in characteristics { try layout.add(characteristic) }
     return layout.attributes

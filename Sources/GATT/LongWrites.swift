@@ -8,7 +8,6 @@ final class LongWrites {
   private struct Write {
     let handle: Handle
     let value: [UInt8]
-    let offset: Int
     let purpose: Purpose
     let completion: Bearer.Completion
   }
@@ -19,21 +18,20 @@ final class LongWrites {
 
   init(_ bearer: Bearer) { self.bearer = bearer }
 
-  /// Writes a value from `offset` on, after the earlier ones; `completion` is called once.
+  /// Writes a value after the earlier ones; `completion` is called once.
   func write(
-    _ handle: Handle, _ value: [UInt8], offset: Int = 0, for purpose: Purpose,
+    _ handle: Handle, _ value: [UInt8], for purpose: Purpose,
     _ completion: @escaping Bearer.Completion
   ) {
     writes.append(
-      Write(handle: handle, value: value, offset: offset, purpose: purpose, completion: completion))
+      Write(handle: handle, value: value, purpose: purpose, completion: completion))
     if writes.count == 1 { prepare(from: 0) }
   }
 
   private func prepare(from start: Int) {
     guard let write = writes.first else { return }
-    guard let offset = UInt16(exactly: write.offset + start) else {
-      return cancel(
-        .protocolViolation("a value can't be written at octet \(write.offset + start)"))
+    guard let offset = UInt16(exactly: start) else {
+      return cancel(.protocolViolation("a value can't be written at octet \(start)"))
     }
     let part = Array(write.value[start...].prefix(bearer.mtu - 5))
     let request = PDU.prepareWriteRequest(write.handle, offset: offset, value: part)

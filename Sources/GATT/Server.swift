@@ -34,7 +34,6 @@ public final class Server {
   private typealias PreparedPart = (handle: Handle, offset: UInt16, value: [UInt8])
   /// Enough for the longest value in the smallest parts, twice.
   private static let mostParts = 64
-  private var watcher: Int?
 
   /// A server for the client on `bearer`, which responds to its requests from now on.
   ///
@@ -49,7 +48,7 @@ public final class Server {
     self.security = security
     self.client = client
     recall(client)
-    watcher = database.watch { [weak self] range in self?.databaseChanged(range) }
+    database.add(self)
     bearer.serve = { [weak self] pdu in
       guard let self else {
         return pdu.opcode.role == .request ? .error(.unlikelyError, to: pdu.opcode) : nil
@@ -70,8 +69,6 @@ public final class Server {
     }
     removeLostConfigurations()
   }
-
-  deinit { if let watcher { database.unwatch(watcher) } }
 
   /// Why a request is refused, and the handle in error.
   struct Refusal: Error {
@@ -101,11 +98,11 @@ public final class Server {
     case .readBlobRequest(let handle, let offset): try readBlob(handle, Int(offset))
     case .readMultipleRequest(let handles): try readMultiple(handles)
     case .readMultipleVariableRequest(let handles): try readMultipleVariable(handles)
-    case .writeRequest(let handle, let value): try write(value, at: handle)
+    case .writeRequest(let handle, let value), .writeCommand(let handle, let value):
+      try write(value, at: handle)
     case .prepareWriteRequest(let handle, let offset, let value):
       try prepareWrite((handle, offset, value))
     case .executeWriteRequest(let flag): try executeWrite(flag)
-    case .writeCommand(let handle, let value): try writeCommand(value, at: handle)
     case .signedWriteCommand:
       // There is no client's key to check the signature with, so the command is ignored (Vol 3 Part C,
       // 10.4.2).
@@ -295,14 +292,10 @@ extension Server {
 
 /// Write Request, Write Command and queued writes (Vol 3 Part F, 3.4.5 and 3.4.6).
 extension Server {
+  /// The response is sent only to a request.
   private func write(_ value: [UInt8], at handle: Handle) throws(Refusal) -> PDU {
     try store(value, in: try writable(handle))
     return .writeResponse
-  }
-
-  private func writeCommand(_ value: [UInt8], at handle: Handle) throws(Refusal) -> PDU? {
-    try store(value, in: try writable(handle))
-    return nil
   }
 
   private func writable(_ handle: Handle) throws(Refusal) -> Attribute {

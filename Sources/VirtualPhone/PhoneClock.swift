@@ -5,15 +5,14 @@ import Wire
 
 /// The phone's clock, which runs from the time that it was set to.
 struct PhoneClock {
-  let start: CivilTime
+  /// Seconds since 1970 in local time.
+  let start: Double
   let zone: LocalTimeInformation
   /// The instant at which it was set to `start`.
   let set: Instant
 
   /// Seconds since 1970 in local time.
-  private func seconds(at now: Instant) -> Double {
-    Double(start.secondsSince1970) + (now - set).inSeconds
-  }
+  private func seconds(at now: Instant) -> Double { start + (now - set).inSeconds }
 
   /// The value of Current Time at `now`; `adjusted` is the reason if the clock was just set (Current Time
   /// Service 1.1, 3.1.2.2). Zeros, which stand for unknown, in years that cannot be encoded.

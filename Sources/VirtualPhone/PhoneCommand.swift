@@ -43,8 +43,9 @@ public enum PhoneCommand: Hashable, Sendable {
 
   // MARK: Media
 
-  /// Changes the player, its queue or its track.
-  case media(MediaChange)
+  /// Changes what is given of the player, its queue, its track and the commands, and the tracks in the queue; nil leaves
+  /// a value as it is. The index plays that track from its start; an empty name of the player removes it.
+  case media(MediaState, playlist: [MediaState.Track]? = nil)
   /// Overrides the value of an attribute; nil: the player's own value again.
   case mediaAttribute(MediaAttribute, [UInt8]?)
   /// Performs a command on the phone itself, as its user does.
@@ -92,32 +93,6 @@ public enum PhoneCommand: Hashable, Sendable {
   case indicate(PhoneCharacteristic, [UInt8])
 }
 
-/// A change of the media; nil leaves a value as it is.
-public struct MediaChange: Hashable, Sendable {
-  /// The player's name; an empty one removes it.
-  public var playerName: String?
-  public var state: PlaybackState?
-  public var rate: Double?
-  /// Seconds into the track.
-  public var elapsed: Double?
-  /// 0 to 1.
-  public var volume: Double?
-  public var shuffleMode: QueueMode?
-  public var repeatMode: QueueMode?
-  /// The tracks in the queue.
-  public var playlist: [MediaState.Track]?
-  /// The index of the track to play, from its start.
-  public var index: Int?
-  /// The length that the queue claims to have.
-  public var count: Int?
-  /// Changes to the current track; nil values stay.
-  public var track: MediaState.Track?
-  /// The commands that the player supports.
-  public var commands: [RemoteCommand]?
-
-  public init() {}
-}
-
 /// Why a command was not carried out, in a sentence.
 public struct PhoneRefusal: Error, Hashable, Sendable, CustomStringConvertible {
   public let description: String
@@ -161,46 +136,4 @@ public enum PhoneEvent: Hashable, Sendable {
   case failed(String, ATTFailure)
   /// The script is over.
   case dayEnded
-}
-
-/// As a sentence, for a log.
-extension PhoneEvent: CustomStringConvertible {
-  public var description: String {
-    switch self {
-    case .connected: "connected"
-    case .disconnected(let reason): "disconnected: \(reason)"
-    case .gaveUp(let links): "gave up after \(links) links without a subscription"
-    case .mtu(let mtu): "the MTU is \(mtu)"
-    case .subscribed(let characteristic, let wanted):
-      "\(characteristic.rawValue): \(wanted.isEmpty ? "no longer subscribed to" : "subscribed to")"
-    case .controlPoint(let command, let value, let refused):
-      "asked \(command.map { "for \($0.text)" } ?? "something malformed (\(value.hex))")"
-        + (refused.map { ": refused with 0x\([$0].hex)" } ?? "")
-    case .action(let uid, let action): "#\(uid): the \(action) action"
-    case .registered(let registration):
-      "registered for attributes of the \(registration.entity): "
-        + registration.attributes.map(String.init).joined(separator: ", ")
-    case .remoteCommand(let command): "remote command: \(command.name ?? command.description)"
-    case .violation(let what): "violation: \(what)"
-    case .refused(let request, let handle, let code):
-      "\(request) for handle \(handle) was refused: \(code)"
-    case .dropped(let bytes, let why): "dropped \(bytes.hex): \(why)"
-    case .confirmed(let characteristic): "\(characteristic.rawValue): confirmed"
-    case .read(let uuid, let handle, let value): "read \(uuid) at \(handle): \(value.hex)"
-    case .discovered(let services): "the peer has \(services.count) services"
-    case .failed(let question, let failure): "\(question): \(failure)"
-    case .dayEnded: "the day is over"
-    }
-  }
-}
-
-extension ControlPointCommand {
-  fileprivate var text: String {
-    switch self {
-    case .getNotificationAttributes(let uid, let requests):
-      "\(requests.map { $0.id.name ?? String($0.id.rawValue) }.joined(separator: ", ")) of #\(uid)"
-    case .getAppAttributes(let app, _): "the name of \(app)"
-    case .performNotificationAction(let uid, let action): "the \(action) action of #\(uid)"
-    }
-  }
 }

@@ -16,11 +16,11 @@ final class PhoneConnection {
   /// Whether the phone has asked for the MTU, which it may do once (Vol 3 Part F, 3.4.2.1).
   var hasAskedForMTU = false
   /// Whether the peer had a bond when the link began.
-  var isBonded = false
+  let isBonded: Bool
   /// Whether the peer has subscribed to notifications or media on this link.
   var hasSubscribed = false
   /// Whether what arrives waits until the link is encrypted.
-  var isHolding = false
+  private var isHolding: Bool
 
   private let database: PhoneDatabase
   private var held: [[UInt8]] = []
@@ -29,20 +29,23 @@ final class PhoneConnection {
   private let report: (PhoneEvent) -> Void
 
   init(
-    scheduler: any Scheduler, profile: PhoneProfile, receiveMTU: Int, database: PhoneDatabase,
-    security: @escaping () -> LinkSecurity, send: @escaping ([UInt8]) -> Void,
-    hangUp: @escaping (String) -> Void, report: @escaping (PhoneEvent) -> Void
+    of phone: VirtualPhone, isBonded: Bool, send: @escaping ([UInt8]) -> Void,
+    hangUp: @escaping (String) -> Void
   ) {
-    bearer = Bearer(scheduler: scheduler, receiveMTU: receiveMTU)
+    bearer = Bearer(scheduler: phone.scheduler, receiveMTU: phone.receiveMTU)
     client = Client(bearer)
-    server = Server(bearer, database: database.attributes, security: security)
+    server = Server(bearer, database: phone.database.attributes) { [weak phone] in
+      phone?.isEncrypted == true ? .encrypted : .none
+    }
+    self.isBonded = isBonded
+    isHolding = isBonded && phone.profile.holdsRequests && !phone.isEncrypted
     self.hangUp = hangUp
-    self.database = database
-    self.report = report
+    database = phone.database
+    report = { [weak phone] in phone?.onEvent($0) }
     bearer.send = send
-    bearer.onDropped = { report(.dropped($0, $1)) }
+    bearer.onDropped = { [report] in report(.dropped($0, $1)) }
     bearer.onDead = { hangUp("\($0)") }
-    server.namesEndingHandle = profile.namesEndingHandle
+    server.namesEndingHandle = phone.profile.namesEndingHandle
     let serve = bearer.serve
     // Checks the peer's requests to the server, and reports refusals.
     bearer.serve = { [weak self] pdu in

@@ -9,10 +9,11 @@ import Wire
 /// phones show. Services can be published and removed, and may return at other handles.
 final class PhoneDatabase {
   let attributes = AttributeDatabase()
+  var batteryLevel: UInt8 = 80
+  var clock: PhoneClock
 
   private let provider: NotificationProvider
   private let media: MediaSource
-  private let state: VirtualPhone.State
   private let scheduler: any Scheduler
   /// Where the services were published last.
   private var handles: [PublishedService: Handle] = [:]
@@ -21,12 +22,13 @@ final class PhoneDatabase {
 
   init(
     _ configuration: VirtualPhone.Configuration, _ provider: NotificationProvider,
-    _ media: MediaSource, _ state: VirtualPhone.State, _ scheduler: any Scheduler
+    _ media: MediaSource, _ scheduler: any Scheduler
   ) {
     self.provider = provider
     self.media = media
-    self.state = state
     self.scheduler = scheduler
+    clock = PhoneClock(
+      start: configuration.time, zone: configuration.zone, set: scheduler.now)
     for (service, handle) in configuration.profile.layout {
       var definition = definition(of: service, configuration)
       definition.handle = handle
@@ -164,7 +166,7 @@ extension PhoneDatabase {
         [
           .init(
             .batteryLevel, [.read, .notify], permissions: Permissions(read: .encrypted),
-            value: .handled(read: { [state] _ in [state.batteryLevel] }),
+            value: .handled(read: { [weak self] _ in [self?.batteryLevel ?? 0] }),
             descriptors: [Self.configuration])
         ]
       case .time: time
@@ -173,15 +175,16 @@ extension PhoneDatabase {
   }
 
   private var time: [CharacteristicDefinition] {
-    let (state, scheduler) = (state, scheduler)
-    return [
+    [
       .init(
         .currentTime, [.read, .notify], permissions: Permissions(read: .encrypted),
-        value: .handled(read: { _ in state.clock.value(at: scheduler.now) }),
+        value: .handled(read: { [weak self] _ in
+          self.map { $0.clock.value(at: $0.scheduler.now) } ?? []
+        }),
         descriptors: [Self.configuration]),
       .init(
         .localTimeInformation, [.read], permissions: Permissions(read: .encrypted),
-        value: .handled(read: { _ in state.clock.zone.encoded })),
+        value: .handled(read: { [weak self] _ in self?.clock.zone.encoded ?? [] })),
     ]
   }
 

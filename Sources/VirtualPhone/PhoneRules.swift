@@ -25,49 +25,34 @@ public struct PhoneRules: Hashable, Sendable {
 
   public init() {}
 
-  /// The names of all rules.
-  public static var names: [String] { switches.map(\.name) }
-
-  /// Each rule's name, and what sets it; that returns false for an invalid value.
-  private static let switches: [(name: String, set: @Sendable (inout Self, String) -> Bool)] = [
-    ("strikes", { $0.setCount(\.strikes, $1) }), ("text-limit", { $0.setCount(\.textLimit, $1) }),
-    ("late", { $0.setFlag(\.marksLate, $1) }),
-    ("modified-once", { $0.setFlag(\.modifiesOnce, $1) }),
-    ("fresh-uids", { $0.setFlag(\.restartsUIDs, $1) }),
-    ("unshared", { $0.setFlag(\.respondsUnshared, $1) }),
-    ("media-changes", { $0.setFlag(\.updatesChangesOnly, $1) }),
-    (
-      "previews",
-      {
-        guard !$1.isEmpty else { return false }
-        $0.hiddenApp = $1
-        return true
-      }
-    ),
+  /// The rules with a number, and those that are on or off.
+  private static let counts: [(name: String, any WritableKeyPath<Self, Int?> & Sendable)] = [
+    ("strikes", \.strikes), ("text-limit", \.textLimit),
   ]
+  private static let flags: [(name: String, any WritableKeyPath<Self, Bool> & Sendable)] = [
+    ("late", \.marksLate), ("modified-once", \.modifiesOnce), ("fresh-uids", \.restartsUIDs),
+    ("unshared", \.respondsUnshared), ("media-changes", \.updatesChangesOnly),
+  ]
+
+  /// The names of all rules.
+  public static var names: [String] { counts.map(\.name) + flags.map(\.name) + ["previews"] }
 
   /// Applies `NAME=VALUE`; false if the name is unknown or the value is not valid.
   public mutating func set(_ text: String) -> Bool {
     let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, let rule = Self.switches.first(where: { $0.name == parts[0] }) else {
+    guard parts.count == 2 else { return false }
+    let (name, value) = (parts[0], String(parts[1]))
+    if let (_, rule) = Self.counts.first(where: { $0.name == name }) {
+      guard value == "off" || Int(value).map({ $0 > 0 }) == true else { return false }
+      self[keyPath: rule] = Int(value)
+    } else if let (_, rule) = Self.flags.first(where: { $0.name == name }) {
+      guard value == "on" || value == "off" else { return false }
+      self[keyPath: rule] = value == "on"
+    } else if name == "previews", !value.isEmpty {
+      hiddenApp = value
+    } else {
       return false
     }
-    return rule.set(&self, String(parts[1]))
-  }
-
-  private mutating func setCount(_ rule: WritableKeyPath<Self, Int?>, _ text: String) -> Bool {
-    guard text != "off" else {
-      self[keyPath: rule] = nil
-      return true
-    }
-    guard let count = Int(text), count > 0 else { return false }
-    self[keyPath: rule] = count
-    return true
-  }
-
-  private mutating func setFlag(_ rule: WritableKeyPath<Self, Bool>, _ text: String) -> Bool {
-    guard text == "on" || text == "off" else { return false }
-    self[keyPath: rule] = text == "on"
     return true
   }
 }

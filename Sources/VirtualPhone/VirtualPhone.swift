@@ -34,10 +34,8 @@ public final class VirtualPhone {
     public var receiveMTU = 185
     /// Whether a new link counts as encrypted, as one over a socket does.
     public var isEncrypted = true
-    /// Its local time at the start.
-    public var time = CivilTime(secondsSince1970: 1_795_254_060)
-    /// The fraction of that second.
-    public var fraction = Duration.zero
+    /// Its local time at the start, in seconds since 1970.
+    public var time = 1_795_254_060.0
     /// Its time zone.
     public var zone = LocalTimeInformation(timeZone: 4, daylightSaving: 0)
 
@@ -45,8 +43,7 @@ public final class VirtualPhone {
 
     /// Sets the clock to a time, in a zone that is this number of seconds ahead of UTC.
     public mutating func setClock(to time: WallTime, zone offset: Int) {
-      self.time = CivilTime(secondsSince1970: time.seconds + Int64(offset))
-      fraction = .nanoseconds(time.nanoseconds)
+      self.time = Double(time.seconds + Int64(offset)) + Double(time.nanoseconds) / 1e9
       zone = LocalTimeInformation(timeZone: offset / 900, daylightSaving: 0)
     }
   }
@@ -77,49 +74,37 @@ public final class VirtualPhone {
   let provider: NotificationProvider
   let media: MediaSource
   let database: PhoneDatabase
-  let state: State
   private(set) var connection: PhoneConnection?
+  /// The receive MTU of the next link.
+  private(set) var receiveMTU: Int
+  /// Whether a link counts as encrypted.
+  private(set) var isEncrypted: Bool
+  /// Whether it responds to nothing.
+  private var isFrozen = false
   /// The script that is playing.
   var stage: DayPlayer?
-
-  /// The values of battery and time, and the properties of the next link.
-  final class State {
-    var receiveMTU: Int
-    var isEncrypted: Bool
-    var isFrozen = false
-    var batteryLevel: UInt8 = 80
-    var clock: PhoneClock
-
-    init(_ configuration: Configuration, at now: Instant) {
-      receiveMTU = configuration.receiveMTU
-      isEncrypted = configuration.isEncrypted
-      clock = PhoneClock(
-        start: configuration.time, zone: configuration.zone,
-        set: now + (.zero - configuration.fraction))
-    }
-  }
 
   /// A phone without notifications, with an empty player and the usual apps.
   public init(_ configuration: Configuration = Configuration(), scheduler: any Scheduler) {
     profile = configuration.profile
     rules = configuration.rules
     self.scheduler = scheduler
-    state = State(configuration, at: scheduler.now)
+    receiveMTU = configuration.receiveMTU
+    isEncrypted = configuration.isEncrypted
     provider = NotificationProvider(profile, scheduler: scheduler)
     media = MediaSource(scheduler: scheduler)
-    database = PhoneDatabase(configuration, provider, media, state, scheduler)
+    database = PhoneDatabase(configuration, provider, media, scheduler)
     provider.apps = VirtualDay.apps
     provider.phone = self
     media.phone = self
     provider.sender.limit = { [weak self] in
-      let length = (self?.connection?.bearer.mtu ?? Bearer.defaultMTU) - 3
-      return min(length, self?.provider.faults.fragmentSize ?? length)
+      (self?.connection?.bearer.mtu ?? Bearer.defaultMTU) - 3
     }
     provider.sender.notify = { [weak self] in self?.connection?.notify(.dataSource, $0) }
   }
 
   /// Its local time in ANCS's format.
-  var date: String { state.clock.date(at: scheduler.now) }
+  var date: String { database.clock.date(at: scheduler.now) }
 
   /// Sends something on the current connection on a later turn of the loop, after the response to the request that
   /// caused it.
@@ -144,18 +129,13 @@ public final class VirtualPhone {
     hangUp: @escaping (String) -> Void
   ) -> Bool {
     guard accepts(isBonded: isBonded), connection == nil else { return false }
-    let connection = PhoneConnection(
-      scheduler: scheduler, profile: profile, receiveMTU: state.receiveMTU, database: database,
-      security: { [state] in state.isEncrypted ? .encrypted : .none },
-      send: send, hangUp: hangUp, report: { [weak self] in self?.onEvent($0) })
-    connection.isBonded = isBonded
-    connection.isHolding = isBonded && profile.holdsRequests && !state.isEncrypted
+    let connection = PhoneConnection(of: self, isBonded: isBonded, send: send, hangUp: hangUp)
     connection.server.onSubscribe = { [weak self] handle, wanted in
       self?.subscriptionChanged(handle, wanted)
     }
     self.connection = connection
     onEvent(.connected)
-    if state.isEncrypted { playOverture() }
+    if isEncrypted { playOverture() }
     return true
   }
 
@@ -172,15 +152,15 @@ public final class VirtualPhone {
   /// Processes a PDU from the link.
   public func receive(_ pdu: [UInt8]) {
     guard let connection else { return }
-    if state.isFrozen { return connection.ignore(pdu) }
+    if isFrozen { return connection.ignore(pdu) }
     connection.receive(pdu)
     reportMTU()
   }
 
   /// The link is encrypted from now on, or no longer.
   private func set(encrypted: Bool) {
-    let hasBegun = encrypted && !state.isEncrypted
-    state.isEncrypted = encrypted
+    let hasBegun = encrypted && !isEncrypted
+    isEncrypted = encrypted
     if hasBegun, connection != nil { playOverture() }
   }
 
@@ -188,7 +168,7 @@ public final class VirtualPhone {
   private func playOverture() {
     for (step, delay) in profile.overture {
       _ = scheduler.schedule(after: delay) { [weak self, weak connection] in
-        guard let self, let connection, connection === self.connection, !state.isFrozen else {
+        guard let self, let connection, connection === self.connection, !isFrozen else {
           return
         }
         take(step, on: connection)
@@ -208,7 +188,7 @@ public final class VirtualPhone {
     case .exchangeMTU where connection.hasAskedForMTU: break
     case .exchangeMTU:
       connection.hasAskedForMTU = true
-      bearer.request(.exchangeMTURequest(clientMTU: UInt16(clamping: state.receiveMTU))) {
+      bearer.request(.exchangeMTURequest(clientMTU: UInt16(clamping: receiveMTU))) {
         [weak self] _ in self?.reportMTU()
       }
     case .find(let service):
@@ -238,7 +218,7 @@ public final class VirtualPhone {
   public func disconnected(_ reason: String) {
     guard let connection else { return }
     self.connection = nil
-    if connection.isBonded || state.isEncrypted, !connection.hasSubscribed {
+    if connection.isBonded || isEncrypted, !connection.hasSubscribed {
       strikes += 1
       if hasGivenUp { onEvent(.gaveUp(strikes)) }
     }
@@ -291,15 +271,16 @@ extension VirtualPhone {
     case .renumber: provider.renumber()
     case .nameApp(let app, let name): provider.apps[app] = name
     case .authorize(let granted): provider.authorize(granted)
-    case .fragments(let size): provider.faults.fragmentSize = size.map { max(1, $0) }
+    case .fragments(let size): provider.sender.fragmentSize = size ?? .max
     case .pace(let response, let fragment):
       provider.sender.responseDelay = max(.zero, response)
       provider.sender.fragmentDelay = max(.zero, fragment)
     case .failCommands(let code, let count):
-      provider.faults.refusals += repeatElement(code, count: max(0, count))
-    case .silence(let count): provider.faults.silences += max(0, count)
-    case .cutResponses(let count): provider.faults.cuts += max(0, count)
-    case .media(let change): media.change { player, now in change.apply(to: &player, at: now) }
+      provider.refusals += repeatElement(code, count: max(0, count))
+    case .silence(let count): provider.fates += repeatElement(.silent, count: max(0, count))
+    case .cutResponses(let count): provider.fates += repeatElement(.cut, count: max(0, count))
+    case .media(let change, let playlist):
+      media.change { player, now in player.apply(change, playlist, at: now) }
     case .mediaAttribute(let attribute, let value): media.override(attribute, value)
     case .remote(let command): media.change { player, now in player.perform(command, at: now) }
     case .battery(let level): set(batteryLevel: level)
@@ -308,15 +289,15 @@ extension VirtualPhone {
     case .unpublish(let service): try unpublish(service)
     case .forgetSubscriptions(let service): try forgetSubscriptions(of: service)
     case .encrypt(let encrypted): set(encrypted: encrypted)
-    case .limitMTU(let mtu): state.receiveMTU = mtu
-    case .freeze(let frozen): state.isFrozen = frozen
+    case .limitMTU(let mtu): receiveMTU = mtu
+    case .freeze(let frozen): isFrozen = frozen
     case .disconnect: try connected().hangUp("the phone hung up")
     case .leave: stayAway("the phone is out of range")
     case .comeBack: isReachable = true
     case .tap: strikes = 0
     case .controlCenter:
       stayAway("Bluetooth was switched off in Control Center")
-      let pause = state.clock.pause(untilHour: 5, at: scheduler.now)
+      let pause = database.clock.pause(untilHour: 5, at: scheduler.now)
       _ = scheduler.schedule(after: pause) { [weak self] in self?.isReachable = true }
     case .send(let bytes): try connected().bearer.send(bytes)
     case .notify(let characteristic, let value):
@@ -345,15 +326,16 @@ extension VirtualPhone {
   // MARK: Battery and time
 
   private func set(batteryLevel percent: UInt8) {
-    guard percent != state.batteryLevel else { return }
-    state.batteryLevel = percent
+    guard percent != database.batteryLevel else { return }
+    database.batteryLevel = percent
     enqueue { $0.notify(.batteryLevel, [percent]) }
   }
 
   private func set(_ time: CivilTime, _ zone: LocalTimeInformation?) {
     let now = scheduler.now
-    state.clock = PhoneClock(start: time, zone: zone ?? state.clock.zone, set: now)
-    let value = state.clock.value(at: now, adjusted: .manual)
+    database.clock = PhoneClock(
+      start: Double(time.secondsSince1970), zone: zone ?? database.clock.zone, set: now)
+    let value = database.clock.value(at: now, adjusted: .manual)
     enqueue { $0.notify(.currentTime, value) }
   }
 

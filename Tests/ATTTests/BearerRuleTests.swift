@@ -196,19 +196,6 @@ struct BearerRuleTests {
     }
   }
 
-  @Test("A server that does not exchange MTUs leaves it at 23")
-  func noExchange() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
-      let exchange = loop.start { try await bench.bearer.exchangeMTU() }
-      await loop.settle()
-      bench.receive("0102000006")
-      await loop.settle()
-      #expect(exchange.value != nil)
-      #expect(bench.bearer.mtu == 23)
-    }
-  }
-
   @Test("A request that exceeds the MTU is not sent, and a value is cut to it")
   func tooLong() throws {
     try TestLoop.run { loop in

@@ -178,6 +178,33 @@ struct GATTSessionTests {
   }
 
   @Test(
+    "A type is read in spite of refusals and wrong responses",
+    arguments: [
+      (1, .error(.requestNotSupported, to: .readByTypeRequest)),
+      (1, .readByTypeResponse([0x12, 0x11].map { .init(handle: $0, value: [87]) })),
+      (2, .readByTypeResponse([.init(handle: 0x01, value: [1])])),
+    ] as [(Int, PDU)])
+  func readAround(place: Int, response: PDU) throws {
+    try run { _, bench in
+      var count = 0
+      let serve = bench.deviceBearer.serve
+      bench.deviceBearer.serve = { pdu in
+        guard case .readByTypeRequest(_, 0x2A19) = pdu else { return serve(pdu) }
+        count += 1
+        return count == place ? response : serve(pdu)
+      }
+      let failure = await bench.type("read 2A19")
+      #expect(
+        bench.lines == [
+          "0x0012 Battery Level (2A19): 57  Battery: 87 %",
+          "0x0026 Battery Level (2A19): 05  Battery: 5 %",
+        ])
+      let failures = bench.reports + [failure?.line ?? ""]
+      #expect(failures.contains { $0.contains("reading 0x0022: Insufficient Authentication") })
+    }
+  }
+
+  @Test(
     "Written in one request, in parts, or as a command; by a type only where it is one attribute")
   func write() throws {
     try run(mtu: 23) { _, bench in

@@ -141,16 +141,16 @@ struct PhoneInstructionTests {
       "queue":{"index":1,"repeat":"all"},"track":{"title":"T","duration":9.5},
       "commands":["play","skip-forward"],"playlist":[{"artist":"A"},{}]}
       """
-    var change = MediaChange()
-    change.playerName = "Podcasts"
-    change.state = .paused
-    change.volume = 0.5
-    change.index = 1
-    change.repeatMode = .all
+    var change = MediaState()
+    change.player.name = "Podcasts"
+    change.player.state = .paused
+    change.player.volume = 0.5
+    change.queue.index = 1
+    change.queue.repeatMode = .all
     change.track = MediaState.Track(title: "T", duration: 9.5)
     change.commands = [.play, .skipForward]
-    change.playlist = [MediaState.Track(artist: "A"), MediaState.Track()]
-    #expect(try read(text) == .command(.media(change)))
+    let playlist = [MediaState.Track(artist: "A"), MediaState.Track()]
+    #expect(try read(text) == .command(.media(change, playlist: playlist)))
   }
 
   @Test(

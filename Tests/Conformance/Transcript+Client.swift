@@ -153,12 +153,11 @@ final class ClientRun {
   private func perform(_ operation: String, _ discovery: Discovery) async throws -> [[UInt8]] {
     let handle = step.u16("handle") ?? 0
     let value = step.octets("value") ?? []
-    let offset = Int(step.u16("offset") ?? 0)
     switch operation {
     case "read": return [try await client.read(handle)]
     case "long_read": return [try await client.readLong(handle)]
     case "write": try await client.write(handle, value)
-    case "long_write": try await client.writeLong(handle, value, offset: offset)
+    case "long_write": try await client.writeLong(handle, value)
     case "write_without_response": try client.writeCommand(handle, value)
     case "notification": return try await firstValue(handle, .notifications, discovery)
     case "indication": return try await firstValue(handle, .indications, discovery)

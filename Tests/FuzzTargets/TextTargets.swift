@@ -28,7 +28,7 @@ extension FuzzTarget {
       if case .value(let bond) = StoredFile<Bond>(input) { try checkIsStable(bond) }
     },
     FuzzTarget("phone-memory", longest: 2048) { input in
-      if case .value(let memory) = StoredFile<PhoneMemory>(input) { try checkIsStable(memory) }
+      if case .value(let keys) = StoredFile<PhoneKeys>(input) { try checkIsStable(keys) }
     },
     FuzzTarget("request", longest: 2048, request),
     FuzzTarget("settings", longest: 2048) { input in

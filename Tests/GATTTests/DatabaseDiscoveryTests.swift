@@ -22,7 +22,7 @@ struct DatabaseDiscoveryTests {
         characteristics: [CharacteristicDefinition(0x2A06, [.write])]))
     try database.add(
       ServiceDefinition(
-        Self.own, at: 0x0010, end: 0x003F, includes: [IncludeDefinition(included.service)],
+        Self.own, at: 0x0010, end: 0x003F, includes: [included.service],
         characteristics: [
           CharacteristicDefinition(Self.own, [.read, .notify], at: 0x0020),
           CharacteristicDefinition(
@@ -65,8 +65,8 @@ struct DatabaseDiscoveryTests {
       ["\(service.service.range) \(service.service.uuid) \(service.isPrimary)"]
         + service.includes.map { "include \($0.service.range) \($0.service.uuid)" }
         + service.characteristics.map { found in
-          ([found.characteristic.uuid.description, hexadecimal(found.characteristic.value)]
-            + found.descriptors.map { "\(hexadecimal($0.handle)) \($0.type)" })
+          ([found.uuid.description, hexadecimal(found.value)]
+            + service.descriptors(of: found).map { "\(hexadecimal($0.handle)) \($0.type)" })
             .joined(separator: " ")
         }
     }
@@ -131,7 +131,7 @@ struct DatabaseDiscoveryTests {
       #expect(discovery.faults.map(\.lost) == [lost])
       #expect(discovery.faults.first?.failure.code == .unlikelyError)
       // What it declares is found.
-      let strays = discovery.services.first { $0.service.uuid == Self.own }?.unassigned
+      let strays = discovery.services.first { $0.service.uuid == Self.own }?.descriptors(of: nil)
       #expect(strays?.map(\.handle) == [0x0021, 0x0022])
     }
   }
@@ -148,7 +148,7 @@ struct DatabaseDiscoveryTests {
         }
       }
       #expect(outline(discovery) == Self.whole.filter { !$0.hasPrefix("2A19 0x0033") })
-      let strays = discovery.services.first { $0.service.uuid == Self.own }?.unassigned
+      let strays = discovery.services.first { $0.service.uuid == Self.own }?.descriptors(of: nil)
       #expect(strays?.map(\.handle) == [0x0033, 0x0034, 0x0038])
     }
   }

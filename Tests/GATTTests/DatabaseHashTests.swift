@@ -53,7 +53,7 @@ struct DatabaseHashTests {
     let battery = Service(uuid: 0x180F, range: HandleRange(0x14, 0x16))
     try database.add(
       ServiceDefinition(
-        0x1808, includes: [IncludeDefinition(battery)],
+        0x1808, includes: [battery],
         characteristics: [
           CharacteristicDefinition(
             0x2A18, [.read, .indicate, .extended],

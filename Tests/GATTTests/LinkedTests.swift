@@ -20,7 +20,7 @@ private func random(_ generator: inout SeededGenerator) throws -> AttributeDatab
     var service = ServiceDefinition(
       type(&generator), isPrimary: .random(in: 0..<4, using: &generator) > 0, at: next)
     if let included = services.randomElement(using: &generator), Bool.random(using: &generator) {
-      service.includes = [IncludeDefinition(included)]
+      service.includes = [included]
     }
     for _ in 0..<Int.random(in: 0...6, using: &generator) {
       let value = (0..<Int.random(in: 0...512, using: &generator)).map {

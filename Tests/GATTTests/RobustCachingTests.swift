@@ -64,17 +64,6 @@ struct RobustCachingTests {
     }
   }
 
-  @Test("After reading the hash, a client is aware from its next request on")
-  func hash() throws {
-    try TestLoop.run { loop in
-      let pair = try Self.pair(loop, features: 1)
-      try pair.database.add(Self.battery)
-      #expect(pair.ask("080100ffff2a2b") == "09121700" + pair.database.hash.hex)
-      #expect(try !pair.server.notify(0x42, []))
-      #expect(pair.ask("0a0300") == "0b626f617264")
-    }
-  }
-
   @Test("Values are held back until the client is aware, except Service Changed")
   func silence() throws {
     try TestLoop.run { loop in
@@ -128,21 +117,6 @@ struct RobustCachingTests {
       #expect(pair.ask("0a0300") == "0b626f617264")
       #expect(pair.ask("1243000100") == "13")
       #expect(try pair.server.notify(0x42, [1]))
-    }
-  }
-
-  @Test("A client cannot withdraw a supported feature")
-  func features() throws {
-    try TestLoop.run { loop in
-      let pair = try Self.pair(loop, features: 1)
-      #expect(pair.ask("12150000") == "0112150013")
-      #expect(pair.ask("12150005") == "13")
-      #expect(pair.ask("0a1500") == "0b05")
-      #expect(pair.ask("121500ff00") == "13")
-      #expect(pair.ask("0a1500") == "0b07")
-      #expect(pair.ask("121500") == "011215000d")
-      #expect(
-        pair.server.client.features == [.robustCaching, .enhancedBearer, .multipleNotifications])
     }
   }
 

@@ -18,10 +18,9 @@ struct MediaTests {
   ]
 
   static func playing() -> PhoneCommand {
-    var change = MediaChange()
-    change.playlist = playlist
-    change.state = .playing
-    return .media(change)
+    var change = MediaState()
+    change.player.state = .playing
+    return .media(change, playlist: playlist)
   }
 
   /// A remote that is subscribed to everything, after the first values.
@@ -113,8 +112,8 @@ struct MediaTests {
   func supportedCommands() throws {
     try TestLoop.run { loop in
       let bench = try await Self.remote(loop)
-      var podcasts = MediaChange()
-      podcasts.playerName = "Podcasts"
+      var podcasts = MediaState()
+      podcasts.player.name = "Podcasts"
       podcasts.commands = [.play, .pause, .skipForward, .skipBackward]
       try bench.phone.perform(.media(podcasts))
       await bench.pass()
@@ -131,8 +130,8 @@ struct MediaTests {
   func truncation(mtu: Int) throws {
     try TestLoop.run { loop in
       let bench = try await Self.remote(loop, mtu: mtu)
-      var last = MediaChange()
-      last.index = 2
+      var last = MediaState()
+      last.queue.index = 2
       try bench.phone.perform(.media(last))
       await bench.pass()
       let title = try #require(bench.updates.last { $0.attribute == .title })

@@ -51,7 +51,7 @@ struct RemoteTests {
   }
 
   static func track(_ title: String) -> PhoneCommand {
-    var change = MediaChange()
+    var change = MediaState()
     change.track = MediaState.Track(title: title)
     return .media(change)
   }

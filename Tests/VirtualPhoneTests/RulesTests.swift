@@ -142,8 +142,8 @@ struct RulesTests {
       try await bench.client.write(updates, [0, 0, 1, 2])
       await bench.pass()
       #expect(bench.updates == [])
-      var change = MediaChange()
-      change.volume = 0.25
+      var change = MediaState()
+      change.player.volume = 0.25
       try bench.phone.perform(.media(change))
       await bench.pass()
       #expect(bench.updates.map(\.value) == [Array("0.25".utf8)])

@@ -213,7 +213,7 @@ struct HealingTests {
   func play() async throws {
     try await inWorld { world in
       let phone = world.phone
-      var change = MediaChange()
+      var change = MediaState()
       change.commands = []
       try phone.phone.perform(.media(change))
       var commands: [PhoneEvent] = []

@@ -109,11 +109,10 @@ import Wire
     world.phone.consent = .accepts(after: .seconds(3))
     world.phone.fate = { [unowned self] in pdu($0, toPhone: $1) }
     world.onTurn = { [unowned self] in turn() }
-    var music = MediaChange()
-    music.playlist = Self.tracks.map {
+    let music = Self.tracks.map {
       MediaState.Track(artist: "Nina Simone", title: $0, duration: 622)
     }
-    _ = try? world.phone.phone.perform(.media(music))
+    _ = try? world.phone.phone.perform(.media(MediaState(), playlist: music))
     equip()
   }
 

@@ -14,11 +14,8 @@ import Wire
   private(set) var identity: DeviceAddress
   /// Its capabilities, and its original state.
   let information: ControllerInformation
-  /// Identifies one that hears the adapter's events.
-  struct Hearing: Hashable { fileprivate let number: Int }
-
-  private var hearers: [Hearing: (MgmtEvent) -> Void] = [:]
-  private var lastHearing = 0
+  /// Called with the adapter's events.
+  var onEvent: (MgmtEvent) -> Void = { _ in }
 
   private let mgmt: MgmtClient
   private let socket: MgmtSocket
@@ -64,19 +61,9 @@ import Wire
     self.socket = socket
     identity = DeviceAddress(information.address, .public)
     mgmt.onEvent = { [weak self] about, event in
-      guard about == index, let self else { return }
-      for hearer in hearers.values { hearer(event) }
+      if about == index { self?.onEvent(event) }
     }
   }
-
-  /// Calls `hearer` with the adapter's events from now on.
-  func hear(_ hearer: @escaping (MgmtEvent) -> Void) -> Hearing {
-    lastHearing += 1
-    hearers[Hearing(number: lastHearing)] = hearer
-    return Hearing(number: lastHearing)
-  }
-
-  func stopHearing(_ hearing: Hearing) { hearers[hearing] = nil }
 
   // MARK: Setting up
 
@@ -161,7 +148,7 @@ import Wire
 
   /// Restores the adapter's settings and releases it.
   func restore() async {
-    hearers = [:]
+    onEvent = { _ in }
     // Some kernels (Debian's 6.1.0-56) crash if a connecting socket is closed after its adapter was
     // switched off.
     if let connecting {

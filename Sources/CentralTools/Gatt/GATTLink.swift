@@ -112,11 +112,13 @@ extension GATTLink {
 
 extension Failure {
   /// A request failed.
-  init(_ what: String, _ failure: ATTFailure) {
+  ///
+  /// - Parameter type: the type of an attribute, if it is known.
+  init(_ what: String, _ failure: ATTFailure, _ type: (Handle) -> UUID? = { _ in nil }) {
     switch failure {
     case .refused(let refusal):
       let number = "0x" + [refusal.code.rawValue].hex.uppercased()
-      let name = "\(refusal.code)"
+      let name = refusal.code.name(of: type(refusal.handle)) ?? "\(refusal.code)"
       self.init(.refused, what, name.hasSuffix(number) ? name : "\(name) (\(number))")
     case .timedOut: self.init(.tryAgain, what, "\(failure)")
     case .closed(let why): self.init(.unavailable, what, "the link was lost: \(why)")

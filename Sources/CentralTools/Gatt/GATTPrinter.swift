@@ -202,16 +202,15 @@ extension DiscoveredService {
       "  \(hexadecimal(include.handle)) includes \(include.service.range) "
         + AssignedNumbers.title(of: include.service.uuid)
     }
-    for found in characteristics {
-      let characteristic = found.characteristic
+    for characteristic in characteristics {
       let properties = characteristic.properties.names
       lines.append(
         "  \(hexadecimal(characteristic.declaration)) characteristic "
           + "\(hexadecimal(characteristic.value)) \(AssignedNumbers.title(of: characteristic.uuid)): "
           + (properties.isEmpty ? "no properties" : properties.joined(separator: ", ")))
-      lines += found.descriptors.map { "    " + $0.text }
+      lines += descriptors(of: characteristic).map { "    " + $0.text }
     }
-    lines += unassigned.map { "  \($0.text) (of an unknown characteristic)" }
+    lines += descriptors(of: nil).map { "  \($0.text) (of an unknown characteristic)" }
     return lines.joined(separator: "\n")
   }
 
@@ -219,10 +218,16 @@ extension DiscoveredService {
   func json(whole: Bool) -> JSONObject {
     let header = service.json + ["primary": .bool(isPrimary)]
     guard whole else { return header }
+    let unassigned = descriptors(of: nil)
+    let characteristics = characteristics.map { characteristic in
+      JSONValue.object(
+        characteristic.json
+          + ["descriptors": .array(descriptors(of: characteristic).map { .object($0.json) })])
+    }
     return header + (hasContents ? [:] : ["complete": false]) + [
       "includes": .array(
         includes.map { .object(["handle": .number($0.handle)] + $0.service.json) }),
-      "characteristics": .array(characteristics.map { .object($0.json) }),
+      "characteristics": .array(characteristics),
     ] + (unassigned.isEmpty ? [:] : ["unassigned": .array(unassigned.map { .object($0.json) })])
   }
 }
@@ -235,12 +240,11 @@ extension JSONObject {
 
 extension Service { fileprivate var json: JSONObject { uuid.json + .range(range) } }
 
-extension DiscoveredCharacteristic {
+extension Characteristic {
   fileprivate var json: JSONObject {
-    characteristic.uuid.json + [
-      "declaration": .number(characteristic.declaration), "handle": .number(characteristic.value),
-      "properties": .strings(characteristic.properties.names),
-      "descriptors": .array(descriptors.map { .object($0.json) }),
+    uuid.json + [
+      "declaration": .number(declaration), "handle": .number(value),
+      "properties": .strings(properties.names),
     ]
   }
 }

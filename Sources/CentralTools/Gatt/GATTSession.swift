@@ -100,12 +100,7 @@ final class GATTSession {
 
   /// A failed request, with a remedy for this link.
   private func failure(_ what: String, _ error: ATTFailure) -> Failure {
-    var failure = Failure(what, error)
-    if case .refused(let refusal) = error,
-      let name = refusal.code.name(of: map?.type(at: refusal.handle))
-    {
-      failure.why = "\(name) (0x\([refusal.code.rawValue].hex.uppercased()))"
-    }
+    var failure = Failure(what, error) { map?.type(at: $0) }
     if let code = error.code { failure.remedy = link.remedy(code, isPrompt: isPrompt) }
     return failure
   }
@@ -114,7 +109,7 @@ final class GATTSession {
 extension ErrorCode {
   /// The service-specific name of the code for a characteristic; if the characteristic is unknown,
   /// the names from Apple's services. Nil if there is none.
-  fileprivate func name(of type: UUID?) -> String? {
+  func name(of type: UUID?) -> String? {
     let (ancs, ams) = (nameInANCS, nameInAMS)
     switch type {
     case .controlPoint?, .notificationSource?, .dataSource?: return ancs
@@ -186,19 +181,16 @@ extension GATTSession {
 
   /// The attributes, discovered once per link. If the device refuses part of it, values come from
   /// declarations too.
-  private func attributeMap() async throws(Failure) -> AttributeMap {
+  private func attributeMap() async throws(ATTFailure) -> AttributeMap {
     if let map { return map }
-    let discovered = try await att("discovering the attributes", await discoverMap())
-    map = discovered
-    return discovered
-  }
-
-  private func discoverMap() async throws(ATTFailure) -> AttributeMap {
     let discovery = discovery()
-    let map = try await discovery.attributeMap()
-    guard !discovery.faults.isEmpty else { return map }
-    try await discovery.discoverEverything()
-    return map.merging(AttributeMap(discovery.services))
+    var found = try await discovery.attributeMap()
+    if !discovery.faults.isEmpty {
+      try await discovery.discoverEverything()
+      found = found.merging(AttributeMap(discovery.services))
+    }
+    map = found
+    return found
   }
 
   /// The handles of all referenced attributes.
@@ -206,7 +198,8 @@ extension GATTSession {
     switch reference {
     case .handle(let handle): return [handle]
     case .type(let type):
-      let handles = try await attributeMap().handles(of: type)
+      let map = try await att("discovering the attributes", await attributeMap())
+      let handles = map.handles(of: type)
       guard !handles.isEmpty else {
         throw Failure(.refused, "\(type)", "the device has no attribute of this type")
       }
@@ -223,39 +216,36 @@ extension GATTSession {
     var refusals: [Failure] = []
     for reference in references {
       switch reference {
-      case .handle(let handle): try await readOne(handle, nil, &refusals)
-      case .type(let type): try await readAll(type, &refusals)
+      case .handle(let handle): refusals += await read(handle)
+      case .type(let type): refusals += try await read(type)
       }
+      guard link.isOpen else { break }
     }
     for refusal in refusals.dropLast() { report(refusal) }
     if let last = refusals.last { throw last }
   }
 
-  /// Reads one value; if the device refuses the rest of a long one, returns its beginning.
+  /// Reads one value; if the device refuses the rest of a long one, prints its beginning.
   ///
   /// - Parameter type: nil if it is unknown.
-  private func readOne(
-    _ handle: Handle, _ type: UUID?, _ refusals: inout [Failure]
-  ) async throws(Failure) {
+  /// - Returns: why it can't be read completely, if so.
+  private func read(_ handle: Handle, _ type: UUID? = nil) async -> [Failure] {
     var value: [UInt8]?
-    var failure: Failure?
+    var refusals: [Failure] = []
     do throws(ATTFailure) {
       var read = try await client.read(handle)
       defer { value = read }
       try await client.readRest(of: &read, at: handle)
     } catch {
       let place = value.map { " behind its first \($0.count) bytes" } ?? ""
-      failure = self.failure("reading \(hexadecimal(handle))\(place)", error)
-      if error.isEnd, value == nil { throw failure ?? Failure("reading", error) }
+      refusals = [failure("reading \(hexadecimal(handle))\(place)", error)]
     }
     if let value {
       var type = type
       if type == nil, link.isOpen { type = await self.type(at: handle) }
-      printer.value(value, at: handle, type, isWhole: failure == nil)
+      printer.value(value, at: handle, type, isWhole: refusals.isEmpty)
     }
-    guard let failure else { return }
-    guard link.isOpen else { throw failure }
-    refusals.append(failure)
+    return refusals
   }
 
   /// The type of an attribute; nil if the device does not provide it.
@@ -266,70 +256,49 @@ extension GATTSession {
 
   /// Read Using Characteristic UUID over all handles. It continues after refused attributes, and
   /// reads values that do not fit into a response with Read Blob.
-  private func readAll(_ type: UUID, _ refusals: inout [Failure]) async throws(Failure) {
-    var rest = HandleRange.all
+  ///
+  /// - Returns: why some can't be read.
+  private func read(_ type: UUID) async throws(Failure) -> [Failure] {
     var isThere = false
-    while rest.isValid {
-      var found: [PDU.AttributeValue] = []
-      var last: Handle?
-      do throws(ATTFailure) {
-        found = try await valuesInOneResponse(type, rest)
-        last = found.last?.handle
-      } catch {
-        last = try await skip(error, type, rest, &refusals)
-      }
-      for entry in found {
-        if entry.value.count >= min(mtu - 4, 253) {
-          try await readOne(entry.handle, type, &refusals)
-        } else {
-          printer.value(entry.value, at: entry.handle, type)
+    var refusals: [Failure] = []
+    do throws(ATTFailure) {
+      try await client.walk(.all) { (rest) throws(ATTFailure) in
+        try await link.bearer.request(.readByType(rest, type: type)).map {
+          (HandleRange($0.handle, $0.handle), $0)
         }
+      } recover: { (error, rest, _) throws(ATTFailure) in
+        if error.code == .attributeNotFound { return nil }
+        if case .refused(let response) = error, response.handle > rest.start {
+          refusals.append(failure("reading \(hexadecimal(response.handle))", error))
+          return response.handle
+        }
+        // Not every server names the attribute that it refuses.
+        let next = try await attributeMap().handles(of: type).first { rest.contains($0) }
+        if next == nil || error.code == nil {
+          refusals.append(failure("reading \(type) in \(rest)", error))
+        }
+        guard let next else { return nil }
+        isThere = true
+        refusals += await read(next, type)
+        return link.isOpen ? next : nil
+      } body: { (found) throws(ATTFailure) in
+        isThere = true
+        for entry in found {
+          if entry.value.count >= min(mtu - 4, 253) {
+            refusals += await read(entry.handle, type)
+          } else {
+            printer.value(entry.value, at: entry.handle, type)
+          }
+        }
+        return link.isOpen
       }
-      guard let last else { break }
-      isThere = true
-      guard last < .max else { break }
-      rest.start = last + 1
+    } catch {
+      refusals.append(failure("reading \(type)", error))
     }
     guard isThere || !refusals.isEmpty else {
       throw Failure(.refused, "reading \(type)", "the device has no attribute of this type")
     }
-  }
-
-  /// Continues after a refusal: after the attribute that it names or, because not every server
-  /// names the right one, by reading the next one alone.
-  ///
-  /// - Returns: the last attribute that is done; nil if none is left.
-  private func skip(
-    _ error: ATTFailure, _ type: UUID, _ range: HandleRange, _ refusals: inout [Failure]
-  ) async throws(Failure) -> Handle? {
-    if error.isEnd { throw failure("reading \(type)", error) }
-    if case .refused(let response) = error, response.handle > range.start {
-      refusals.append(failure("reading \(hexadecimal(response.handle))", error))
-      return response.handle
-    }
-    let handles = try await attributeMap().handles(of: type)
-    let next = handles.first { range.contains($0) }
-    if next == nil || error.code == nil {
-      refusals.append(failure("reading \(type) in \(range)", error))
-    }
-    if let next { try await readOne(next, type, &refusals) }
-    return next
-  }
-
-  /// The values in one response; none if there are none.
-  private func valuesInOneResponse(
-    _ type: UUID, _ range: HandleRange
-  ) async throws(ATTFailure) -> [PDU.AttributeValue] {
-    let found = try await client.read(type, in: range)
-    var least = Int(range.start)
-    for entry in found {
-      guard Int(entry.handle) >= least else {
-        throw .protocolViolation(
-          "a value at \(hexadecimal(entry.handle)) in a response about \(range)")
-      }
-      least = Int(entry.handle) + 1
-    }
-    return found
+    return refusals
   }
 
   // MARK: Writing
@@ -385,7 +354,7 @@ extension GATTSession {
   /// The characteristic that an attribute belongs to, with the kind of subscription to use.
   private func characteristic(at handle: Handle) async throws(Failure) -> Subscribed {
     let what = "subscribing to \(hexadecimal(handle))"
-    let map = try await attributeMap()
+    let map = try await att("discovering the attributes", await attributeMap())
     guard let range = map.characteristic(around: handle) else {
       throw Failure(
         .refused, what, "there is no characteristic", remedy: "“tree” lists them")

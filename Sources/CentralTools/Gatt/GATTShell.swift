@@ -219,12 +219,13 @@ import Wire
   private func help(_ name: String?) throws(Failure) {
     let forms = GATTCommand.forms
     guard let name else {
-      return tool.print(columns(forms.map { ($0.usage, $0.summary) }).joined(separator: "\n"))
+      let rows = columns(forms.map { ($0.usage, $0.summary) })
+      return tool.printer.write(rows.joined(separator: "\n"))
     }
     guard let form = forms.first(where: { $0.name == name }) else {
       throw Failure(usage: "unknown command “\(name)”", remedy: "“help” lists them")
     }
-    tool.print(String(form.help(behind: "", "", width: tool.width).dropLast()))
+    tool.printer.write(String(form.help(behind: "", "", width: tool.width).dropLast()))
   }
 
   /// Asks the user a question of the radio, while pairing.

@@ -11,8 +11,6 @@ import Wire
   let options: GATTOptions
   let radio: KernelRadio
   let printer: GATTPrinter
-  /// Prints a text for a person, above the prompt if there is one.
-  let print: (String) -> Void
   private let console: Console
   private let output = LineWriter(Standard.output)
   private var editor: LineEditor?
@@ -46,12 +44,11 @@ import Wire
     // The prompt is for people: it needs a terminal on both sides.
     let editor = options.command == nil ? LineEditor(history: Self.history) : nil
     self.editor = editor
-    let print: (String) -> Void = { [output] text in
-      if let editor { editor.print(text) } else { output.write(text) }
-    }
-    self.print = print
     printer = GATTPrinter(
-      format: console.format, valueForm: options.valueForm, write: print,
+      format: console.format, valueForm: options.valueForm,
+      write: { [output] text in
+        if let editor { editor.print(text) } else { output.write(text) }
+      },
       writeBytes: { [end] bytes in
         do throws(SystemError) {
           try FileDescriptor.writeAll(bytes, to: Standard.output)

@@ -18,8 +18,10 @@ import Wire
 
   private let choice: AdapterChoice?
   private var opened: CentralAdapter?
-  /// The scan in progress: the kernel has finished a round. It ends when this is closed.
-  private var scanning: Mailbox<Void>?
+  /// The scan in progress: what is called with devices, and the rounds that the kernel has finished; it ends when
+  /// these are closed.
+  private var scanning: (rounds: Mailbox<Void>, found: (FoundDevice) -> Void)?
+  private var pairing: CentralPairing?
   /// Disconnects that the kernel has not confirmed yet.
   private var disconnects: [Task<Void, Never>] = []
 
@@ -32,6 +34,7 @@ import Wire
     if let opened { return opened }
     let adapter = try await CentralAdapter.open(choice)
     opened = adapter
+    adapter.onEvent = { [weak self] in self?.receive($0) }
     try await attempt("switching the adapter on", await adapter.switchOn())
     return adapter
   }
@@ -41,6 +44,18 @@ import Wire
     for disconnect in disconnects { await disconnect.value }
     await opened?.restore()
     opened = nil
+  }
+
+  private func receive(_ event: MgmtEvent) {
+    pairing?.receive(event)
+    switch event {
+    case .deviceFound(let device, let rssi, let flags, let data) where device.type != .classic:
+      let isConnectable = !flags.contains(.notConnectable)
+      scanning?.found(
+        FoundDevice(address: device, rssi: rssi, isConnectable: isConnectable, data: data))
+    case .discovering(false): scanning?.rounds.post(())
+    default: break
+    }
   }
 
   // MARK: Connecting
@@ -103,7 +118,8 @@ import Wire
     _ socket: ATTSocket, _ link: GATTLink, _ level: GATTSecurity, _ adapter: CentralAdapter
   ) async throws(Failure) {
     let pairing = CentralPairing(of: socket, adapter, for: self)
-    defer { pairing.end() }
+    self.pairing = pairing
+    defer { if self.pairing === pairing { self.pairing = nil } }
     try await attempt("preparing to pair", await adapter.prepareForPairing())
     let wanted: SecurityLevel = level == .medium ? .medium : .high
     do throws(BluetoothError) {
@@ -120,18 +136,8 @@ import Wire
   func scan(_ found: @escaping (FoundDevice) -> Void) async throws(Failure) {
     let adapter = try await adapter()
     let rounds = Mailbox<Void>()
-    scanning = rounds
-    defer { if scanning === rounds { scanning = nil } }
-    let hearing = adapter.hear { event in
-      switch event {
-      case .deviceFound(let device, let rssi, let flags, let data) where device.type != .classic:
-        let isConnectable = !flags.contains(.notConnectable)
-        found(FoundDevice(address: device, rssi: rssi, isConnectable: isConnectable, data: data))
-      case .discovering(false): rounds.post(())
-      default: break
-      }
-    }
-    defer { adapter.stopHearing(hearing) }
+    scanning = (rounds, found)
+    defer { if scanning?.rounds === rounds { scanning = nil } }
     // The kernel scans for ten seconds at a time.
     repeat {
       try await attempt("scan", await adapter.call(.startDiscovery))
@@ -140,7 +146,7 @@ import Wire
   }
 
   /// Ends `scan`, which then returns.
-  func stopScan() { scanning?.close() }
+  func stopScan() { scanning?.rounds.close() }
 }
 
 extension ChannelSecurity {
@@ -192,7 +198,6 @@ struct FoundDevices {
   private let adapter: CentralAdapter
   private let radio: KernelRadio
   private let socket: ATTSocket
-  private var hearing: CentralAdapter.Hearing?
   private var failure: MgmtStatus?
 
   /// Pairing waits for a user, and each step of SMP may take 30 s (Vol 3 Part H, 3.4).
@@ -205,10 +210,7 @@ struct FoundDevices {
   ///   - radio: asks and informs the user.
   init(of socket: ATTSocket, _ adapter: CentralAdapter, for radio: KernelRadio) {
     (self.adapter, self.radio, self.socket) = (adapter, radio, socket)
-    hearing = adapter.hear { [weak self] in self?.receive($0) }
   }
-
-  func end() { if let hearing { adapter.stopHearing(hearing) } }
 
   /// Waits until the link has that level.
   func wait(for wanted: SecurityLevel) async throws(Failure) {
@@ -230,7 +232,7 @@ struct FoundDevices {
     throw Failure(.tryAgain, "securing the link", "timed out")
   }
 
-  private func receive(_ event: MgmtEvent) {
+  func receive(_ event: MgmtEvent) {
     // Other programs pair on the same adapter, and their events come here, too.
     guard let peer = event.device, peer == socket.peer || peer == socket.currentPeer() else {
       return

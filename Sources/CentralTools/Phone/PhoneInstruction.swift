@@ -86,29 +86,13 @@ extension JSONReader {
   // MARK: Media
 
   /// Changes of the media, in the form of the daemon's event.
-  fileprivate func media() throws(ShapeError) -> MediaChange {
-    var change = MediaChange()
-    if let player = try object("player") {
-      change.playerName = try player.optional("name")
-      change.state = try player.optional("state")
-      change.rate = try player.optional("rate")
-      change.elapsed = try player.optional("elapsed")
-      change.volume = try player.optional("volume")
-    }
-    if let queue = try object("queue") {
-      change.index = try queue.optional("index")
-      change.count = try queue.optional("count")
-      change.shuffleMode = try queue.optional("shuffle")
-      change.repeatMode = try queue.optional("repeat")
-    }
-    change.track = try optional("track")
-    change.playlist = try optional("playlist")
+  fileprivate func media() throws(ShapeError) -> PhoneCommand {
+    var change = MediaState()
+    change.player = try optional("player") ?? change.player
+    change.queue = try optional("queue") ?? change.queue
+    change.track = try optional("track") ?? change.track
     change.commands = try optional("commands")
-    return change
-  }
-
-  private func object(_ name: String) throws(ShapeError) -> JSONReader? {
-    try optional(name, "an object") { try? JSONReader($0) }
+    return .media(change, playlist: try optional("playlist"))
   }
 
   /// `entity` and `attribute`, by the numbers or names that AMS gives them.
@@ -174,10 +158,6 @@ extension JSONReader {
 extension JSONReader {
   fileprivate func accessory() throws(ShapeError) -> AccessoryChoice? {
     try optional("accessory", "an address nor a name") { $0.string.flatMap(AccessoryChoice.init) }
-  }
-
-  fileprivate func passkey() throws(ShapeError) -> Passkey? {
-    try optional("passkey", "six digits") { $0.string.flatMap(Passkey.init) }
   }
 }
 
@@ -251,7 +231,7 @@ struct PhoneForm: Sendable {
     },
     PhoneForm(
       "media", ["player", "queue", "track", "playlist", "commands"], "changes what is playing"
-    ) { .command(.media(try $0.media())) },
+    ) { .command(try $0.media()) },
     PhoneForm("media-attribute", ["entity", "attribute", "value"], "overrides a value") {
       .command(.mediaAttribute(try $0.mediaAttribute(), try $0.octetsOrText("value")))
     },
@@ -296,7 +276,7 @@ struct PhoneForm: Sendable {
       .link(.connect(try $0.accessory()))
     },
     PhoneForm("respond", ["accept", "passkey"], "on the air: answers the last pairing") {
-      .link(.respond(accept: try $0.required("accept"), try $0.passkey()))
+      .link(.respond(accept: try $0.required("accept"), try $0.optional("passkey")))
     },
     PhoneForm("forget", "on the air: forgets all bonds", .link(.forget)),
     PhoneForm("send", ["pdu"], "sends these bytes") { .command(.send(try $0.octets("pdu"))) },

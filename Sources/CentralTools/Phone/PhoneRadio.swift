@@ -21,7 +21,7 @@ import Wire
   private let phone: VirtualPhone
   private let adapter: CentralAdapter
   private let store: PhoneStore
-  private var memory: PhoneMemory
+  private var keys: PhoneKeys
   private var machine: CentralMachine
   private lazy var timer = Deadline(Loop.shared) { [weak self] in
     self?.turn { machine, now in machine.timePassed(to: now) }
@@ -54,10 +54,10 @@ import Wire
     }
     adapter = try await CentralAdapter.open(choice)
     store = PhoneStore(directory: options.stateDirectory, adapter: adapter.information.address)
-    memory = try store.load() ?? PhoneMemory()
-    if options.forgets { memory.bonds = [] }
+    keys = try store.load() ?? PhoneKeys()
+    if options.forgets { keys.bonds = [] }
     machine = CentralMachine(
-      bonds: memory.bonds, choice: options.accessory, asks: options.io == .ask)
+      bonds: keys.bonds, choice: options.accessory, asks: options.io == .ask)
     try await checkUnused()
   }
 
@@ -85,12 +85,12 @@ import Wire
   }
 
   func open() async throws(Failure) {
-    try store.save(memory)
-    _ = adapter.hear { [weak self] in self?.receive($0) }
+    try store.save(keys)
+    adapter.onEvent = { [weak self] in self?.receive($0) }
     let setup = AdapterSetup(
-      name: options.configuration.name, role: .phone(memory.identityResolvingKey),
-      capability: options.io.capability, bonds: memory.bonds,
-      staticAddress: adapter.information.address.isPlaceholder ? memory.staticAddress : nil,
+      name: options.configuration.name, role: .phone(keys.identityResolvingKey),
+      capability: options.io.capability, bonds: keys.bonds,
+      staticAddress: adapter.information.address.isPlaceholder ? keys.staticAddress : nil,
       interval: .standard)
     try await attempt("setting \(adapter.index) up", await adapter.setUp(setup))
     _ = try? phone.perform(.encrypt(false))
@@ -167,12 +167,12 @@ import Wire
     case .secure: secure()
     case .explore: Loop.start { await self.phone.ask(.explore) }
     case .save(let bond):
-      memory.bonds.removeAll { $0.identity == bond.identity }
-      memory.bonds.append(bond)
-      saveMemory()
+      keys.bonds.removeAll { $0.identity == bond.identity }
+      keys.bonds.append(bond)
+      saveKeys()
     case .forget(let accessories):
-      memory.bonds.removeAll { accessories.contains($0.identity) }
-      saveMemory()
+      keys.bonds.removeAll { accessories.contains($0.identity) }
+      saveKeys()
       for accessory in accessories {
         try? await adapter.call(.unpairDevice(accessory, disconnect: true))
       }
@@ -182,9 +182,9 @@ import Wire
     }
   }
 
-  private func saveMemory() {
+  private func saveKeys() {
     do throws(Failure) {
-      try store.save(memory)
+      try store.save(keys)
     } catch {
       onEvent(["event": "error", "what": "state", "message": .string(error.line)])
     }

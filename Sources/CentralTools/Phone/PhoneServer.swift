@@ -161,7 +161,7 @@ import Wire
   }
 
   private func publish(_ event: JSONObject) {
-    write(event: event)
+    write(String(decoding: Self.line(event), as: UTF8.self))
     if let wait, let name = wait.event, event["event"] == .string(name) {
       // Deferred, because the phone is still handling the cause of the event.
       Loop.shared.later { [weak self] in self?.end(wait, nil) }
@@ -170,11 +170,7 @@ import Wire
 
   private func reply(_ id: JSONValue?, _ more: JSONObject = [:], error: String? = nil) {
     let outcome: JSONObject = ["ok": .bool(error == nil), "id": id]
-    write(outcome + more + ["error": error.map { .string($0) }])
-  }
-
-  private func write(event: JSONObject) {
-    write(String(decoding: Self.line(event), as: UTF8.self))
+    write(JSONValue.object(outcome + more + ["error": error.map { .string($0) }]).text)
   }
 
   private static func line(_ event: JSONObject) -> [UInt8] {
@@ -183,10 +179,6 @@ import Wire
     let object: JSONObject =
       ["event": event["event"], "time": .string(WallTime.now.rfc3339)] + rest
     return JSONValue.object(object).json
-  }
-
-  private func write(_ object: JSONObject) {
-    write(String(decoding: JSONValue.object(object).json, as: UTF8.self))
   }
 
   /// Above the line being typed, if there is a prompt.

@@ -137,25 +137,25 @@ final class MediaSource {
   }
 }
 
-extension MediaChange {
-  /// Applies the change to a player.
-  func apply(to player: inout MediaPlayer, at now: Instant) {
+extension MediaPlayer {
+  /// Applies what is given of a state; nil leaves a value as it is.
+  mutating func apply(
+    _ change: MediaState, _ playlist: [MediaState.Track]?, at now: Instant
+  ) {
     if let playlist {
-      player.playlist = playlist
-      player.select(index ?? 0, at: now)
-    } else if let index {
-      player.select(index, at: now)
+      self.playlist = playlist
+      select(change.queue.index ?? 0, at: now)
+    } else if let index = change.queue.index {
+      select(index, at: now)
     }
-    if let track { player.change(track: track) }
-    if let name = playerName { player.name = name.isEmpty ? nil : name }
-    if let volume { player.volume = min(max(0, volume), 1) }
-    if let shuffleMode { player.shuffleMode = shuffleMode }
-    if let repeatMode { player.repeatMode = repeatMode }
-    if let count { player.count = count }
-    if let commands { player.commands = commands }
-    if state != nil || rate != nil {
-      player.change(state: state ?? player.state, rate: rate, at: now)
-    }
-    if let elapsed { player.seek(to: elapsed, at: now) }
+    if change.track != MediaState.Track() { self.change(track: change.track) }
+    if let name = change.player.name { self.name = name.isEmpty ? nil : name }
+    if let volume = change.player.volume { self.volume = min(max(0, volume), 1) }
+    shuffleMode = change.queue.shuffleMode ?? shuffleMode
+    repeatMode = change.queue.repeatMode ?? repeatMode
+    count = change.queue.count ?? count
+    commands = change.commands ?? commands
+    self.change(state: change.player.state ?? state, rate: change.player.rate, at: now)
+    if let position = change.player.position { seek(to: position.seconds, at: now) }
   }
 }

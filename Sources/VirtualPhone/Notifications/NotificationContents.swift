@@ -44,44 +44,44 @@ public struct NotificationContents: Hashable, Sendable {
 /// A notification as the phone holds it.
 public struct PhoneNotification: Hashable, Sendable {
   public var uid: NotificationUID
-  public private(set) var category: ANCS.Category = .other
-  private var ownFlags: EventFlags = []
-  private var attributes: [NotificationAttributeID: [UInt8]] = [:]
+  private var contents: NotificationContents
+
+  public var category: ANCS.Category { contents.category ?? .other }
 
   /// A new notification.
   public init(_ uid: NotificationUID, _ contents: NotificationContents) {
-    self.uid = uid
-    change(contents)
+    (self.uid, self.contents) = (uid, contents)
   }
 
-  /// Applies the values given in `contents`.
-  public mutating func change(_ contents: NotificationContents) {
-    category = contents.category ?? category
-    ownFlags = contents.flags ?? ownFlags
-    if contents.attributes[.message] != nil { attributes[.messageSize] = nil }
-    attributes.merge(contents.attributes) { _, new in new }
+  /// Applies the values given in `change`.
+  public mutating func change(_ change: NotificationContents) {
+    contents.category = change.category ?? contents.category
+    contents.flags = change.flags ?? contents.flags
+    if change.attributes[.message] != nil { contents.attributes[.messageSize] = nil }
+    contents.attributes.merge(change.attributes) { _, new in new }
   }
 
   /// The whole value of an attribute, which may be empty; nil for an unknown attribute.
   public func value(of id: NotificationAttributeID) -> [UInt8]? {
-    if let value = attributes[id] { return value }
+    if let value = contents.attributes[id] { return value }
     if id == .messageSize {
-      return Array(String(attributes[.message]?.count ?? 0).utf8)
+      return Array(String(contents.attributes[.message]?.count ?? 0).utf8)
     }
     return NotificationAttributeID.all.contains(id) ? [] : nil
   }
 
   /// The flags. An action is available if it has a label.
   public var flags: EventFlags {
-    var flags = ownFlags
-    if attributes[.positiveActionLabel]?.isEmpty == false { flags.insert(.positiveAction) }
-    if attributes[.negativeActionLabel]?.isEmpty == false { flags.insert(.negativeAction) }
+    var flags = contents.flags ?? []
+    if contents[.positiveActionLabel]?.isEmpty == false { flags.insert(.positiveAction) }
+    if contents[.negativeActionLabel]?.isEmpty == false { flags.insert(.negativeAction) }
     return flags
   }
 
   /// The missed call that a declined call leaves.
   var asMissedCall: NotificationContents {
-    var contents = NotificationContents(category: .missedCall, attributes: attributes)
+    var contents = contents
+    (contents.category, contents.flags) = (.missedCall, nil)
     contents[.subtitle] = nil
     contents[.message] = "Missed call"
     contents[.messageSize] = nil

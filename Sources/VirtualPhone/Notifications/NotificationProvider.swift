@@ -15,8 +15,10 @@ final class NotificationProvider {
   var apps: [String: String] = [:]
   /// Whether Share System Notifications is on.
   private(set) var isAuthorized = true
-  /// The faults to inject into commands and responses.
-  var faults = ProviderFaults()
+  /// The codes to refuse the next commands with.
+  var refusals: [UInt8] = []
+  /// What happens to the next responses.
+  var fates: [DataSourceSender.Fate] = []
   /// Sends the responses.
   let sender: DataSourceSender
   weak var phone: VirtualPhone?
@@ -158,7 +160,7 @@ final class NotificationProvider {
     let decoded = Result { () throws(ErrorCode) in try ControlPointCommand(decoding: value) }
     do throws(ErrorCode) {
       guard isAuthorized || rules.respondsUnshared else { throw ErrorCode.writeNotPermitted }
-      if let code = faults.nextRefusal() { throw ErrorCode(code) }
+      if !refusals.isEmpty { throw ErrorCode(refusals.removeFirst()) }
       let command: ControlPointCommand
       do throws(ErrorCode) {
         command = try decoded.get()
@@ -168,7 +170,9 @@ final class NotificationProvider {
       }
       let response = try response(to: command)
       phone?.onEvent(.controlPoint(command, value: value, refused: nil))
-      if let response { sender.send(response.encoded, faults.nextFate()) }
+      if let response {
+        sender.send(response.encoded, fates.isEmpty ? .whole : fates.removeFirst())
+      }
       if case .performNotificationAction(let uid, let action) = command { perform(action, on: uid) }
     } catch {
       phone?.onEvent(.controlPoint(try? decoded.get(), value: value, refused: error.rawValue))
@@ -216,34 +220,6 @@ final class NotificationProvider {
   }
 }
 
-/// The faults to inject into the next commands and responses.
-struct ProviderFaults {
-  /// The codes to refuse the next commands with.
-  var refusals: [UInt8] = []
-  /// The number of the next responses that are not sent.
-  var silences = 0
-  /// The number of responses after those that are cut off.
-  var cuts = 0
-  /// The maximum length of a fragment; nil: the MTU's.
-  var fragmentSize: Int?
-
-  /// The code to refuse the next command with; nil: it is not refused.
-  mutating func nextRefusal() -> UInt8? { refusals.isEmpty ? nil : refusals.removeFirst() }
-
-  /// What happens to the next response.
-  mutating func nextFate() -> DataSourceSender.Fate {
-    if silences > 0 {
-      silences -= 1
-      return .silent
-    }
-    if cuts > 0 {
-      cuts -= 1
-      return .cut
-    }
-    return .whole
-  }
-}
-
 /// Sends the responses of the Data Source in order, one fragment on each turn of the loop, with configurable delays.
 final class DataSourceSender {
   /// What happens to a response.
@@ -259,8 +235,9 @@ final class DataSourceSender {
   /// a consumer that does not wait.
   static let patience: Duration = .seconds(4)
 
-  /// The maximum length of a fragment.
+  /// The maximum length of a fragment on the link, and the one that is set.
   var limit: () -> Int = { 20 }
+  var fragmentSize = Int.max
   /// Notifies one fragment.
   var notify: ([UInt8]) -> Void = { _ in }
   /// The delay before the first fragment of a response.
@@ -301,7 +278,7 @@ final class DataSourceSender {
   private func sendNext() {
     timer = nil
     guard let response = waiting.first else { return }
-    let fragment = response.prefix(max(1, limit()))
+    let fragment = response.prefix(max(1, min(limit(), fragmentSize)))
     let rest = response.dropFirst(fragment.count)
     if rest.isEmpty { waiting.removeFirst() } else { waiting[0] = rest }
     // Before sending: the consumer may send its next command as soon as it has the last fragment.

@@ -12,7 +12,7 @@ public enum VirtualDay {
   /// Commands before the first session.
   public static let before: [PhoneCommand] = [
     .add(Texts.dentist, uid: 1), .add(Texts.newsletter, uid: 2), .add(Texts.parcel, uid: 3),
-    .media(Texts.album),
+    .media(Texts.playing, playlist: Texts.album),
   ]
 
   /// Commands from the first session on, once.
@@ -140,30 +140,31 @@ private enum Texts {
       message: "Dear family,\n" + days.joined(separator: "\n") + "\nJ.", negative: "Clear")
   }()
 
-  static let album: MediaChange = {
-    var change = MediaChange()
-    change.playlist = [
-      MediaState.Track(
-        artist: "Nina Simone", album: "Pastel Blues", title: "Sinnerman", duration: 622.04),
-      // Too long for an Entity Update at the usual MTU, so the remote reads it whole.
-      MediaState.Track(
-        artist: "Johann Sebastian Bach; Collegium Vocale Gent, Philippe Herreweghe",
-        album: "Johannes-Passion, BWV 245",
-        title: "Johannes-Passion, BWV 245, Erster Teil: 1. Chor „Herr, unser Herrscher, dessen "
-          + "Ruhm in allen Landen herrlich ist! Zeig uns durch deine Passion, dass du, der wahre "
-          + "Gottessohn, zu aller Zeit, auch in der größten Niedrigkeit, verherrlicht worden bist“",
-        duration: 521.5),
-      MediaState.Track(artist: "坂本龍一", album: "async", title: "andata", duration: 279.1),
-    ]
-    change.state = .playing
-    change.elapsed = 61.5
-    change.repeatMode = .all
+  static let album = [
+    MediaState.Track(
+      artist: "Nina Simone", album: "Pastel Blues", title: "Sinnerman", duration: 622.04),
+    // Too long for an Entity Update at the usual MTU, so the remote reads it whole.
+    MediaState.Track(
+      artist: "Johann Sebastian Bach; Collegium Vocale Gent, Philippe Herreweghe",
+      album: "Johannes-Passion, BWV 245",
+      title: "Johannes-Passion, BWV 245, Erster Teil: 1. Chor „Herr, unser Herrscher, dessen "
+        + "Ruhm in allen Landen herrlich ist! Zeig uns durch deine Passion, dass du, der wahre "
+        + "Gottessohn, zu aller Zeit, auch in der größten Niedrigkeit, verherrlicht worden bist“",
+      duration: 521.5),
+    MediaState.Track(artist: "坂本龍一", album: "async", title: "andata", duration: 279.1),
+  ]
+
+  static let playing: MediaState = {
+    var change = MediaState()
+    change.player.state = .playing
+    change.player.position = MediaState.Position(seconds: 61.5, instant: .zero)
+    change.queue.repeatMode = .all
     return change
   }()
 
-  static let paused: MediaChange = {
-    var change = MediaChange()
-    change.state = .paused
+  static let paused: MediaState = {
+    var change = MediaState()
+    change.player.state = .paused
     return change
   }()
 }

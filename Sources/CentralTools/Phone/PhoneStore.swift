@@ -6,8 +6,8 @@ import Mgmt
 import System
 import Wire
 
-/// The virtual phone's memory of itself and its accessories.
-package struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
+/// The virtual phone's own keys, and its bonds with accessories.
+package struct PhoneKeys: JSONObjectCodable, Hashable, Sendable {
   /// Resolves the phone's private addresses; its accessories have it too.
   var identityResolvingKey = SecretKey(.random(in: 0...UInt64.max), .random(in: 0...UInt64.max))
   /// The address for an adapter that has none.
@@ -37,7 +37,7 @@ extension SecretKey: JSONCodable {
   }
 }
 
-/// The file that keeps a virtual phone's memory, one for each adapter: `DIRECTORY/ADAPTER.json`.
+/// The file that keeps a virtual phone's keys, one for each adapter: `DIRECTORY/ADAPTER.json`.
 struct PhoneStore: Sendable {
   /// Next to the daemon's files.
   static let usualDirectory = DefaultPaths.stateDirectory + "/phone"
@@ -45,11 +45,11 @@ struct PhoneStore: Sendable {
   let path: String
 
   init(directory: String, adapter: Address) {
-    path = "\(directory)/\(adapter.littleEndian.reversed().hex).json"
+    path = "\(directory)/\(adapter.folder).json"
   }
 
-  /// The saved memory; nil if there is none.
-  func load() throws(Failure) -> PhoneMemory? {
+  /// The saved keys; nil if there is none.
+  func load() throws(Failure) -> PhoneKeys? {
     let bytes: [UInt8]
     do throws(SystemError) {
       guard try Files.kind(of: path) != nil else { return nil }
@@ -58,7 +58,7 @@ struct PhoneStore: Sendable {
       throw Failure(ExitStatus(error.errno, otherwise: .noInput), "reading \(path)", "\(error)")
     }
     do {
-      return try PhoneMemory(reading: try JSONValue(parsing: bytes))
+      return try PhoneKeys(reading: try JSONValue(parsing: bytes))
     } catch {
       throw Failure(
         .noInput, "reading \(path)", "it can't be used: \(error)",
@@ -66,13 +66,13 @@ struct PhoneStore: Sendable {
     }
   }
 
-  /// Saves the memory.
-  func save(_ memory: PhoneMemory) throws(Failure) {
+  /// Saves the keys.
+  func save(_ keys: PhoneKeys) throws(Failure) {
     do throws(SystemError) {
       if let directory = Files.parent(of: path) {
         try Files.makeDirectory(directory, mode: 0o700)
       }
-      try AtomicFile.save(memory.json + [UInt8(ascii: "\n")], to: path)
+      try AtomicFile.save(keys.json + [UInt8(ascii: "\n")], to: path)
     } catch {
       throw Failure(ExitStatus(error.errno, otherwise: .cannotCreate), "saving \(path)", "\(error)")
     }
