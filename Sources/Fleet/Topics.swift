@@ -37,13 +37,19 @@ public struct BoardTopics: Hashable, Sendable {
     "\(root)/phone/\(phone)/\(topic.rawValue)"
   }
 
+  /// The levels of a topic below another one; nil if it is not below that.
+  static func levels(of topic: String, below root: String) -> [String]? {
+    guard topic.hasPrefix(root + "/") else { return nil }
+    return topic.dropFirst(root.count + 1).split(separator: "/", omittingEmptySubsequences: false)
+      .map(String.init)
+  }
+
   /// The phone of one of these topics; nil if it is none.
   func phone(ofState topic: String) -> TopicName? {
-    let levels = topic.dropFirst(root.count).split(separator: "/", omittingEmptySubsequences: false)
-    guard topic.hasPrefix("\(root)/phone/"), levels.count == 4,
-      PhoneTopic(rawValue: String(levels[3])) != nil
+    guard let levels = Self.levels(of: topic, below: "\(root)/phone"), levels.count == 2,
+      PhoneTopic(rawValue: levels[1]) != nil
     else { return nil }
-    return TopicName(String(levels[2]))
+    return TopicName(levels[0])
   }
 
   // MARK: Requests
@@ -60,9 +66,7 @@ public struct BoardTopics: Hashable, Sendable {
 
   /// Reads the topic of a request; nil for any other topic.
   func requestTarget(_ topic: String) -> RequestTarget? {
-    guard topic.hasPrefix(root + "/") else { return nil }
-    let levels = topic.dropFirst(root.count + 1)
-      .split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    guard let levels = Self.levels(of: topic, below: root) else { return nil }
     func target(_ phone: TopicName?, _ method: ArraySlice<String>) -> RequestTarget? {
       let isMethod = !method.isEmpty && method.allSatisfy { !$0.isEmpty }
       return isMethod ? RequestTarget(phone: phone, method: method.joined(separator: ".")) : nil
@@ -88,10 +92,9 @@ public struct BoardTopics: Hashable, Sendable {
       return false
     }
     if further.contains(where: { topic.hasPrefix($0 + "/") }) { return true }
-    guard topic.hasPrefix(root + "/") else { return false }
-    let rest = levels.dropFirst(root.split(separator: "/").count)
-    return rest.first == "response" && rest.count > 1
-      || rest.first == "phone" && rest.count > 3 && rest.dropFirst(2).first == "response"
+    guard let rest = Self.levels(of: topic, below: root) else { return false }
+    return rest[0] == "response" && rest.count > 1
+      || rest[0] == "phone" && rest.count > 3 && rest[2] == "response"
   }
 
   /// Where a response goes if the request does not say.
