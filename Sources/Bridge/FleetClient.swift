@@ -118,10 +118,9 @@ import Wire
       case .broker(.accepted):
         connected = Loop.shared.now
         return nil
-      case .broker(.refused(let why)), .broker(.lost(let why)): throw failure(why)
-      case .broker(.closed): throw failure("the broker closed the connection")
+      case .broker(let input): _ = try take(input)
       case .late: throw failure("\(plan.identity.address) does not respond")
-      case .broker, .quiet: continue
+      case .quiet: continue
       }
     }
     return end
