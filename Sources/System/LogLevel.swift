@@ -8,13 +8,5 @@ public enum LogLevel: Int, CaseIterable, Comparable, Sendable {
   public static func < (one: LogLevel, other: LogLevel) -> Bool { one.rawValue < other.rawValue }
 
   /// The names that `--log-level` takes.
-  public var name: String {
-    switch self {
-    case .error: "error"
-    case .warning: "warning"
-    case .notice: "notice"
-    case .info: "info"
-    case .debug: "debug"
-    }
-  }
+  public var name: String { ["error", "warning", "notice", "info", "debug"][rawValue - 3] }
 }
