@@ -4,7 +4,7 @@ public import Control
 import JSON
 
 /// How much of a phone's content leaves the board (docs/mqtt.md, “Privacy”).
-public enum ContentLevel: Int, CaseIterable, Comparable, Sendable {
+public enum ContentLevel: String, CaseIterable, Comparable, Sendable {
   /// Nothing: notifications are only counted.
   case none
   /// App, category, flags, times and actions.
@@ -14,18 +14,9 @@ public enum ContentLevel: Int, CaseIterable, Comparable, Sendable {
   /// Everything.
   case full
 
-  public static let names = ["none", "app", "title", "full"]
+  private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 
-  public init?(name: String) {
-    guard let number = Self.names.firstIndex(of: name) else { return nil }
-    self.init(rawValue: number)
-  }
-
-  public var name: String { Self.names[rawValue] }
-
-  public static func < (one: ContentLevel, other: ContentLevel) -> Bool {
-    one.rawValue < other.rawValue
-  }
+  public static func < (one: ContentLevel, other: ContentLevel) -> Bool { one.rank < other.rank }
 
   /// What is sent, in words.
   public var sentence: String {

@@ -30,9 +30,8 @@ public enum Files {
 
   /// The path without symbolic links in its directory's part; unchanged if there is no such directory.
   public static func resolvingFolder(of path: String) -> String {
-    guard let folder = realpath(parent(of: path) ?? ".", nil) else { return path }
-    defer { free(folder) }
-    return "\(String(cString: folder))/\(path.split(separator: "/").last ?? "")"
+    guard let folder = try? target(of: parent(of: path) ?? ".") else { return path }
+    return "\(folder)/\(path.split(separator: "/").last ?? "")"
   }
 
   static func status(ofLink path: String) throws(SystemError) -> stat {

@@ -69,12 +69,7 @@ public enum Host {
   }
 
   /// The path of this program; nil if unknown.
-  public static var programPath: String? {
-    var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
-    let count = readlink("/proc/self/exe", &bytes, bytes.count)
-    guard count > 0 else { return nil }
-    return String(decoding: bytes.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-  }
+  public static var programPath: String? { try? Files.target(of: "/proc/self/exe") }
 
   /// Replaces this program by another (execv(3)); returns only by throwing.
   ///
