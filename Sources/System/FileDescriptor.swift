@@ -57,8 +57,7 @@ extension FileDescriptor {
 
   /// The size of the file in bytes; 0 if it has none.
   public borrowing func size() throws(SystemError) -> Int64 {
-    var status = stat()
-    try Syscall.retrying("fstat") { fstat(raw, &status) }
+    let status = try status()
     return status.st_mode & S_IFMT == S_IFREG ? Int64(status.st_size) : 0
   }
 
@@ -101,14 +100,7 @@ extension FileDescriptor {
     }
   }
 
-  /// Whether the descriptor with this number never blocks, as a file.
-  public static func isAlwaysReady(_ number: Int32) -> Bool {
-    var status = stat()
-    guard fstat(number, &status) == 0 else { return false }
-    return [S_IFREG, S_IFDIR, S_IFBLK].contains(status.st_mode & S_IFMT)
-  }
-
-  borrowing func status(of path: String) throws(SystemError) -> stat {
+  borrowing func status(of path: String? = nil) throws(SystemError) -> stat {
     var status = stat()
     try Syscall.retrying("fstat", on: path) { fstat(raw, &status) }
     return status
