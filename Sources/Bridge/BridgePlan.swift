@@ -56,10 +56,8 @@ struct BridgePlan {
           remedy: "chown root \(path) && chmod go-w \(path)")
       }
       do throws(TOMLValue.SyntaxError) {
-        let document = try TOMLValue(parsing: text)
-        guard case .table(let entries) = document.content,
-          let entry = entries.first(where: { $0.key == BridgeSettings.table })
-        else { continue }
+        var document = TableReader(try TOMLValue(parsing: text))
+        guard let entry = document.entry(BridgeSettings.table) else { continue }
         var table = TableReader(entry.value)
         settings.read(&table)
         if let fault = table.finish().first {

@@ -235,11 +235,7 @@ import Wire
           let response = FleetResponse(message.payload, transaction: transaction, board: board)
         else { continue }
         open[message.topic] = nil
-        if console.format == .json {
-          try console.print(response.json + [UInt8(ascii: "\n")])
-        } else {
-          try console.print(line: response.text(console.style, now: .now))
-        }
+        try console.show(response) { response.text($0, now: .now) }
         if !response.isDone { status = .refused }
       case .broker(let input): _ = try take(input)
       case .late:
