@@ -135,10 +135,7 @@ import Wire
     onDown()
   }
 
-  private func lost(_ why: String) {
-    drop()
-    perform(machine.lost(why, now: Loop.shared.now))
-  }
+  private func lost(_ why: String) { perform(machine.lost(why, now: Loop.shared.now)) }
 
   private func heard(_ input: BrokerConnection.Input) {
     let now = Loop.shared.now
@@ -148,9 +145,7 @@ import Wire
       accepted(limits)
     case .refused(let why): perform(machine.refused(why, now: now))
     case .takenOver: perform(machine.takenOver(now: now))
-    case .closed:
-      drop()
-      perform(machine.closed(now: now))
+    case .closed: perform(machine.closed(now: now))
     case .willRefused(let retains):
       if retains { identity.willQuality = 0 } else { identity.willIsRetained = false }
       lost("the broker refuses this will: trying another")
