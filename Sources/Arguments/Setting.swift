@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 package import Control
+import JSON
 
 /// The value of an option in a settings file.
 public enum SettingValue: Hashable, Sendable {
@@ -15,21 +16,10 @@ extension SettingValue: CustomStringConvertible {
     switch self {
     case .truth(let value): "\(value)"
     case .number(let number): "\(number)"
-    case .text(let text): Self.quoted(text)
-    case .list(let texts): "[\(texts.map(Self.quoted).joined(separator: ", "))]"
+    // A string is written as in JSON.
+    case .text(let text): JSONValue.string(text).text
+    case .list(let texts): "[\(texts.map { JSONValue.string($0).text }.joined(separator: ", "))]"
     }
-  }
-
-  private static func quoted(_ text: String) -> String {
-    let escaped = text.unicodeScalars.map { scalar in
-      switch scalar {
-      case "\"", "\\": "\\\(scalar)"
-      case _ where scalar.value < 0x20 || scalar.value == 0x7F:
-        "\\u" + String(0x1_0000 + scalar.value, radix: 16).dropFirst()
-      default: "\(scalar)"
-      }
-    }
-    return "\"\(escaped.joined())\""
   }
 }
 

@@ -91,8 +91,7 @@ import Wire
     formerBroker = isSameBroker ? nil : earlier?.broker
     control = DaemonLink(paths: paths)
     events = DaemonLink(paths: paths)
-    broker = BrokerLink(
-      plan, BridgeReporter(plan, control), position: memory.readPosition(), say: say)
+    broker = BrokerLink(plan, control, position: memory.readPosition(), say: say)
     memory.position = { [weak broker] in broker?.outbox.lastAcknowledged }
     broker.onGone = { [control] in
       control.close()
@@ -245,8 +244,7 @@ import Wire
   // MARK: The daemon
 
   private func daemonCame() {
-    broker.reporter.daemonCame()
-    broker.tellState()
+    broker.daemonCame()
     if broker.isUp { events.open() }
   }
 
@@ -338,7 +336,7 @@ import Wire
     if event["event"] == "lost" {
       // A bridge that has seen no event has lost none.
       guard broker.outbox.lastHandled != nil else { return }
-      broker.reporter.report.skipped += event["count"]?.int.flatMap { UInt64(exactly: $0) } ?? 0
+      broker.report.skipped += event["count"]?.int.flatMap { UInt64(exactly: $0) } ?? 0
     }
     let digest = plan.digestKey.map { key in { KeyedDigest.of($0, key: key) } }
     let (publications, outdated) = learning { $0.event(event, at: .now, digest: digest) }

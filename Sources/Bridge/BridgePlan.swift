@@ -23,10 +23,10 @@ struct BridgePlan {
   /// Reads the settings, and the files that they name.
   init(file: String?) throws(Failure) {
     let settings = try Self.settings(file)
-    guard let broker = settings.broker else {
-      throw Failure(.badSettings, "[mqtt]", settings.conflict ?? "there is no broker")
+    let conflict = settings.conflict
+    guard conflict == nil, let broker = settings.broker else {
+      throw Failure(.badSettings, "[mqtt]", conflict ?? "there is no broker")
     }
-    if let conflict = settings.conflict { throw Failure(.badSettings, "[mqtt]", conflict) }
     let board = settings.board ?? TopicName(from: Host.name, or: .board)
     topics = BoardTopics(prefix: settings.prefix, board: board)
     policy = settings.policy
@@ -56,10 +56,8 @@ struct BridgePlan {
           remedy: "chown root \(path) && chmod go-w \(path)")
       }
       do throws(TOMLValue.SyntaxError) {
-        let document = try TOMLValue(parsing: text)
-        guard case .table(let entries) = document.content,
-          let entry = entries.first(where: { $0.key == BridgeSettings.table })
-        else { continue }
+        var document = TableReader(try TOMLValue(parsing: text))
+        guard let entry = document.entry(BridgeSettings.table) else { continue }
         var table = TableReader(entry.value)
         settings.read(&table)
         if let fault = table.finish().first {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
 import Control
 import EventLoop
 import Fleet
@@ -7,7 +8,7 @@ import System
 import Wire
 
 /// A board's end at its broker: connects again and again, and sends what waits in the outbox as fast as the broker
-/// acknowledges it.
+/// acknowledges it. It tells the daemon of the connection when that changes, and of its counters now and then.
 @LoopActor final class BrokerLink {
   /// Called when the broker has accepted a connection.
   var onUp: () -> Void = {}
@@ -22,8 +23,12 @@ import Wire
   /// Called once, when it has left the broker.
   var onGone: () -> Void = {}
 
-  /// Tells the daemon about the connection.
-  let reporter: BridgeReporter
+  /// What the daemon is told.
+  var report = BridgeReport()
+  /// What it knows; nil: nothing.
+  private var known: BridgeReport?
+  private lazy var counters = Deadline(Loop.shared) { [weak self] in self?.sendReport() }
+  private let control: DaemonLink
   private let plan: BridgePlan
   private let say: (String) -> Void
   /// From the settings, except the will, which the broker may limit.
@@ -44,19 +49,27 @@ import Wire
 
   /// The maximum number of topics to log as too long.
   private static let mostRefusals = 16
+  /// The minimum interval between reports of counters.
+  private static let reportInterval = Duration.seconds(5)
 
   init(
-    _ plan: BridgePlan, _ reporter: BridgeReporter, position: Position?,
+    _ plan: BridgePlan, _ control: DaemonLink, position: Position?,
     say: @escaping (String) -> Void
   ) {
     self.plan = plan
-    self.reporter = reporter
+    self.control = control
     self.say = say
     identity = plan.identity
     outbox = Outbox(position: position)
     machine = BrokerMachine(now: Loop.shared.now, clientID: plan.identity.clientID) {
       Double.random(in: 0...1)
     }
+    report.broker = "\(plan.identity.address)"
+    report.client = plan.identity.clientID
+    report.user = plan.identity.user
+    report.version = Program.build
+    report.topics = plan.topics.root
+    report.since = .now
   }
 
   func start() { perform([]) }
@@ -122,10 +135,7 @@ import Wire
     onDown()
   }
 
-  private func lost(_ why: String) {
-    drop()
-    perform(machine.lost(why, now: Loop.shared.now))
-  }
+  private func lost(_ why: String) { perform(machine.lost(why, now: Loop.shared.now)) }
 
   private func heard(_ input: BrokerConnection.Input) {
     let now = Loop.shared.now
@@ -135,9 +145,7 @@ import Wire
       accepted(limits)
     case .refused(let why): perform(machine.refused(why, now: now))
     case .takenOver: perform(machine.takenOver(now: now))
-    case .closed:
-      drop()
-      perform(machine.closed(now: now))
+    case .closed: perform(machine.closed(now: now))
     case .willRefused(let retains):
       if retains { identity.willQuality = 0 } else { identity.willIsRetained = false }
       lost("the broker refuses this will: trying another")
@@ -154,8 +162,8 @@ import Wire
     identity.willIsRetained = limits.retains
     identity.willQuality = limits.quality
     outbox.begin(receiveMaximum: limits.receiveMaximum)
-    reporter.report.refused = []
-    if hasConnected { reporter.report.reconnections += 1 }
+    report.refused = []
+    if hasConnected { report.reconnections += 1 }
     hasConnected = true
     say("connected to \(plan.identity.address)")
     if !limits.retains {
@@ -178,7 +186,7 @@ import Wire
 
   /// The broker refuses something to this board.
   private func refused(_ attempt: ReasonCode.Attempt, _ topic: String, _ reason: ReasonCode) {
-    guard reporter.report.refuse(topic) else { return }
+    guard report.refuse(topic) else { return }
     say(reason.sentence(attempt, as: plan.identity.name))
     tellState()
   }
@@ -190,12 +198,12 @@ import Wire
     switch outbox.acknowledged(number, reason, at: now) {
     case nil: return
     case .delivered(let publication)?:
-      reporter.report.sent += 1
+      report.sent += 1
       onProcessed(publication, true)
     case .refused(let publication)?:
       let topic = publication.topic
       refused(publication.isRemoval ? .removing(topic) : .publishing(topic), topic, reason)
-      if publication.isEvent { reporter.report.skipped += 1 }
+      if publication.isEvent { report.skipped += 1 }
       onProcessed(publication, !reason.isLackOfSpace)
     case .postponed(let publication)?:
       refused(.publishing(publication.topic), publication.topic, reason)
@@ -210,7 +218,7 @@ import Wire
     guard let connection, isUp else { return }
     let now = Loop.shared.now
     let expired = outbox.dropExpired(at: now)
-    reporter.report.skipped += expired
+    report.skipped += expired
     while let publication = outbox.next(at: now), send(publication, on: connection) {
       guard isUp else { return }
     }
@@ -228,7 +236,7 @@ import Wire
     case .awaited(let number): outbox.sent(as: number)
     case .done:
       outbox.dropped()
-      reporter.report.sent += 1
+      report.sent += 1
       onProcessed(publication, true)
     case .failed:
       Loop.shared.later { [weak self, weak connection] in
@@ -247,8 +255,8 @@ import Wire
   /// A publication exceeds the broker's limit.
   private func tooLong(_ publication: Publication, isShortened: Bool) {
     if !isShortened {
-      if publication.isEvent { reporter.report.skipped += 1 }
-      reporter.report.refuse(publication.topic)
+      if publication.isEvent { report.skipped += 1 }
+      report.refuse(publication.topic)
       tellState()
     }
     guard toldLengths.count < Self.mostRefusals,
@@ -271,6 +279,48 @@ import Wire
     timer.due = [machine.deadline, outbox.deadline(after: Loop.shared.now)].compactMap { $0 }.min()
   }
 
-  /// Tells the daemon of the connection.
-  func tellState() { reporter.tell(machine, waiting: outbox.unacknowledged) }
+  // MARK: The daemon
+
+  /// The daemon is there again, and knows nothing.
+  func daemonCame() {
+    known = nil
+    tellState()
+  }
+
+  private func tellState() {
+    if report.state != machine.reported {
+      report.state = machine.reported
+      report.since = .now
+    }
+    report.why = machine.trouble
+    report.waiting = outbox.unacknowledged
+    guard let known, known.withCounters(of: report) == report else { return sendReport() }
+    if known != report { counters.limit(to: Loop.shared.now + Self.reportInterval) }
+  }
+
+  private func sendReport() {
+    guard control.isUp else { return }
+    known = report
+    control.call(ControlMethods.reportBridge, report) { _ in }
+  }
+}
+
+extension BridgeReport {
+  fileprivate func withCounters(of other: BridgeReport) -> BridgeReport {
+    var report = self
+    (report.waiting, report.sent, report.skipped) = (other.waiting, other.sent, other.skipped)
+    return report
+  }
+}
+
+extension BrokerMachine {
+  /// The state in a report.
+  fileprivate var reported: BridgeReport.State {
+    switch state {
+    case .connecting: .connecting
+    case .connected, .leaving, .gone: .connected
+    case .waiting: failures == 0 ? .connecting : .waiting
+    case .refused: .refused
+    }
+  }
 }

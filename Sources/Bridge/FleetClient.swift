@@ -18,8 +18,8 @@ import Wire
   private let inbox = Mailbox<Happening>()
   /// When the broker accepted the connection; nil: not yet.
   private var connected: Instant?
-  /// The status once nothing is read anymore: that of the signal that came.
-  private var end = ExitStatus.software
+  /// Why nothing is read anymore: a signal came.
+  private var interruption = ExitStatus.software
   private lazy var late = Deadline(Loop.shared) { [inbox] in inbox.post(.late) }
   private lazy var quiet = Deadline(Loop.shared) { [inbox] in inbox.post(.quiet) }
 
@@ -59,7 +59,7 @@ import Wire
         if client.connected != nil || reported != error { console.report(error) }
         reported = error
         failures = client.hasLasted ? 1 : failures + 1
-        if let status = await client.wait(pauses.pause(after: failures)) { return status }
+        try await client.wait(pauses.pause(after: failures))
       }
     }
   }
@@ -69,14 +69,17 @@ import Wire
   }
 
   /// Waits before the next client.
-  ///
-  /// - Returns: the status if a signal came.
-  private func wait(_ pause: Duration) async -> ExitStatus? {
+  private func wait(_ pause: Duration) async throws(Failure) {
     late.due = Loop.shared.now + pause
-    while let happening = await inbox.next() {
-      if case .late = happening { return nil }
+    while true { if case .late = try await next() { return } }
+  }
+
+  /// What happens next. A signal is thrown.
+  private func next() async throws(Failure) -> Happening {
+    guard let happening = await inbox.next() else {
+      throw Failure(interruption, "ancsd", "interrupted")
     }
-    return end
+    return happening
   }
 
   private func run() async throws(Failure) -> ExitStatus {
@@ -89,14 +92,17 @@ import Wire
     defer { connection.close() }
     // If signals can't be caught, they end the process, which is harmless here.
     try? Loop.shared.onSignal([.interrupt, .terminate]) { [weak self] in
-      self?.end = ExitStatus(signal: $0.rawValue)
+      self?.interruption = ExitStatus(signal: $0.rawValue)
       self?.inbox.close()
     }
-    if let status = try await connect(connection) { return status }
+    try await connect(connection)
     connection.subscribe(view.filters + responses)
-    if let status = try await collect() { return status }
+    try await collect()
     if let request = options.request { return try await ask(request, connection) }
-    return try options.watches ? await watch() : tell()
+    guard options.watches || !shown.all.isEmpty else { throw nobody }
+    try show()
+    if options.watches { try await watch() }
+    return .done
   }
 
   /// The topics on which boards respond.
@@ -108,30 +114,26 @@ import Wire
     Failure(.unavailable, "reaching the broker", why)
   }
 
-  // MARK: Steps; each returns a status if it ends the command.
+  // MARK: Steps
 
-  private func connect(_ connection: BrokerConnection) async throws(Failure) -> ExitStatus? {
+  private func connect(_ connection: BrokerConnection) async throws(Failure) {
     late.due = Loop.shared.now + Self.connectTime
     connection.open()
-    while let happening = await inbox.next() {
-      switch happening {
-      case .broker(.accepted):
-        connected = Loop.shared.now
-        return nil
-      case .broker(.refused(let why)), .broker(.lost(let why)): throw failure(why)
-      case .broker(.closed): throw failure("the broker closed the connection")
+    while connected == nil {
+      switch try await next() {
+      case .broker(.accepted): connected = Loop.shared.now
+      case .broker(let input): _ = try take(input)
       case .late: throw failure("\(plan.identity.address) does not respond")
-      case .broker, .quiet: continue
+      case .quiet: continue
       }
     }
-    return end
   }
 
-  private func collect() async throws(Failure) -> ExitStatus? {
+  private func collect() async throws(Failure) {
     late.due = Loop.shared.now + Self.connectTime
-    while let happening = await inbox.next() {
-      switch happening {
-      case .quiet: return nil
+    while true {
+      switch try await next() {
+      case .quiet: return
       // It begins once the broker has answered: what is retained comes behind that.
       case .broker(.subscribed): quiet.limit(to: Loop.shared.now + Self.quietTime)
       case .broker(let input):
@@ -143,36 +145,25 @@ import Wire
         }
       case .late:
         if quiet.due == nil { throw failure("\(plan.identity.address) does not respond") }
-        return nil
+        return
       }
     }
-    return end
   }
 
   /// The boards that are meant.
   private var shown: FleetView { options.board.map { view.only($0) } ?? view }
 
-  /// Prints the boards.
-  private func tell() throws(Failure) -> ExitStatus {
-    guard !shown.all.isEmpty else { throw nobody }
-    try show()
-    return .done
-  }
-
-  private func watch() async throws(Failure) -> ExitStatus {
+  /// Prints the boards whenever something has changed.
+  private func watch() async throws(Failure) -> Never {
     quiet.due = nil
-    try show()
-    while let happening = await inbox.next() {
-      switch happening {
-      case .quiet:
-        quiet.due = nil
-        try show()
+    while true {
+      switch try await next() {
+      case .quiet: try show()
       case .broker(let input):
         if try take(input) { quiet.limit(to: Loop.shared.now + Self.changeTime) }
       case .late: continue
       }
     }
-    return end
   }
 
   /// Processes an input from the broker.
@@ -238,24 +229,19 @@ import Wire
     late.due = Loop.shared.now + options.patience
     var status = ExitStatus.done
     while !open.isEmpty {
-      switch await inbox.next() {
-      case .broker(.message(let message))?:
+      switch try await next() {
+      case .broker(.message(let message)):
         guard let board = open[message.topic],
           let response = FleetResponse(message.payload, transaction: transaction, board: board)
         else { continue }
         open[message.topic] = nil
-        if console.format == .json {
-          try console.print(response.json + [UInt8(ascii: "\n")])
-        } else {
-          try console.print(line: response.text(console.style, now: .now))
-        }
+        try console.show(response) { response.text($0, now: .now) }
         if !response.isDone { status = .refused }
-      case .broker(let input)?: _ = try take(input)
-      case .late?:
+      case .broker(let input): _ = try take(input)
+      case .late:
         let names = open.values.map(\.description).sorted().joined(separator: ", ")
         throw Failure(.tryAgain, "fleet \(request.method)", "no response from \(names)")
-      case .quiet?: continue
-      case nil: return end
+      case .quiet: continue
       }
     }
     return status

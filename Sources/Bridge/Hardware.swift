@@ -7,15 +7,10 @@ import System
 enum Hardware {
   /// As in `Raspberry Pi Zero 2 W Rev 1.0`; nil if the kernel does not know.
   static var model: String? {
-    let paths = [
-      "/sys/firmware/devicetree/base/model", "/sys/class/dmi/id/product_name",
-    ]
-    for path in paths {
-      guard let bytes = try? Files.read(path, limit: 4_096) else { continue }
-      let text = String(decoding: bytes.prefix { $0 >= 0x20 }, as: UTF8.self).printable
-      if !text.isEmpty { return text }
-    }
-    return nil
+    ["/sys/firmware/devicetree/base/model", "/sys/class/dmi/id/product_name"].lazy
+      .compactMap { try? Files.read($0, limit: 4_096) }
+      .map { String(decoding: $0.prefix { $0 >= 0x20 }, as: UTF8.self).printable }
+      .first { !$0.isEmpty }
   }
 }
 

@@ -34,7 +34,7 @@ public struct RPCError: Error, JSONObjectCodable, Hashable, Sendable {
 
   public init() {}
 
-  private init(_ code: Int, _ message: String, att: UInt8? = nil) {
+  public init(_ code: Int, _ message: String, att: UInt8? = nil) {
     self.code = code
     self.message = message
     self.att = att

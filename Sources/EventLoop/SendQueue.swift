@@ -33,18 +33,17 @@ struct SendQueue {
     return true
   }
 
-  /// Records that `count` more bytes of the first chunk were sent; removes and returns it when
-  /// complete.
-  @discardableResult mutating func advance(_ count: Int) -> [UInt8]? {
+  /// Records that `count` more bytes of the first chunk were sent; removes it when complete.
+  mutating func advance(_ count: Int) {
     let left = chunks[0].count - sent
     if count < left {
       sent += count
       bytes -= count
-      return nil
+      return
     }
     bytes -= max(1, left)
     sent = 0
-    return chunks.popFirst()
+    _ = chunks.popFirst()
   }
 
   mutating func removeAll() { self = SendQueue(limit: limit) }

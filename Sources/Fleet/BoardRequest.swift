@@ -6,18 +6,18 @@ import Wire
 
 /// A request that the broker's clients may make (docs/mqtt.md, “Requests”).
 struct BoardMethod: Sendable {
-  fileprivate typealias Disclosing = @Sendable (Disclosed, JSONObject) -> JSONValue?
+  private typealias Disclosing = @Sendable (Disclosed, JSONObject) -> JSONValue?
 
   let name: String
   /// What `allow` in the settings has to have.
   let permission: Permission
   /// Whether its response is the number of successful calls.
   var counts = false
-  /// The calls to the daemon.
-  fileprivate let calls:
-    @Sendable (JSONObject, TopicName?, BoardMirror) throws(RequestError) -> [DaemonCall]
+  /// The calls to the daemon, with its parameters and the phone of the topic.
+  private let calls:
+    @Sendable (JSONObject, TopicName?, BoardMirror) throws(RPCError) -> [DaemonCall]
   /// The part of the daemon's result, if that is an object, that leaves the board.
-  fileprivate var disclosure: Disclosing = { _, _ in [:] }
+  private var disclosure: Disclosing = { _, _ in [:] }
 
   /// The daemon's own method, with its parameters.
   private static func same<Parameters, Response>(
@@ -26,8 +26,8 @@ struct BoardMethod: Sendable {
   ) -> BoardMethod {
     BoardMethod(
       name: method.name, permission: permission,
-      calls: { parameters, _, _ throws(RequestError) in
-        [method.call(try BoardRequest.read(parameters))]
+      calls: { parameters, _, _ throws(RPCError) in
+        [method.call(try read(parameters))]
       }, disclosure: disclosure)
   }
 
@@ -36,9 +36,9 @@ struct BoardMethod: Sendable {
   static let listNotifications = same(.read, ControlMethods.listNotifications) { $0.list($1) }
   static let getNotification = same(.read, ControlMethods.getNotification) { $0.notification($1) }
   static let act = same(.act, ControlMethods.act)
-  static let call = BoardMethod(name: "call", permission: .act, calls: BoardRequest.call)
+  static let call = BoardMethod(name: "call", permission: .act, calls: answerOrDecline)
   static let clear = BoardMethod(
-    name: "clear", permission: .act, counts: true, calls: BoardRequest.clear)
+    name: "clear", permission: .act, counts: true, calls: clearAll)
   static let status = same(.read, ControlMethods.status) { $0.status($1) }
   static let openPairing = same(.pairing, ControlMethods.openPairing) {
     .object($0.keeping(["name", "seconds"], of: $1))
@@ -46,7 +46,7 @@ struct BoardMethod: Sendable {
   static let closePairing = same(.pairing, ControlMethods.closePairing)
   static let forgetPhone = same(.forget, ControlMethods.forgetPhone)
 
-  fileprivate static let all = [
+  private static let all = [
     sendMediaCommand, getMedia, listNotifications, getNotification, act, call, clear, status,
     openPairing, closePairing, forgetPhone,
   ]
@@ -57,58 +57,48 @@ extension BoardMethod {
     guard let method = Self.all.first(where: { $0.name == name }) else { return nil }
     self = method
   }
-}
 
-/// A request, as calls to the daemon.
-struct BoardRequest {
-  let calls: [DaemonCall]
-  /// Whether its response is the number of successful calls.
-  let counts: Bool
-
-  /// Parses a request, and checks whether it is allowed.
-  init(
-    _ target: BoardTopics.RequestTarget, _ parameters: JSONObject, _ mirror: BoardMirror
-  ) throws(RequestError) {
-    guard let method = BoardMethod(named: target.method) else { throw .unknown(target.method) }
-    guard mirror.policy.allowed.contains(method.permission) else {
-      throw .notAllowed(
-        "“\(target.method)” is not allowed here: add \"\(method.permission.rawValue)\" to allow in [mqtt] on the board"
+  /// The calls to the daemon for a request, if it is allowed.
+  ///
+  /// - Parameter name: the phone of its topic.
+  func calls(
+    _ parameters: JSONObject, of name: TopicName?, _ mirror: BoardMirror
+  ) throws(RPCError) -> [DaemonCall] {
+    guard mirror.policy.allowed.contains(permission) else {
+      throw .forbidden(
+        "“\(self.name)” is not allowed here: add \"\(permission.rawValue)\" to allow in [mqtt] on the board"
       )
     }
     // Otherwise the response would say which apps have notifications.
     if parameters["app"] != nil, mirror.policy.content.most < .app {
-      throw .notAllowed(
+      throw .forbidden(
         "apps can't be selected where none is named (content in [mqtt] on the board)")
     }
-    guard mirror.life != nil else { throw .missing("the daemon is not running") }
-    let phone = try Self.phone(target, mirror)
+    guard mirror.life != nil else { throw .unavailable("the daemon is not running") }
+    if let name, mirror.phones[name] == nil || mirror.names.phone(named: name) == nil {
+      throw .unavailable("there is no phone “\(name)” on this board")
+    }
     var named = parameters
     for name in ["transaction", "time", "opening"] { named[name] = nil }
-    named["phone"] = phone.map { .string($0.description) }
-    calls = try method.calls(named, target.phone, mirror)
-    counts = method.counts
+    named["phone"] = mirror.selector(of: name).map { .string($0.description) }
+    return try calls(named, name, mirror)
+  }
+
+  /// The daemon's result, as it leaves the board. One that is no object says only that it is done.
+  func disclosed(_ result: JSONValue, of phone: TopicName?, _ mirror: BoardMirror) -> JSONValue {
+    guard let object = result.object else { return result }
+    return disclosure(Disclosed(mirror: mirror, phone: phone), object) ?? .null
   }
 
   /// The parameters of a method of the daemon.
-  fileprivate static func read<Parameters: JSONObjectCodable>(
+  private static func read<Parameters: JSONObjectCodable>(
     _ parameters: JSONObject
-  ) throws(RequestError) -> Parameters {
+  ) throws(RPCError) -> Parameters {
     do throws(ShapeError) {
       return try Parameters(reading: .object(parameters))
     } catch {
       throw .wrong(error.description)
     }
-  }
-
-  /// The phone of the topic, as the daemon identifies it; nil if the topic names none, or one without an address.
-  private static func phone(
-    _ target: BoardTopics.RequestTarget, _ mirror: BoardMirror
-  ) throws(RequestError) -> PhoneSelector? {
-    guard let name = target.phone else { return nil }
-    guard mirror.phones[name] != nil, let address = mirror.names.phone(named: name) else {
-      throw .missing("there is no phone “\(name)” on this board")
-    }
-    return address.map { PhoneSelector($0.description) }
   }
 
   /// The selected phones.
@@ -120,9 +110,9 @@ struct BoardRequest {
   }
 
   /// Answers or declines the only ringing call.
-  @Sendable fileprivate static func call(
+  @Sendable private static func answerOrDecline(
     _ parameters: JSONObject, _ name: TopicName?, _ mirror: BoardMirror
-  ) throws(RequestError) -> [DaemonCall] {
+  ) throws(RPCError) -> [DaemonCall] {
     let action: NotificationAction
     switch parameters["action"]?.string {
     case "answer"?: action = .positive
@@ -132,7 +122,7 @@ struct BoardRequest {
     let calls = phones(name, mirror).flatMap { name, phone in
       phone.calls.map { (name: name, uid: $0.uid) }
     }
-    guard let call = calls.first else { throw .missing("no call is ringing") }
+    guard let call = calls.first else { throw .unavailable("no call is ringing") }
     guard calls.count == 1 else {
       throw .wrong("\(calls.count) calls are ringing: use notifications.act")
     }
@@ -140,9 +130,9 @@ struct BoardRequest {
   }
 
   /// Clears notifications that can be cleared. The negative action of a call would end it, so calls are skipped.
-  @Sendable fileprivate static func clear(
+  @Sendable private static func clearAll(
     _ parameters: JSONObject, _ name: TopicName?, _ mirror: BoardMirror
-  ) throws(RequestError) -> [DaemonCall] {
+  ) throws(RPCError) -> [DaemonCall] {
     let filter: NotificationQuery = try read(parameters)
     return phones(name, mirror).flatMap { name, phone in
       phone.active.filter { _, active in
@@ -155,9 +145,7 @@ struct BoardRequest {
   private static func act(
     on uid: NotificationUID, _ action: NotificationAction, of name: TopicName, _ mirror: BoardMirror
   ) -> DaemonCall {
-    let phone = mirror.names.phone(named: name) ?? nil
-    return ControlMethods.act.call(
-      ActionParameters(uid, action, phone: phone.map { PhoneSelector($0.description) }))
+    ControlMethods.act.call(ActionParameters(uid, action, phone: mirror.selector(of: name)))
   }
 }
 
@@ -166,12 +154,6 @@ struct Disclosed {
   let mirror: BoardMirror
   /// The phone that the request was for; nil if it named none.
   let phone: TopicName?
-
-  /// The result of a method. One that is no object says only that it is done.
-  func result(_ result: JSONValue, of method: String) -> JSONValue {
-    guard let object = result.object else { return result }
-    return BoardMethod(named: method)?.disclosure(self, object) ?? .null
-  }
 
   fileprivate func list(_ object: JSONObject) -> JSONValue {
     let list = object["notifications"]?.array ?? []
@@ -256,6 +238,11 @@ struct Disclosed {
 }
 
 extension BoardMirror {
+  /// A phone as the daemon identifies it; nil if there is no name, or the phone has no address.
+  fileprivate func selector(of name: TopicName?) -> PhoneSelector? {
+    name.flatMap { names.phone(named: $0) ?? nil }.map { PhoneSelector($0.description) }
+  }
+
   /// The only connected phone; nil if there is none, or more than one.
   fileprivate var onlyPhone: TopicName? {
     let connected = phones.filter { $0.value.link != nil }.keys

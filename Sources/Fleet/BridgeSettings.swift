@@ -59,7 +59,7 @@ public struct BridgeSettings: Hashable, Sendable {
     let most = policy.content.most
     guard most > .app, !broker.isPrivate, !allowsPlainText else { return nil }
     return
-      "content = \"\(most.name)\" would send text over the network unencrypted: "
+      "content = \"\(most.rawValue)\" would send text over the network unencrypted: "
       + "use mqtts://, or set plain-text = true"
   }
 

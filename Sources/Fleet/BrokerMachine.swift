@@ -95,11 +95,8 @@ public struct BrokerMachine: Sendable {
       if case .refused = state { failures = 0 }
       state = .connecting(deadline: now + Self.connectTime)
       return [.connect]
-    case .connecting:
-      return [.drop] + lost("it did not respond within 20 s", now: now)
-    case .connected:
-      return [.drop]
-        + lost("it has acknowledged no message for 30 s", now: now)
+    case .connecting: return lost("it did not respond within 20 s", now: now)
+    case .connected: return lost("it has acknowledged no message for 30 s", now: now)
     case .leaving:
       state = .gone
       return [.drop, .finish]
@@ -123,7 +120,7 @@ public struct BrokerMachine: Sendable {
   private mutating func refused(_ why: String, for pause: Duration, now: Instant) -> [Action] {
     switch state {
     case .connecting, .connected: break
-    case .leaving: return [.drop] + lost(why, now: now)
+    case .leaving: return lost(why, now: now)
     case .waiting, .refused, .gone: return []
     }
     state = .refused(until: now + pause)
@@ -145,7 +142,7 @@ public struct BrokerMachine: Sendable {
     let why =
       "another client has connected as “\(clientID)”: two boards have the same name (board = in [mqtt])"
     takeovers += 1
-    guard takeovers >= Self.mostTakeovers else { return [.drop] + lost(why, now: now) }
+    guard takeovers >= Self.mostTakeovers else { return lost(why, now: now) }
     takeovers = 0
     return refused("\(why); this one backs off for 5 minutes", now: now)
   }
@@ -176,11 +173,11 @@ public struct BrokerMachine: Sendable {
       failures = wasGood ? 1 : failures + 1
     case .leaving:
       state = .gone
-      return [.finish]
+      return [.drop, .finish]
     case .waiting, .refused, .gone: return []
     }
     state = .waiting(until: now + pauses.pause(after: failures))
-    return say(why)
+    return [.drop] + say(why)
   }
 
   /// The broker owes acknowledgements, or no longer does.

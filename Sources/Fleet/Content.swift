@@ -4,7 +4,7 @@ public import Control
 import JSON
 
 /// How much of a phone's content leaves the board (docs/mqtt.md, “Privacy”).
-public enum ContentLevel: Int, CaseIterable, Comparable, Sendable {
+public enum ContentLevel: String, CaseIterable, Comparable, Sendable {
   /// Nothing: notifications are only counted.
   case none
   /// App, category, flags, times and actions.
@@ -14,18 +14,9 @@ public enum ContentLevel: Int, CaseIterable, Comparable, Sendable {
   /// Everything.
   case full
 
-  public static let names = ["none", "app", "title", "full"]
+  private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 
-  public init?(name: String) {
-    guard let number = Self.names.firstIndex(of: name) else { return nil }
-    self.init(rawValue: number)
-  }
-
-  public var name: String { Self.names[rawValue] }
-
-  public static func < (one: ContentLevel, other: ContentLevel) -> Bool {
-    one.rawValue < other.rawValue
-  }
+  public static func < (one: ContentLevel, other: ContentLevel) -> Bool { one.rank < other.rank }
 
   /// What is sent, in words.
   public var sentence: String {
@@ -73,6 +64,45 @@ public struct ContentPolicy: Hashable, Sendable {
       $0.apps.isEmpty && $0.categories.isEmpty && $0.holds(app: nil, category: nil, phone: phone)
     }?.level ?? level
   }
+}
+
+/// The settings for mirroring a board.
+public struct MirrorPolicy: Hashable, Sendable {
+  /// Makes the digest of a notification, the same on all boards.
+  public typealias Digest = ([UInt8]) -> String
+
+  public var content = ContentPolicy()
+  /// How many seconds an event is worth sending, and a broker keeps it for absent subscribers.
+  public var expiry: UInt32 = 600
+  /// Whether to publish events for notifications from before a session, and for repeated ones.
+  public var includesPreExisting = false
+  /// The prefix of Home Assistant's discovery topics; nil turns discovery off.
+  public var discovery: String? = "homeassistant"
+  public var allowed = Permission.usual
+  /// The first levels of further topics that responses may be sent to.
+  public var responsePrefixes: [String] = []
+  /// The categories whose notifications trigger Home Assistant's automations for a device.
+  public var triggers: Set<Category> = []
+  /// The page that Home Assistant links the board to.
+  public var link: String?
+}
+
+/// What the broker's clients may request (`allow` in the settings). Attributes, settings and the
+/// timeline are never available to them.
+public enum Permission: String, CaseIterable, Sendable {
+  /// Control the player.
+  case media
+  /// Act on notifications: clear them, answer and decline calls.
+  case act
+  /// Read lists and the state.
+  case read
+  /// Open and close pairing.
+  case pairing
+  /// Remove a phone's bond.
+  case forget
+
+  /// The default permissions.
+  public static let usual: Set<Permission> = [.media, .act, .read]
 }
 
 // MARK: - Withholding

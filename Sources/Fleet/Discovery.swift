@@ -35,7 +35,7 @@ struct Discovery {
   /// - Parameter phoneID: identifies the phone among those of this board.
   func phone(_ phone: TopicName, id phoneID: String, under prefix: String) -> Publication {
     device(
-      phoneID, under: prefix, of: PhoneEntities(topics: topics, policy: policy, phone: phone).all,
+      phoneID, under: prefix, of: PhoneEntities(discovery: self, phone: phone).all,
       [
         "ids": .strings(["\(id)-\(phoneID)"]),
         "name": .string("\(phone.title) at \(topics.board.title)"), "mf": "Apple", "mdl": "iPhone",
@@ -67,7 +67,7 @@ struct Discovery {
   private func component(_ entity: Entity, of owner: String) -> JSONValue {
     var object: JSONObject = ["p": .string(entity.platform)]
     guard entity.isWanted else { return .object(object) }
-    for (name, value) in entity.members.members { object.add(name, value) }
+    object.add(entity.members)
     if entity.platform != "device_automation" {
       object.add("uniq_id", .string("\(id)-\(owner)-\(entity.key)"))
     }
@@ -77,42 +77,43 @@ struct Discovery {
   }
 
   private var boardEntities: [Entity] {
-    let topic = JSONValue.string(topics.boardState)
-    func button(
-      _ key: String, _ name: String, _ icon: String, _ method: BoardMethod, _ payload: String
-    ) -> Entity {
-      Entity(
-        key: key, platform: "button",
-        members: [
-          "name": .string(name), "ic": .string("mdi:\(icon)"), "ent_cat": "config",
-          "cmd_t": .string(topics.request(method.name)), "pl_prs": .string(payload),
-        ], isWanted: policy.allowed.contains(method.permission))
-    }
+    let topic = topics.boardState
     return [
       Entity(
-        key: "wait", platform: "sensor",
-        members: [
-          "name": "Waiting for", "ic": "mdi:timer-sand", "ent_cat": "diagnostic", "stat_t": topic,
-          "val_tpl": "{{ value_json.wait or 'nothing' }}", "json_attr_t": topic,
+        "sensor", "wait", "Waiting for", icon: "timer-sand", in: .diagnostic, state: topic,
+        value: "value_json.wait or 'nothing'",
+        [
+          "json_attr_t": .string(topic),
           "json_attr_tpl": "{{ {'why': value_json.why} | to_json }}",
         ]),
       Entity(
-        key: "problem", platform: "binary_sensor",
-        members: [
-          "dev_cla": "problem", "ent_cat": "diagnostic", "stat_t": topic,
-          "val_tpl": "{{ value_json.problem }}", "pl_on": "True", "pl_off": "False",
-        ]),
+        "binary_sensor", "problem", in: .diagnostic, state: topic, value: "value_json.problem",
+        ["dev_cla": "problem", "pl_on": "True", "pl_off": "False"]),
       Entity(
-        key: "update", platform: "update",
-        members: [
-          "dev_cla": "firmware", "ent_cat": "diagnostic", "stat_t": topic,
-          "val_tpl":
-            "{{ {'installed_version': value_json.version, 'latest_version': value_json.latest} | to_json }}",
-        ], isWanted: knowsLatest),
-      button(
-        "pair", "Open pairing", "bluetooth-connect", .openPairing, #"{"seconds":120}"#),
-      button("pair-close", "Close pairing", "bluetooth-off", .closePairing, "{}"),
+        "update", "update", in: .diagnostic, state: topic,
+        value:
+          "{'installed_version': value_json.version, 'latest_version': value_json.latest} | to_json",
+        ["dev_cla": "firmware"], isWanted: knowsLatest),
+      button("pair", "Open pairing", "bluetooth-connect", .openPairing, ["seconds": 120]),
+      button("pair-close", "Close pairing", "bluetooth-off", .closePairing),
     ]
+  }
+
+  /// A button that makes a request.
+  ///
+  /// - Parameter phone: whom it is about; nil: the board.
+  func button(
+    _ key: String, _ name: String, _ icon: String, _ method: BoardMethod,
+    _ parameters: JSONObject = [:], of phone: TopicName? = nil, isEnabled: Bool = true
+  ) -> Entity {
+    Entity(
+      "button", key, name, icon: icon,
+      in: [.pairing, .forget].contains(method.permission) ? .config : nil,
+      [
+        "cmd_t": .string(topics.request(method.name, of: phone)),
+        "pl_prs": .string(JSONValue.object(parameters).text), "en": isEnabled ? nil : false,
+      ], outlivesLink: method.permission == .forget,
+      isWanted: policy.allowed.contains(method.permission))
   }
 }
 
@@ -131,13 +132,37 @@ public struct BoardIdentity: Hashable, Sendable {
 
 /// An entity of Home Assistant's, or a trigger.
 struct Entity {
-  let key: String
   let platform: String
-  let members: JSONObject
+  let key: String
+  /// What is said of it besides its platform and its id.
+  private(set) var members: JSONObject
   /// Whether it stays available while its phone is away.
-  var outlivesLink = false
+  let outlivesLink: Bool
   /// Whether the settings have it.
-  var isWanted = true
+  let isWanted: Bool
+
+  /// Where it is shown, if not among the controls.
+  enum Category: String { case diagnostic, config }
+
+  /// - Parameters:
+  ///   - icon: its name in Material Design Icons.
+  ///   - topic: the topic of its state.
+  ///   - value: the expression that makes the state of the payload, `value_json`.
+  ///   - more: further members.
+  init(
+    _ platform: String, _ key: String, _ name: String? = nil, icon: String? = nil,
+    in category: Category? = nil, state topic: String? = nil, value: String? = nil,
+    _ more: JSONObject = [:], outlivesLink: Bool = false, isWanted: Bool = true
+  ) {
+    (self.platform, self.key) = (platform, key)
+    (self.outlivesLink, self.isWanted) = (outlivesLink, isWanted)
+    members = [
+      "name": name.map { .string($0) }, "ic": icon.map { .string("mdi:\($0)") },
+      "ent_cat": category.map { .string($0.rawValue) }, "stat_t": topic.map { .string($0) },
+      "val_tpl": value.map { .string("{{ \($0) }}") },
+    ]
+    members.add(more)
+  }
 }
 
 extension TopicName {

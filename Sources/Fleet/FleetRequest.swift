@@ -104,14 +104,11 @@ public struct FleetResponse: JSONObjectCodable, Hashable, Sendable {
 
   /// Parses a response; nil if it does not belong to this request.
   public init?(_ payload: [UInt8], transaction: String, board: TopicName) {
-    guard let object = (try? JSONValue(parsing: payload))?.object,
-      object["transaction"]?.string == transaction, let status = object["status"]?.string
+    guard var object = (try? JSONValue(parsing: payload))?.object,
+      object["transaction"]?.string == transaction
     else { return nil }
-    self.board = board.description
-    self.status = status
-    data = object["data"]
-    error = object["error"]?.string
-    code = object["code"]?.int.flatMap { Int(exactly: $0) }
+    object["board"] = .string(board.description)
+    self.init(json: .object(object))
   }
 
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {

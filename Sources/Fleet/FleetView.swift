@@ -49,10 +49,9 @@ public struct FleetView: Sendable {
   ///
   /// - Returns: whether it has changed anything.
   public mutating func receive(_ topic: String, _ payload: [UInt8]) -> Bool {
-    guard topic.hasPrefix(prefix + "/") else { return false }
-    let levels = topic.dropFirst(prefix.count + 1)
-      .split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-    guard let first = levels.first, let name = TopicName(first) else { return false }
+    guard let levels = BoardTopics.levels(of: topic, below: prefix),
+      let name = TopicName(levels[0])
+    else { return false }
     // An empty payload means removal.
     let before = boards[name]
     guard before != nil || !payload.isEmpty && boards.count < Self.mostBoards else { return false }

@@ -16,25 +16,12 @@ public enum PackageList {
     return versions
   }
 
-  /// Whether a version is before another: numbers by their values, all else as text (deb-version(7), without `~`).
+  /// Whether a version is before another, by the numbers in them: `0.2.0` before `0.2.0+git20261124.3.g9e7d567`.
   public static func isOlder(_ one: String, than other: String) -> Bool {
-    for (mine, theirs) in zip(parts(of: one), parts(of: other)) where mine != theirs {
-      if let number = Int(mine), let otherNumber = Int(theirs) { return number < otherNumber }
-      return mine < theirs
-    }
-    return parts(of: one).count < parts(of: other).count
+    numbers(in: one).lexicographicallyPrecedes(numbers(in: other))
   }
 
-  /// Runs of digits, and of other characters.
-  private static func parts(of version: String) -> [String] {
-    var parts: [String] = []
-    for character in version {
-      if let last = parts.last?.last, last.isNumber == character.isNumber {
-        parts[parts.count - 1].append(character)
-      } else {
-        parts.append(String(character))
-      }
-    }
-    return parts
+  private static func numbers(in version: String) -> [Int] {
+    version.split { !$0.isNumber }.compactMap { Int($0) }
   }
 }

@@ -5,36 +5,27 @@ import JSON
 
 /// The entities of a phone in Home Assistant. Their names are in its style, and without the device's name.
 struct PhoneEntities {
-  let topics: BoardTopics
-  let policy: MirrorPolicy
+  let discovery: Discovery
   let phone: TopicName
 
   var all: [Entity] { events + triggers + notifications + link + player + buttons }
 
-  private func topic(_ topic: BoardTopics.PhoneTopic) -> JSONValue {
-    .string(topics.of(phone, topic))
+  private func topic(_ topic: BoardTopics.PhoneTopic) -> String {
+    discovery.topics.of(phone, topic)
   }
 
   // MARK: Events
 
   private var events: [Entity] {
-    func event(
-      _ key: String, _ name: String, _ icon: String, _ topic: BoardTopics.PhoneTopic,
-      _ types: [String]
-    ) -> Entity {
-      Entity(
-        key: key, platform: "event",
-        members: [
-          "name": .string(name), "ic": .string("mdi:\(icon)"), "evt_typ": .strings(types),
-          "stat_t": self.topic(topic),
-          "val_tpl": "{{ dict(value_json, event_type=value_json.change) | to_json }}",
-        ])
-    }
+    let value = "dict(value_json, event_type=value_json.change) | to_json"
     return [
-      event(
-        "notification", "Notification", "message-text", .notificationEvent,
-        ["added", "modified", "removed"]),
-      event("call", "Call", "phone", .callEvent, ["incoming", "ended", "missed"]),
+      Entity(
+        "event", "notification", "Notification", icon: "message-text",
+        state: topic(.notificationEvent), value: value,
+        ["evt_typ": ["added", "modified", "removed"]]),
+      Entity(
+        "event", "call", "Call", icon: "phone", state: topic(.callEvent), value: value,
+        ["evt_typ": ["incoming", "ended", "missed"]]),
     ]
   }
 
@@ -44,10 +35,10 @@ struct PhoneEntities {
       _ payload: String, isWanted: Bool = true
     ) -> Entity {
       Entity(
-        key: "\(type)-\(subtype)", platform: "device_automation",
-        members: [
+        "device_automation", "\(type)-\(subtype)", value: value,
+        [
           "atype": "trigger", "type": .string(type), "stype": .string(subtype),
-          "t": self.topic(topic), "val_tpl": .string("{{ \(value) }}"), "pl": .string(payload),
+          "t": .string(self.topic(topic)), "pl": .string(payload),
         ], isWanted: isWanted)
     }
     let category = "value_json.category if value_json.change == 'added' else ''"
@@ -58,7 +49,7 @@ struct PhoneEntities {
       + ANCS.Category.names.map {
         trigger(
           "notification", $0, .notificationEvent, category, $0,
-          isWanted: Category($0).map(policy.triggers.contains) ?? false)
+          isWanted: Category($0).map(discovery.policy.triggers.contains) ?? false)
       }
   }
 
@@ -85,12 +76,11 @@ struct PhoneEntities {
       _ key: String, _ name: String, _ icon: String, _ value: String, isEnabled: Bool
     ) -> Entity {
       Entity(
-        key: key, platform: "sensor",
-        members: [
-          "name": .string(name), "ic": .string("mdi:\(icon)"), "stat_cla": "measurement",
-          "stat_t": topic(.counts), "val_tpl": .string("{{ value_json.\(value) }}"),
+        "sensor", key, name, icon: icon, state: topic(.counts), value: "value_json.\(value)",
+        [
+          "stat_cla": "measurement",
           // `nil` would be JSON's null.
-          "json_attr_t": isEnabled ? .some(topic(.counts)) : .none,
+          "json_attr_t": isEnabled ? .some(.string(topic(.counts))) : .none,
           "json_attr_tpl": isEnabled
             ? .some("{{ {'as_of': value_json.as_of | default(none)} | to_json }}") : .none,
           "en": isEnabled ? .none : .some(false),
@@ -98,12 +88,9 @@ struct PhoneEntities {
     }
     return [
       Entity(
-        key: "ringing", platform: "binary_sensor",
-        members: [
-          "name": "Incoming call", "ic": "mdi:phone-ring", "stat_t": topic(.call),
-          "val_tpl": "{{ value_json.state }}", "pl_on": "ringing", "pl_off": "idle",
-          "json_attr_t": topic(.call),
-        ]),
+        "binary_sensor", "ringing", "Incoming call", icon: "phone-ring", state: topic(.call),
+        value: "value_json.state",
+        ["pl_on": "ringing", "pl_off": "idle", "json_attr_t": .string(topic(.call))]),
       count("notifications", "Notifications", "bell", "total", isEnabled: true),
     ]
       + Self.counters.map {
@@ -117,39 +104,26 @@ struct PhoneEntities {
     let state = topic(.state)
     return [
       Entity(
-        key: "battery", platform: "sensor",
-        members: [
-          "dev_cla": "battery", "unit_of_meas": "%", "stat_cla": "measurement",
-          "ent_cat": "diagnostic", "stat_t": topic(.battery), "val_tpl": "{{ value_json.level }}",
-        ]),
+        "sensor", "battery", in: .diagnostic, state: topic(.battery), value: "value_json.level",
+        ["dev_cla": "battery", "unit_of_meas": "%", "stat_cla": "measurement"]),
       Entity(
-        key: "connected", platform: "binary_sensor",
-        members: [
-          "dev_cla": "connectivity", "name": "Connected", "ent_cat": "diagnostic", "stat_t": state,
-          "val_tpl": "{{ value_json.state }}", "pl_on": "online", "pl_off": "offline",
-        ], outlivesLink: true),
+        "binary_sensor", "connected", "Connected", in: .diagnostic, state: state,
+        value: "value_json.state",
+        ["dev_cla": "connectivity", "pl_on": "online", "pl_off": "offline"], outlivesLink: true),
       Entity(
-        key: "seen", platform: "sensor",
-        members: [
-          "name": "Last seen", "ic": "mdi:clock-outline", "dev_cla": "timestamp",
-          "ent_cat": "diagnostic", "stat_t": state,
-          "val_tpl": "{{ value_json.seen | default(none) }}",
-        ], outlivesLink: true),
+        "sensor", "seen", "Last seen", icon: "clock-outline", in: .diagnostic, state: state,
+        value: "value_json.seen | default(none)", ["dev_cla": "timestamp"], outlivesLink: true),
       Entity(
-        key: "authorization", platform: "binary_sensor",
-        members: [
-          "name": "Shares notifications", "ic": "mdi:bell-check", "ent_cat": "diagnostic",
-          // Anything else is unknown to Home Assistant too.
-          "stat_t": state,
-          "val_tpl":
-            "{{ value_json.authorization if value_json.authorization in ['granted', 'refused'] else 'None' }}",
-          "pl_on": "granted", "pl_off": "refused",
-        ]),
+        "binary_sensor", "authorization", "Shares notifications", icon: "bell-check",
+        in: .diagnostic, state: state,
+        // Anything else is unknown to Home Assistant too.
+        value:
+          "value_json.authorization if value_json.authorization in ['granted', 'refused'] else 'None'",
+        ["pl_on": "granted", "pl_off": "refused"]),
       Entity(
-        key: "signal", platform: "sensor",
-        members: [
+        "sensor", "signal", in: .diagnostic, state: state, value: "value_json.rssi",
+        [
           "dev_cla": "signal_strength", "unit_of_meas": "dBm", "stat_cla": "measurement",
-          "ent_cat": "diagnostic", "stat_t": state, "val_tpl": "{{ value_json.rssi }}",
           "en": false,
         ]),
     ]
@@ -169,47 +143,36 @@ struct PhoneEntities {
 
   private var player: [Entity] {
     let media = topic(.media)
-    let level = policy.content.ofMedia(phone)
+    let level = discovery.policy.content.ofMedia(phone)
     func choice(
       _ key: String, _ name: String, _ icon: String, _ value: String, _ options: [String],
-      attributes: String? = nil, isWanted: Bool = true
+      _ more: JSONObject = [:], isWanted: Bool = true
     ) -> Entity {
-      Entity(
-        key: key, platform: "sensor",
-        members: [
-          "name": .string(name), "ic": .string("mdi:\(icon)"), "dev_cla": "enum",
-          "ops": .strings(options), "stat_t": media,
-          "val_tpl": .string("{{ value_json.\(value) or 'off' }}"),
-          "json_attr_t": attributes.map { _ in media },
-          "json_attr_tpl": attributes.map { .string($0) },
-        ], isWanted: isWanted)
+      var members: JSONObject = ["dev_cla": "enum", "ops": .strings(options)]
+      members.add(more)
+      return Entity(
+        "sensor", key, name, icon: icon, state: media, value: "value_json.\(value) or 'off'",
+        members,
+        isWanted: isWanted)
     }
     // A state has at most 255 characters.
     func text(_ key: String, _ name: String, _ icon: String, _ value: String) -> Entity {
       Entity(
-        key: key, platform: "sensor",
-        members: [
-          "name": .string(name), "ic": .string("mdi:\(icon)"), "stat_t": media,
-          "val_tpl": .string("{{ (value_json.track.\(value) or '')[:255] }}"),
-        ], isWanted: level >= .title)
+        "sensor", key, name, icon: icon, state: media,
+        value: "(value_json.track.\(value) or '')[:255]", isWanted: level >= .title)
     }
     let modes = ["off", "one", "all"]
     return [
       choice(
         "player", "Player", "play-circle", "player.state", ["off"] + PlaybackState.names,
-        attributes: Self.attributes),
+        ["json_attr_t": .string(media), "json_attr_tpl": .string(Self.attributes)]),
       Entity(
-        key: "volume", platform: "sensor",
-        members: [
-          "name": "Volume", "ic": "mdi:volume-high", "unit_of_meas": "%",
-          "stat_cla": "measurement", "stat_t": media,
-          "val_tpl":
-            "{{ (value_json.player.volume * 100) | round if value_json.player.volume is number else none }}",
-        ]),
-      choice(
-        "repeat", "Repeat", "repeat", "queue.repeat", modes, isWanted: level >= .app),
-      choice(
-        "shuffle", "Shuffle", "shuffle", "queue.shuffle", modes, isWanted: level >= .app),
+        "sensor", "volume", "Volume", icon: "volume-high", state: media,
+        value:
+          "(value_json.player.volume * 100) | round if value_json.player.volume is number else none",
+        ["unit_of_meas": "%", "stat_cla": "measurement"]),
+      choice("repeat", "Repeat", "repeat", "queue.repeat", modes, isWanted: level >= .app),
+      choice("shuffle", "Shuffle", "shuffle", "queue.shuffle", modes, isWanted: level >= .app),
       text("track", "Track", "music-note", "title"),
       text("artist", "Artist", "account-music", "artist"), text("album", "Album", "album", "album"),
     ]
@@ -231,29 +194,18 @@ struct PhoneEntities {
   ]
 
   private var buttons: [Entity] {
-    func button(
-      _ key: String, _ name: String, _ icon: String, _ method: BoardMethod,
-      _ parameters: JSONObject, _ category: String? = nil, isEnabled: Bool = true
-    ) -> Entity {
-      Entity(
-        key: key, platform: "button",
-        members: [
-          "name": .string(name), "ic": .string("mdi:\(icon)"),
-          "ent_cat": category.map { .string($0) },
-          "cmd_t": .string(topics.request(method.name, of: phone)),
-          "pl_prs": .string(JSONValue.object(parameters).text), "en": isEnabled ? nil : false,
-        ], outlivesLink: method.permission == .forget,
-        isWanted: policy.allowed.contains(method.permission))
-    }
-    return Self.commands.map {
-      button(
+    Self.commands.map {
+      discovery.button(
         "media-\($0.command)", $0.name, $0.icon, .sendMediaCommand,
-        ["command": .string($0.command)], isEnabled: $0.isEnabled)
+        ["command": .string($0.command)], of: phone, isEnabled: $0.isEnabled)
     } + [
-      button("answer", "Answer call", "phone", .call, ["action": "answer"]),
-      button("decline", "Decline call", "phone-hangup", .call, ["action": "decline"]),
-      button("clear", "Clear notifications", "notification-clear-all", .clear, [:]),
-      button("forget", "Forget", "bluetooth-off", .forgetPhone, [:], "config"),
+      discovery.button(
+        "answer", "Answer call", "phone", .call, ["action": "answer"], of: phone),
+      discovery.button(
+        "decline", "Decline call", "phone-hangup", .call, ["action": "decline"], of: phone),
+      discovery.button(
+        "clear", "Clear notifications", "notification-clear-all", .clear, of: phone),
+      discovery.button("forget", "Forget", "bluetooth-off", .forgetPhone, of: phone),
     ]
   }
 }

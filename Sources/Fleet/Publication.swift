@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Control
 public import JSON
 import Wire
 
@@ -62,7 +63,7 @@ public struct Publication: Hashable, Sendable {
       object["withheld"] = .array((object["withheld"]?.array ?? []) + [.string(name)])
     case .response:
       guard object["status"] == "ok" else { return nil }
-      object = RequestError.tooLong.response(transaction: object["transaction"])
+      object = RPCError.tooLong.response(transaction: object["transaction"])
     case .state, .request: return nil
     }
     return Publication(topic, JSONValue.object(object).json, kind)

@@ -45,13 +45,13 @@ public struct RequestDesk: Sendable {
   private struct Pending: Sendable {
     let reply: ReplyTo
     let deadline: Instant
-    let target: BoardTopics.RequestTarget
+    let method: BoardMethod
+    /// The phone of its topic.
+    let phone: TopicName?
     /// The number of its unanswered calls.
     var open: Int
     var done = 0
     var failed: RPCError?
-    /// Whether it consists of several actions, whose response is their number.
-    let counts: Bool
   }
 
   /// The destination of a response, and its identification.
@@ -95,42 +95,40 @@ public struct RequestDesk: Sendable {
     guard let target = mirror.topics.requestTarget(message.topic) else { return Outcome() }
     var reply = ReplyTo(
       topic: mirror.topics.response(to: target), correlation: message.correlation, transaction: nil)
-    do throws(RequestError) {
+    do throws(RPCError) {
       reply.topic = try Self.responseTopic(message, mirror) ?? reply.topic
       let parameters = try Self.parameters(message)
       reply.transaction = parameters["transaction"]
       guard !message.isRetained else {
-        throw .notAllowed(
+        throw .forbidden(
           "a request must not be retained: it would be repeated whenever the board connects")
       }
       try Self.checkAge(parameters, time)
       guard pending.count < Self.most else {
-        throw .later("\(Self.most) requests are in progress already: try again")
+        throw .tryAgain("\(Self.most) requests are in progress already: try again")
       }
-      let request = try BoardRequest(target, parameters, mirror)
-      return begin(request, reply, target, now: now)
+      guard let method = BoardMethod(named: target.method) else {
+        throw RPCError(
+          RPCError.Code.methodNotFound, "there is no request “\(target.method)”")
+      }
+      let calls = try method.calls(parameters, of: target.phone, mirror)
+      guard !calls.isEmpty else {
+        return Outcome(publications: [Self.response(["done": 0], reply)])
+      }
+      lastRequest += 1
+      pending[lastRequest] = Pending(
+        reply: reply, deadline: now + Self.patience, method: method, phone: target.phone,
+        open: calls.count)
+      return Outcome(calls: calls.map { (lastRequest, $0) })
     } catch {
       return Outcome(publications: [Self.refusal(error, reply)])
     }
   }
 
-  private mutating func begin(
-    _ request: BoardRequest, _ reply: ReplyTo, _ target: BoardTopics.RequestTarget, now: Instant
-  ) -> Outcome {
-    guard !request.calls.isEmpty else {
-      return Outcome(publications: [Self.response(["done": 0], reply)])
-    }
-    lastRequest += 1
-    pending[lastRequest] = Pending(
-      reply: reply, deadline: now + Self.patience, target: target,
-      open: request.calls.count, counts: request.counts)
-    return Outcome(calls: request.calls.map { (lastRequest, $0) })
-  }
-
   /// The destination that the request names; nil if it names none.
   private static func responseTopic(
     _ message: IncomingMessage, _ mirror: BoardMirror
-  ) throws(RequestError) -> String? {
+  ) throws(RPCError) -> String? {
     guard let topic = message.responseTopic else { return nil }
     guard mirror.topics.mayRespond(to: topic, further: mirror.policy.responsePrefixes) else {
       throw .wrong(
@@ -143,18 +141,18 @@ public struct RequestDesk: Sendable {
   /// A request that a network has delayed is not performed late, if it says when it was sent.
   private static func checkAge(
     _ parameters: JSONObject, _ now: WallTime
-  ) throws(RequestError) {
+  ) throws(RPCError) {
     guard let member = parameters["time"] else { return }
     guard let time = WallTime(json: member) else {
       throw .wrong("time is like 2026-11-24T07:00:00Z")
     }
     let age = now.seconds.subtractingReportingOverflow(time.seconds).partialValue
     guard age <= longestDelay else {
-      throw .later("by its time it was sent \(age) s ago: send it again, or set the clocks")
+      throw .tryAgain("by its time it was sent \(age) s ago: send it again, or set the clocks")
     }
   }
 
-  private static func parameters(_ message: IncomingMessage) throws(RequestError) -> JSONObject {
+  private static func parameters(_ message: IncomingMessage) throws(RPCError) -> JSONObject {
     guard message.payload.count <= longest else {
       throw .wrong("a request has at most \(longest) bytes")
     }
@@ -190,36 +188,34 @@ public struct RequestDesk: Sendable {
     }
     pending[number] = request.open > 0 ? request : nil
     guard request.open == 0 else { return [] }
-    if let error = request.failed, !request.counts || request.done == 0 {
-      return [Self.refusal(RequestError(error, of: request.target), request.reply)]
+    let (method, counts) = (request.method, request.method.counts)
+    if let error = request.failed, !counts || request.done == 0 {
+      return [Self.refusal(error.disclosed(by: method, of: request.phone), request.reply)]
     }
-    guard !request.counts else {
-      return [Self.response(["done": .number(request.done)], request.reply)]
-    }
-    let disclosed = Disclosed(mirror: mirror, phone: request.target.phone)
-    return [
-      Self.response(
-        disclosed.result(response["result"] ?? .null, of: request.target.method), request.reply)
-    ]
+    let result: JSONValue =
+      counts
+      ? ["done": .number(request.done)]
+      : method.disclosed(response["result"] ?? .null, of: request.phone, mirror)
+    return [Self.response(result, request.reply)]
   }
 
   /// Times out requests that have taken too long.
   public mutating func timeUp(now: Instant) -> [Publication] {
-    giveUp(RequestError.later("the phone did not respond within 30 s: try again")) {
+    giveUp(.tryAgain("the phone did not respond within 30 s: try again")) {
       $0.deadline <= now
     }
   }
 
   /// The daemon has exited.
   public mutating func daemonLeft() -> [Publication] {
-    giveUp(.missing("the daemon has exited")) { _ in true }
+    giveUp(.unavailable("the daemon has exited")) { _ in true }
   }
 
   /// The broker is unreachable: nobody waits for a response anymore.
   public mutating func dropAll() { pending = [:] }
 
   private mutating func giveUp(
-    _ error: RequestError, where matches: (Pending) -> Bool
+    _ error: RPCError, where matches: (Pending) -> Bool
   ) -> [Publication] {
     let over = pending.filter { matches($0.value) }.sorted { $0.key < $1.key }
     for (key, _) in over { pending[key] = nil }
@@ -230,7 +226,7 @@ public struct RequestDesk: Sendable {
     respond(["status": "ok", "data": data, "transaction": reply.transaction], reply)
   }
 
-  private static func refusal(_ error: RequestError, _ reply: ReplyTo) -> Publication {
+  private static func refusal(_ error: RPCError, _ reply: ReplyTo) -> Publication {
     respond(error.response(transaction: reply.transaction), reply)
   }
 
@@ -240,52 +236,30 @@ public struct RequestDesk: Sendable {
   }
 }
 
-/// Why a request is not performed. The codes are those of the control socket.
-struct RequestError: Error, Hashable {
-  let code: Int
-  let message: String
-  var att: UInt8?
+// Why a request is not performed. The codes are those of the control socket.
+extension RPCError {
+  static func wrong(_ why: String) -> RPCError { RPCError(Code.invalidParams, why) }
 
-  private init(code: Int, _ message: String) {
-    self.code = code
-    self.message = message
-  }
+  static let tooLong = unavailable("the response is longer than the broker takes: ask for less")
 
   /// The daemon's error, in words that may leave the board.
-  init(_ error: RPCError, of target: BoardTopics.RequestTarget) {
-    let phone = target.phone.map { "“\($0)”" } ?? "the phone"
-    let isAboutMedia = target.method.hasPrefix("media.")
-    let message: String =
-      switch error.code {
-      case RPCError.Code.phone:
-        error.att.map { PublicText.refusal($0, media: isAboutMedia) }
+  fileprivate func disclosed(by method: BoardMethod, of phone: TopicName?) -> RPCError {
+    let phone = phone.map { "“\($0)”" } ?? "the phone"
+    let isAboutMedia = method.name.hasPrefix("media.")
+    var disclosed = self
+    disclosed.message =
+      switch code {
+      case Code.phone:
+        att.map { PublicText.refusal($0, media: isAboutMedia) }
           ?? (isAboutMedia ? "the player does not do this" : "there is no such notification")
-      case RPCError.Code.unavailable: "\(phone) is not connected, or there is no such thing now"
-      case RPCError.Code.tryAgain: "\(phone) can't do this now: try again"
-      case RPCError.Code.invalidParams:
+      case Code.unavailable: "\(phone) is not connected, or there is no such thing now"
+      case Code.tryAgain: "\(phone) can't do this now: try again"
+      case Code.invalidParams:
         "the daemon does not accept these parameters; with several phones, use the phone's own topic"
       default: "the daemon has failed: its log says why"
       }
-    self.init(code: error.code, message)
-    att = error.att
+    return disclosed
   }
-
-  static func wrong(_ why: String) -> RequestError {
-    RequestError(code: RPCError.Code.invalidParams, why)
-  }
-  static func missing(_ why: String) -> RequestError {
-    RequestError(code: RPCError.Code.unavailable, why)
-  }
-  static func later(_ why: String) -> RequestError {
-    RequestError(code: RPCError.Code.tryAgain, why)
-  }
-  static func unknown(_ method: String) -> RequestError {
-    RequestError(code: RPCError.Code.methodNotFound, "there is no request “\(method)”")
-  }
-  static func notAllowed(_ why: String) -> RequestError {
-    RequestError(code: RPCError.Code.forbidden, why)
-  }
-  static let tooLong = missing("the response is longer than the broker takes: ask for less")
 
   /// The response to a request that was made with this transaction.
   func response(transaction: JSONValue?) -> JSONObject {

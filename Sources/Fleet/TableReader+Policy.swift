@@ -8,8 +8,8 @@ public import TOML
 extension TableReader {
   /// How much of a notification leaves the board.
   public mutating func contentLevel(_ key: String) -> ContentLevel? {
-    let expected = "one of \(ContentLevel.names.joined(separator: ", "))"
-    return value(key, expected: expected) { $0.text.flatMap { ContentLevel(name: $0) } }
+    let names = ContentLevel.allCases.map(\.rawValue).joined(separator: ", ")
+    return value(key, expected: "one of \(names)") { $0.text.flatMap(ContentLevel.init) }
   }
 
   /// For how many seconds something is worth sending.

@@ -37,13 +37,19 @@ public struct BoardTopics: Hashable, Sendable {
     "\(root)/phone/\(phone)/\(topic.rawValue)"
   }
 
+  /// The levels of a topic below another one; nil if it is not below that.
+  static func levels(of topic: String, below root: String) -> [String]? {
+    guard topic.hasPrefix(root + "/") else { return nil }
+    return topic.dropFirst(root.count + 1).split(separator: "/", omittingEmptySubsequences: false)
+      .map(String.init)
+  }
+
   /// The phone of one of these topics; nil if it is none.
   func phone(ofState topic: String) -> TopicName? {
-    let levels = topic.dropFirst(root.count).split(separator: "/", omittingEmptySubsequences: false)
-    guard topic.hasPrefix("\(root)/phone/"), levels.count == 4,
-      PhoneTopic(rawValue: String(levels[3])) != nil
+    guard let levels = Self.levels(of: topic, below: "\(root)/phone"), levels.count == 2,
+      PhoneTopic(rawValue: levels[1]) != nil
     else { return nil }
-    return TopicName(String(levels[2]))
+    return TopicName(levels[0])
   }
 
   // MARK: Requests
@@ -60,9 +66,7 @@ public struct BoardTopics: Hashable, Sendable {
 
   /// Reads the topic of a request; nil for any other topic.
   func requestTarget(_ topic: String) -> RequestTarget? {
-    guard topic.hasPrefix(root + "/") else { return nil }
-    let levels = topic.dropFirst(root.count + 1)
-      .split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    guard let levels = Self.levels(of: topic, below: root) else { return nil }
     func target(_ phone: TopicName?, _ method: ArraySlice<String>) -> RequestTarget? {
       let isMethod = !method.isEmpty && method.allSatisfy { !$0.isEmpty }
       return isMethod ? RequestTarget(phone: phone, method: method.joined(separator: ".")) : nil
@@ -88,10 +92,9 @@ public struct BoardTopics: Hashable, Sendable {
       return false
     }
     if further.contains(where: { topic.hasPrefix($0 + "/") }) { return true }
-    guard topic.hasPrefix(root + "/") else { return false }
-    let rest = levels.dropFirst(root.split(separator: "/").count)
-    return rest.first == "response" && rest.count > 1
-      || rest.first == "phone" && rest.count > 3 && rest.dropFirst(2).first == "response"
+    guard let rest = Self.levels(of: topic, below: root) else { return false }
+    return rest[0] == "response" && rest.count > 1
+      || rest[0] == "phone" && rest.count > 3 && rest[2] == "response"
   }
 
   /// Where a response goes if the request does not say.
@@ -130,4 +133,55 @@ public struct BoardTopics: Hashable, Sendable {
           && level.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x23 && $0 != 0x2B }
       }
   }
+}
+
+/// The name of a board or a phone in topics: 1 to 32 of the characters `a` to `z`, `0` to `9` and `-`, so it can be
+/// one level of a topic and a part of Home Assistant's ids.
+public struct TopicName: Hashable, Sendable, LosslessStringConvertible {
+  public let description: String
+
+  /// The maximum length in characters.
+  static let longest = 32
+
+  /// Nil if the text is not a valid name.
+  public init?(_ text: String) {
+    let isName = text.utf8.allSatisfy(Self.isPart) && (1...Self.longest).contains(text.utf8.count)
+    guard isName else { return nil }
+    description = text
+  }
+
+  /// Makes a name from any text: `Anna’s Küche` becomes `anna-s-k-che`. A text without such letters or digits becomes
+  /// `fallback`.
+  public init(from text: String, or fallback: TopicName) {
+    var bytes: [UInt8] = []
+    for byte in text.lowercased().utf8 {
+      // The first byte of a multi-byte character stands for all.
+      if byte & 0xC0 == 0x80 { continue }
+      let letter = Self.isPart(byte) ? byte : UInt8(ascii: "-")
+      if letter != UInt8(ascii: "-") || bytes.last.map({ $0 != letter }) ?? false {
+        bytes.append(letter)
+      }
+    }
+    bytes = Array(bytes.prefix(Self.longest))
+    while bytes.last == UInt8(ascii: "-") { bytes.removeLast() }
+    self = TopicName(String(decoding: bytes, as: UTF8.self)) ?? fallback
+  }
+
+  /// A name that the program itself assigns.
+  init(known text: StaticString) { description = text.description }
+
+  private static func isPart(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+      UInt8(ascii: "-"):
+      true
+    default: false
+    }
+  }
+
+  /// A board whose host has no name. No phone may have this name, because it stands for the board next to the phones'
+  /// names.
+  public static let board = TopicName(known: "board")
+  /// A phone without a configured name.
+  static let phone = TopicName(known: "iphone")
 }

@@ -41,6 +41,9 @@ public struct JSONObject: Sendable {
   public mutating func add(_ name: String, _ value: JSONValue?) {
     if let value { members.append((name, value)) }
   }
+
+  /// Appends the members of another object.
+  public mutating func add(_ other: JSONObject) { members += other.members }
 }
 
 extension JSONObject: Hashable {

@@ -128,7 +128,7 @@ public final class BrokerConnection {
       guard !NameLookup.isAddress(host) else { return connect(to: [host]) }
       do throws(SystemError) {
         stage = .resolving(
-          try NameLookup(host, loop: loop) { [weak self] in self?.connect(to: $0[...]) })
+          try NameLookup(host, loop: loop) { [weak self] in self?.resolved(host, $0) })
       } catch {
         end("can't look up “\(host)”: \(error)")
       }
@@ -175,10 +175,17 @@ public final class BrokerConnection {
     }
   }
 
+  private func resolved(_ host: String, _ addresses: [String]) {
+    guard addresses.isEmpty else { return connect(to: addresses[...]) }
+    let hint =
+      host.hasSuffix(".local")
+      ? "names in .local need libnss-mdns and avahi-daemon, or systemd-resolved; or use the address"
+      : "see url in [mqtt], and /etc/resolv.conf"
+    end("“\(host)” can't be resolved; \(hint)")
+  }
+
   private func connect(to addresses: ArraySlice<String>) {
-    guard let address = addresses.first else {
-      return end(BrokerError.unknownName.described(identity.address))
-    }
+    guard let address = addresses.first else { return }
     let others = addresses.dropFirst()
     do throws(BrokerError) {
       let client = try Mosquitto(identity, tls)

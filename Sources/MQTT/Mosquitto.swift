@@ -137,15 +137,18 @@ final class Mosquitto {
     let number = errno
     switch mosq_err_t(result) {
     case MOSQ_ERR_SUCCESS, MOSQ_ERR_CONN_PENDING: return nil
-    case MOSQ_ERR_ERRNO: return tlsFailure.map { .tls($0) } ?? .errno(number)
-    case MOSQ_ERR_TLS, MOSQ_ERR_TLS_HANDSHAKE:
-      guard let why = tlsFailure ?? certificateFault else { return .errno(number) }
-      return .tls(why)
-    case MOSQ_ERR_KEEPALIVE: return .silent
+    case MOSQ_ERR_ERRNO, MOSQ_ERR_TLS, MOSQ_ERR_TLS_HANDSHAKE:
+      let fault = mosq_err_t(result) == MOSQ_ERR_ERRNO ? nil : certificateFault
+      return (tlsFailure ?? fault).map { .ended("TLS with \(identity.address): \($0)") }
+        ?? .errno(number)
+    case MOSQ_ERR_KEEPALIVE: return .ended("the broker does not respond to pings")
     case MOSQ_ERR_CONN_LOST: return .closed
     // A broker that only speaks MQTT 3 sends a CONNACK without properties.
     case MOSQ_ERR_MALFORMED_PACKET, MOSQ_ERR_PROTOCOL:
-      return hasResponded ? .ended("the broker sent a malformed packet") : .notMQTT5
+      return .ended(
+        hasResponded
+          ? "the broker sent a malformed packet"
+          : "the server at \(identity.address) does not support MQTT 5 (mosquitto does since 1.6)")
     default: return .ended(String(cString: mosquitto_strerror(result)))
     }
   }

@@ -51,17 +51,15 @@ package struct Epoll: ~Copyable {
   private func control(
     _ operation: Int32, _ fd: Int32, _ wanted: Readiness = [], token: UInt64 = 0
   ) throws(SystemError) {
-    let number = descriptor.raw
     var event = epoll_event(events: wanted.rawValue, data: epoll_data_t(u64: token))
-    try Syscall.retrying("epoll_ctl") { epoll_ctl(number, operation, fd, &event) }
+    try Syscall.retrying("epoll_ctl") { epoll_ctl(descriptor.raw, operation, fd, &event) }
   }
 
   /// The number of ready descriptors; if `waiting`, blocks until there is one.
   package func wait(_ waiting: Bool) throws(SystemError) -> Int {
-    let (number, events, capacity) = (descriptor.raw, events, capacity)
-    return Int(
+    Int(
       try Syscall.retrying("epoll_wait") {
-        epoll_wait(number, events, capacity, waiting ? -1 : 0)
+        epoll_wait(descriptor.raw, events, capacity, waiting ? -1 : 0)
       })
   }
 
@@ -84,12 +82,11 @@ package struct TimerDescriptor: ~Copyable {
   package func arm(_ deadline: Instant?) throws(SystemError) {
     // Zero would mean never; the first nanosecond of the clock is long past.
     let time = deadline.map { max(1, $0.nanoseconds) } ?? 0
-    let number = descriptor.raw
     var when = itimerspec()
     let (seconds, nanoseconds) = time.quotientAndRemainder(dividingBy: 1_000_000_000)
     when.it_value = timespec(tv_sec: time_t(clamping: seconds), tv_nsec: Int(nanoseconds))
     try Syscall.retrying("timerfd_settime") {
-      timerfd_settime(number, Int32(TFD_TIMER_ABSTIME), &when, nil)
+      timerfd_settime(descriptor.raw, Int32(TFD_TIMER_ABSTIME), &when, nil)
     }
   }
 }

@@ -44,36 +44,26 @@ extension FileDescriptor {
     }
   }
 
-  /// Reads what is available, up to `count` bytes; empty at the end.
-  public borrowing func read(_ count: Int) throws(SystemError) -> [UInt8] {
-    let number = raw
+  /// Reads up to `count` bytes: what is available, or at an offset; fewer at the end.
+  public borrowing func read(_ count: Int, at place: Int64? = nil) throws(SystemError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: max(0, count))
-    let length = try Syscall.retrying("read") { Glibc.read(number, &bytes, bytes.count) }
+    let length = try Syscall.retrying(place == nil ? "read" : "pread") {
+      place.map { pread(raw, &bytes, bytes.count, off_t($0)) }
+        ?? Glibc.read(raw, &bytes, bytes.count)
+    }
     bytes.removeLast(bytes.count - length)
     return bytes
   }
 
   /// The size of the file in bytes; 0 if it has none.
   public borrowing func size() throws(SystemError) -> Int64 {
-    let number = raw
-    var status = stat()
-    try Syscall.retrying("fstat") { fstat(number, &status) }
+    let status = try status()
     return status.st_mode & S_IFMT == S_IFREG ? Int64(status.st_size) : 0
-  }
-
-  /// Reads up to `count` bytes at an offset; fewer at the end of the file.
-  public borrowing func read(_ count: Int, at place: Int64) throws(SystemError) -> [UInt8] {
-    let number = raw
-    var bytes = [UInt8](repeating: 0, count: max(0, count))
-    let length = try Syscall.retrying("pread") { pread(number, &bytes, bytes.count, off_t(place)) }
-    bytes.removeLast(bytes.count - length)
-    return bytes
   }
 
   /// Truncates the file to this number of bytes.
   public borrowing func truncate(to length: Int64) throws(SystemError) {
-    let number = raw
-    try Syscall.retrying("ftruncate") { ftruncate(number, off_t(length)) }
+    try Syscall.retrying("ftruncate") { ftruncate(raw, off_t(length)) }
   }
 
   /// Writes all bytes, and blocks if the descriptor is not ready for more.
@@ -110,47 +100,35 @@ extension FileDescriptor {
     }
   }
 
-  /// Whether the descriptor with this number never blocks, as a file.
-  public static func isAlwaysReady(_ number: Int32) -> Bool {
+  borrowing func status(of path: String? = nil) throws(SystemError) -> stat {
     var status = stat()
-    guard fstat(number, &status) == 0 else { return false }
-    return [S_IFREG, S_IFDIR, S_IFBLK].contains(status.st_mode & S_IFMT)
-  }
-
-  borrowing func status(of path: String) throws(SystemError) -> stat {
-    let number = raw
-    var status = stat()
-    try Syscall.retrying("fstat", on: path) { fstat(number, &status) }
+    try Syscall.retrying("fstat", on: path) { fstat(raw, &status) }
     return status
   }
 
   borrowing func setMode(_ mode: UInt32, of path: String) throws(SystemError) {
-    let number = raw
-    try Syscall.retrying("chmod", on: path) { fchmod(number, mode) }
+    try Syscall.retrying("chmod", on: path) { fchmod(raw, mode) }
   }
 
   /// Sets the owner of the file at `path`; nothing if it has that owner already.
   borrowing func setOwner(
     _ owner: (user: UInt32, group: UInt32), of path: String
   ) throws(SystemError) {
-    let number = raw
     let status = try status(of: path)
     if (status.st_uid, status.st_gid) == owner { return }
-    try Syscall.retrying("chown", on: path) { fchown(number, owner.user, owner.group) }
+    try Syscall.retrying("chown", on: path) { fchown(raw, owner.user, owner.group) }
   }
 
   /// Flushes the written data to the disk.
   public borrowing func sync() throws(SystemError) {
-    let number = raw
-    try Syscall.retrying("fsync") { fsync(number) }
+    try Syscall.retrying("fsync") { fsync(raw) }
   }
 
   /// Takes the file's advisory lock (flock(2)), which closing the descriptor releases; false if
   /// another descriptor holds it.
   public borrowing func lock() throws(SystemError) -> Bool {
-    let number = raw
     do throws(SystemError) {
-      try Syscall.retrying("flock") { flock(number, LOCK_EX | LOCK_NB) }
+      try Syscall.retrying("flock") { flock(raw, LOCK_EX | LOCK_NB) }
       return true
     } catch {
       if error.errno == .wouldBlock { return false }

@@ -30,9 +30,8 @@ public enum Files {
 
   /// The path without symbolic links in its directory's part; unchanged if there is no such directory.
   public static func resolvingFolder(of path: String) -> String {
-    guard let folder = realpath(parent(of: path) ?? ".", nil) else { return path }
-    defer { free(folder) }
-    return "\(String(cString: folder))/\(path.split(separator: "/").last ?? "")"
+    guard let folder = try? target(of: parent(of: path) ?? ".") else { return path }
+    return "\(folder)/\(path.split(separator: "/").last ?? "")"
   }
 
   static func status(ofLink path: String) throws(SystemError) -> stat {
@@ -187,8 +186,8 @@ public enum Files {
       switch error.errno {
       // It exists, perhaps behind a symbolic link, and this user may be unable to enter it.
       case .fileExists:
-        guard try isDirectory(path) else { throw SystemError("mkdir", .notDirectory, on: path) }
-        return
+        guard try status(of: path).st_mode & S_IFMT != S_IFDIR else { return }
+        throw SystemError("mkdir", .notDirectory, on: path)
       case .noSuchFile:
         guard let parent = parent(of: path), parent != path else { throw error }
         try makeDirectory(parent)
@@ -210,10 +209,6 @@ public enum Files {
     return String(decoding: path.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
   }
 
-  private static func isDirectory(_ path: String) throws(SystemError) -> Bool {
-    try status(of: path).st_mode & S_IFMT == S_IFDIR
-  }
-
   /// Whether `path` is a regular file, or a symbolic link to one. It is not opened, which the writer of a pipe would notice.
   public static func isRegular(_ path: String) -> Bool {
     (try? status(of: path).st_mode & S_IFMT) == S_IFREG
@@ -228,11 +223,6 @@ public enum Files {
   /// The owner of a file or directory; nil if it does not exist or can't be accessed.
   public static func owner(of path: String) -> UInt32? {
     (try? status(ofLink: path))?.st_uid
-  }
-
-  /// Sets the permissions of a file or directory.
-  static func setMode(_ path: String, _ mode: UInt32) throws(SystemError) {
-    try Syscall.retrying("chmod", on: path) { chmod(path, mode) }
   }
 
   /// Throws if this process may not read, write and search a directory (access(2)).

@@ -34,7 +34,7 @@ package struct SharedOutput: ~Copyable {
     let kind = fstat(shared, &status) == 0 ? status.st_mode & S_IFMT : 0
     // The kernel's own devices: /dev/null, /dev/full and the like.
     let isMemory = kind == S_IFCHR && status.st_rdev >> 8 & 0xFFF == 1
-    isFile = isMemory || FileDescriptor.isAlwaysReady(shared)
+    isFile = isMemory || [S_IFREG, S_IFDIR, S_IFBLK].contains(kind)
     if !isFile, kind == S_IFIFO || Terminal.isTerminal(shared),
       let again = try? Files.open("/proc/self/fd/\(shared)", O_WRONLY | O_NONBLOCK)
     {
@@ -99,6 +99,17 @@ package struct SharedOutput: ~Copyable {
       }
     }
   }
+}
+
+/// The log level; numbered like syslog's severities (RFC 5424, 6.2.1).
+public enum LogLevel: Int, CaseIterable, Comparable, Sendable {
+  case error = 3
+  case warning, notice, info, debug
+
+  public static func < (one: LogLevel, other: LogLevel) -> Bool { one.rawValue < other.rawValue }
+
+  /// The names that `--log-level` takes.
+  public var name: String { ["error", "warning", "notice", "info", "debug"][rawValue - 3] }
 }
 
 extension Standard {

@@ -92,7 +92,7 @@ package enum UnixSocket {
         if let group, try Files.status(ofLink: address.description).st_gid != group {
           try Syscall.retrying("chown") { chown(address.description, uid_t.max, group) }
         }
-        try Files.setMode(address.description, mode)
+        try Syscall.retrying("chmod") { chmod(address.description, mode) }
       }
       try Syscall.listen(descriptor.raw, backlog: 64)
     }

@@ -45,8 +45,7 @@ package struct Spawned: ~Copyable {
   private static func file(_ bytes: [UInt8]) throws(SystemError) -> FileDescriptor {
     let file = try Syscall.opening("memfd_create") { linux_memfd_create("input") }
     try file.writeAll(bytes)
-    let number = file.raw
-    try Syscall.retrying("lseek") { lseek(number, 0, SEEK_SET) }
+    try Syscall.retrying("lseek") { lseek(file.raw, 0, SEEK_SET) }
     return file
   }
 

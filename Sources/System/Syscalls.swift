@@ -173,13 +173,14 @@ extension Syscall {
     return Int(try retrying("recvmmsg") { linux_recvmmsg(fd, messages.baseAddress, count, flags) })
   }
 
-  /// Receives a packet without blocking, with the data of its first control message of this type.
+  /// Receives a packet without blocking, with the data of its control message (cmsg(3)), which is a header with a length
+  /// that includes it, and the data; empty if that is not of this level and type.
   package static func receive(
     _ fd: Int32, into buffer: UnsafeMutableRawBufferPointer, control level: Int32, _ type: Int32
   ) throws(SystemError) -> (count: Int, control: [UInt8]) {
     var controls = [UInt8](repeating: 0, count: 256)
     var part = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
-    var used = 0
+    var header = cmsghdr()
     let count = try retrying("recvmsg") {
       controls.withUnsafeMutableBytes { space in
         withUnsafeMutablePointer(to: &part) { parts in
@@ -188,32 +189,15 @@ extension Syscall {
           message.msg_iovlen = 1
           message.msg_control = space.baseAddress
           message.msg_controllen = space.count
-          defer { used = Int(message.msg_controllen) }
+          defer { header = space.loadUnaligned(as: cmsghdr.self) }
           return recvmsg(fd, &message, Int32(MSG_DONTWAIT | MSG_TRUNC))
         }
       }
     }
-    return (count, controlData(in: controls.prefix(used), level, type))
-  }
-
-  /// The data of the first control message of this level and type (cmsg(3)); empty if there is none.
-  /// Each is a header, with a length that includes it, and the data, padded to a multiple of the
-  /// length's width.
-  private static func controlData(
-    in messages: ArraySlice<UInt8>, _ level: Int32, _ type: Int32
-  ) -> [UInt8] {
-    let (size, word) = (MemoryLayout<cmsghdr>.size, MemoryLayout<Int>.size)
-    var rest = messages
-    while rest.count >= size {
-      let header = rest.withUnsafeBytes { $0.loadUnaligned(as: cmsghdr.self) }
-      let length = Int(header.cmsg_len)
-      guard (size...rest.count).contains(length) else { break }
-      if header.cmsg_level == level, header.cmsg_type == type {
-        return Array(rest.prefix(length).dropFirst(size))
-      }
-      rest = rest.dropFirst((length + word - 1) / word * word)
-    }
-    return []
+    guard header.cmsg_level == level, header.cmsg_type == type else { return (count, []) }
+    return (
+      count, Array(controls.prefix(Int(header.cmsg_len)).dropFirst(MemoryLayout<cmsghdr>.size))
+    )
   }
 
   /// Sends the bytes from `start` on, without blocking and without SIGPIPE; returns how many the

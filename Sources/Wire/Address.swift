@@ -47,13 +47,7 @@ public enum AddressType: UInt8, Hashable, Sendable, CustomStringConvertible {
   case `public` = 1
   case random = 2
 
-  public var description: String {
-    switch self {
-    case .classic: "classic"
-    case .public: "public"
-    case .random: "random"
-    }
-  }
+  public var description: String { ["classic", "public", "random"][Int(rawValue)] }
 }
 
 /// An address with its type, which together identify a device.
