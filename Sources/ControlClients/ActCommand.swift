@@ -7,56 +7,29 @@ import JSON
 import System
 import Wire
 
-/// The options of `act`.
-struct ActOptions: FilterOptions {
-  var client = ClientOptions()
-  var uids: [NotificationUID] = []
-  var action = TypedAction.label("")
-  /// Whether it acts on all that match the filter.
-  var all = false
-  /// Whether it only prints what it would do.
-  var isDry = false
-  /// Whether it acts on many without asking first.
-  var isSure = false
-  var filter = NotificationFilter()
-}
-
 /// An action as typed: by name, or by the phone's label for it.
-enum TypedAction: Hashable, Sendable, CustomStringConvertible {
-  case named(NotificationAction)
-  case label(String)
+struct TypedAction: Hashable, Sendable, CustomStringConvertible {
+  let description: String
+  /// Nil: it is a label.
+  fileprivate let named: NotificationAction?
 
   init(_ text: String) {
-    self = NotificationAction(name: text.lowercased()).map { .named($0) } ?? .label(text)
+    named = NotificationAction(name: text.lowercased())
+    description = named?.description ?? text
   }
 
   /// The action for a notification; nil if it has none with this name.
   fileprivate func action(of notification: NotificationReport) -> NotificationAction? {
-    switch self {
-    case .named(let action): notification.has(action) ? action : nil
-    case .label(let label):
-      [.positive, .negative].first {
-        notification.has($0) && notification.label(of: $0)?.lowercased() == label.lowercased()
-      }
-    }
-  }
-
-  /// Whether the user may expect to send a text.
-  fileprivate var isReply: Bool {
-    if case .label(let label) = self { label.lowercased() == "reply" } else { false }
-  }
-
-  var description: String {
-    switch self {
-    case .named(let action): "\(action)"
-    case .label(let label): label
+    if let named { return notification.has(named) ? named : nil }
+    return [.positive, .negative].first {
+      notification.has($0) && notification.label(of: $0)?.lowercased() == description.lowercased()
     }
   }
 }
 
 extension Clients {
   /// `ancsd act`: performs an action.
-  static let act = ClientCommand<ActOptions>(
+  static let act = ClientCommand(
     "act", "acts on notifications: answers a call, clears a message",
     usage: [
       "ancsd act [OPTIONS] UID... positive|negative|LABEL",
@@ -87,9 +60,9 @@ extension Clients {
       "7 8 clear",
       "--all --app Mail --dry-run negative",
     ],
-    read: { options, operands throws(Failure) in try options.read(operands) }
+    read: { options, operands throws(Failure) in try options.readAction(operands) }
   ) { options, client throws(Failure) in
-    let phone = options.client.phone
+    let phone = options.phone
     guard options.all else {
       var listed: [ActiveNotification]?
       let status = try await client.each(options.uids) { uid throws(Failure) in
@@ -100,7 +73,8 @@ extension Clients {
         }
         try await client.act(options.action, on: uid, of: phone, known: listed ?? [])
       }
-      if status == .done, options.action.isReply {
+      // The user may expect to send a text.
+      if status == .done, options.action.description.lowercased() == "reply" {
         client.remark("the phone opens the reply; type it there, because ANCS carries no text")
       }
       return status
@@ -171,8 +145,8 @@ package enum ActionLabel {
   package static func past(_ label: String) -> String? { pasts[label.lowercased()] }
 }
 
-extension ActOptions {
-  fileprivate mutating func read(_ operands: [String]) throws(Failure) {
+extension ClientOptions {
+  fileprivate mutating func readAction(_ operands: [String]) throws(Failure) {
     var words = operands
     if !all {
       guard filter.isEmpty, !isDry else {
@@ -199,11 +173,10 @@ extension ControlClient {
     else {
       return true
     }
+    let label = action.description
     let words =
-      switch action {
-      case .named(let action): "Perform the \(action) action of"
-      case .label(let label): label.prefix(1).uppercased() + label.dropFirst()
-      }
+      action.named == nil
+      ? label.prefix(1).uppercased() + label.dropFirst() : "Perform the \(label) action of"
     let question = "\(words) \(count.counted("notification"))? [y/N] ".printable
     try? FileDescriptor.writeAll(Array(question.utf8), to: Standard.error)
     let reader = readTyped()
@@ -220,21 +193,18 @@ extension ControlClient {
     known: [ActiveNotification]
   ) async throws(Failure) {
     let known = known.filter { $0.report.event.uid == uid }
-    switch typed {
-    // If two phones have the UID, the daemon asks for the phone; if the action is unknown here, the
-    // phone refuses it.
-    case .named(let action) where known.count != 1: try await act(action, on: uid, of: phone)
-    case .named:
-      try await act(try typed.resolved(known[0].report), on: uid, of: phone)
-    case .label where known.count == 1 && known[0].report.hasLabels:
-      try await act(try typed.resolved(known[0].report), on: uid, of: phone)
-    case .label:
-      let attributes: [NotificationAttributeID] = [.positiveActionLabel, .negativeActionLabel]
-      let asked = try await call(
-        ControlMethods.getNotification,
-        NotificationParameters(uid, attributes: attributes, phone: phone), "act \(uid) \(typed)")
-      try await act(try typed.resolved(asked.report), on: uid, of: phone)
+    // If two phones have the UID, the daemon asks for the phone; if the action is unknown here, the phone refuses it.
+    if let action = typed.named, known.count != 1 {
+      return try await act(action, on: uid, of: phone)
     }
+    if let report = known.first?.report, known.count == 1, typed.named != nil || report.hasLabels {
+      return try await act(try typed.resolved(report), on: uid, of: phone)
+    }
+    let attributes: [NotificationAttributeID] = [.positiveActionLabel, .negativeActionLabel]
+    let asked = try await call(
+      ControlMethods.getNotification,
+      NotificationParameters(uid, attributes: attributes, phone: phone), "act \(uid) \(typed)")
+    try await act(try typed.resolved(asked.report), on: uid, of: phone)
   }
 
   fileprivate func act(
@@ -257,29 +227,27 @@ extension TypedAction {
       "\(action)\(notification.label(of: action).map { " (\($0))" } ?? "")"
     }
     let rest = has.isEmpty ? "it has none" : "it has \(has.joined(separator: " and "))"
-    switch self {
-    case .named(let action):
-      throw Failure(.refused, "", "\(number) has no \(action) action", remedy: rest)
-    case .label(let label):
-      // “reply See you at eight”
-      let first = TypedAction(String(label.prefix { $0 != " " }))
-      if first.description != label, let action = first.action(of: notification) {
-        let text = label.dropFirst(first.description.count + 1)
-        guard notification.label(of: action)?.lowercased() == "reply" else {
-          throw Failure(usage: "unexpected “\(text)” after the action “\(first)”")
-        }
-        throw Failure(
-          .refused, "", "“\(text)” can't be sent: ANCS carries no text",
-          remedy: "“ancsd act \(notification.event.uid) \(first)” opens the reply on the phone")
-      }
-      let names =
-        ["positive", "negative"]
-        + [.positive, .negative].compactMap { notification.label(of: $0)?.lowercased() }
-      let near = nearest(to: label.lowercased(), among: names)
-      throw Failure(
-        .refused, "", "\(number) has no action “\(label)”",
-        remedy: near.map { "did you mean “\($0)”?" } ?? rest)
+    if named != nil {
+      throw Failure(.refused, "", "\(number) has no \(self) action", remedy: rest)
     }
+    // “reply See you at eight”
+    let first = TypedAction(String(description.prefix { $0 != " " }))
+    if first.description != description, let action = first.action(of: notification) {
+      let text = description.dropFirst(first.description.count + 1)
+      guard notification.label(of: action)?.lowercased() == "reply" else {
+        throw Failure(usage: "unexpected “\(text)” after the action “\(first)”")
+      }
+      throw Failure(
+        .refused, "", "“\(text)” can't be sent: ANCS carries no text",
+        remedy: "“ancsd act \(notification.event.uid) \(first)” opens the reply on the phone")
+    }
+    let names =
+      ["positive", "negative"]
+      + [.positive, .negative].compactMap { notification.label(of: $0)?.lowercased() }
+    let near = nearest(to: description.lowercased(), among: names)
+    throw Failure(
+      .refused, "", "\(number) has no action “\(self)”",
+      remedy: near.map { "did you mean “\($0)”?" } ?? rest)
   }
 }
 

@@ -5,25 +5,9 @@ import Control
 import System
 import Wire
 
-/// The options of `status`, `phones` and `forget`.
-struct StatusOptions: ClientCommandOptions {
-  var client = ClientOptions()
-  var phone = PhoneSelector("")
-  /// Whether to keep running, and print all waits whenever they change.
-  var followsWhy = false
-  /// Whether to print metrics for Prometheus.
-  var printsMetrics = false
-}
-
-/// The options of `media`.
-struct MediaOptions: ClientCommandOptions {
-  var client = ClientOptions()
-  var command: RemoteCommand?
-}
-
 extension Clients {
   /// `ancsd status`: adapters, phones, links.
-  static let status = ClientCommand<StatusOptions>(
+  static let status = ClientCommand(
     "status", "shows adapters, phones and links, and what they wait for",
     options: [
       .flag(
@@ -65,7 +49,7 @@ extension Clients {
   }
 
   /// `ancsd phones`: the bonded ones.
-  static let phones = ClientCommand<StatusOptions>(
+  static let phones = ClientCommand(
     "phones", "lists the bonded phones", phone: nil,
     notes: ["JSON is one object per line."],
     examples: [
@@ -85,7 +69,7 @@ extension Clients {
   }
 
   /// `ancsd forget`: removes a bond.
-  static let forget = ClientCommand<StatusOptions>(
+  static let forget = ClientCommand(
     "forget", "forgets a phone: its keys and its cached data", phone: nil,
     operands: "PHONE", kinds: [.phone],
     notes: ["PHONE is an address or a name, as “ancsd phones” lists them."],
@@ -104,7 +88,7 @@ extension Clients {
       options.phone = PhoneSelector(phone)
     }
   ) { options, client throws(Failure) in
-    let phone = options.phone
+    let phone = options.phone ?? PhoneSelector("")
     try await client.call(
       ControlMethods.forgetPhone, ForgetParameters(phone: phone), "forget \(phone)")
     if client.console.format == .text {
@@ -116,7 +100,7 @@ extension Clients {
   }
 
   /// `ancsd media`: shows what is playing, or controls the player.
-  static let media = ClientCommand<MediaOptions>(
+  static let media = ClientCommand(
     "media", "shows what is playing; with a command, controls the player",
     options: [.template], operands: "[COMMAND]",
     kinds: [.word(RemoteCommand.names + RemoteCommand.aliases.map(\.name))],
@@ -142,7 +126,7 @@ extension Clients {
         remedy: near.map { "did you mean “ancsd media \($0)”?" })
     }
   ) { options, client throws(Failure) in
-    let phone = options.client.phone
+    let phone = options.phone
     if let command = options.command {
       try await client.call(
         ControlMethods.sendMediaCommand, MediaParameters(command, phone: phone),
