@@ -104,33 +104,20 @@ extension Clients {
       try await client.act(action, on: target.report.event.uid, of: selector)
       count += 1
     }
-    let report = ActReport(action: "\(options.action)", done: count, failed: targets.count - count)
-    try client.console.show(report) { _ in report.text }
+    let report: JSONValue = [
+      "action": .string("\(options.action)"), "done": .number(count),
+      "failed": .number(targets.count - count),
+    ]
+    try client.console.show(report) { _ in
+      // As in `cleared 8`, or `cleared 8 of 9`.
+      let done = ActionLabel.past("\(options.action)") ?? "\(options.action): done on"
+      return "\(done) \(count)\(count < targets.count ? " of \(targets.count)" : "")".printable
+    }
     return status
   }
 
   /// On a terminal it asks before it acts on more than this number.
   fileprivate static let askedFrom = 3
-}
-
-/// The result of `act --all`.
-struct ActReport: JSONObjectCodable, Sendable {
-  var action = ""
-  var done = 0
-  var failed = 0
-
-  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
-    try json.required("action", &action)
-    try json.required("done", &done)
-    try json.required("failed", &failed)
-  }
-
-  /// As in `cleared 8`, or `cleared 8 of 9`.
-  var text: String {
-    let count = failed == 0 ? "\(done)" : "\(done) of \(done + failed)"
-    return (ActionLabel.past(action).map { "\($0) \(count)" } ?? "\(action): done on \(count)")
-      .printable
-  }
 }
 
 /// What a phone calls an action.

@@ -200,13 +200,13 @@ extension WallTime {
 struct EventFilter: Sendable {
   /// The wanted kinds; nil: all.
   var names: Set<EventName>?
-  var notifications = NotificationFilter()
+  let notifications: NotificationFilter
   /// The address of the wanted phone, which may be unknown; nil: any phone.
   var phone: Address??
-  var since: WallTime?
-  var until: WallTime?
+  let since: WallTime?
+  let until: WallTime?
   /// Whether notifications have to be new.
-  var isForNews = false
+  let isForNews: Bool
   /// The notifications that matched, so that their removal does too: a removal lacks some of the members that a filter
   /// needs.
   private(set) var shown: Set<Shown> = []
@@ -222,10 +222,11 @@ struct EventFilter: Sendable {
       && !isForNews
   }
 
-  /// - Parameter names: the wanted kinds; if empty, only notifications with a filter, otherwise all.
-  init(_ names: Set<EventName>, _ notifications: NotificationFilter) {
+  init(_ options: ClientOptions, isForNews: Bool = false) {
+    notifications = options.filter
+    let names = isForNews ? [.notification] : options.events
     self.names = !names.isEmpty ? names : notifications.isEmpty ? nil : [.notification]
-    self.notifications = notifications
+    (since, until, self.isForNews) = (options.since, options.until, isForNews)
   }
 
   mutating func matches(_ event: NumberedEvent) -> Bool {

@@ -93,7 +93,7 @@ extension Clients {
     ]
   ) { options, client throws(Failure) in
     let phone = options.phone
-    let apps = try await client.list(ControlMethods.listApps, AppQuery(phone: phone), "apps")
+    let apps = try await client.list(ControlMethods.listApps, PhoneParameters(phone: phone), "apps")
     if apps.isEmpty { try await client.requireNotifications(of: phone, "apps") }
     switch client.console.format {
     case .json: for app in apps { try client.console.show(app) { _ in "" } }

@@ -83,9 +83,7 @@ struct Watcher {
     self.options = options
     self.client = client
     page = EventPage(client.console.style, today: .now)
-    filter = EventFilter(isForNews ? [.notification] : options.events, options.filter)
-    filter.isForNews = isForNews
-    filter.since = options.since
+    filter = EventFilter(options, isForNews: isForNews)
     subscription = Subscription(
       events: filter.names, replay: options.replay, since: options.lastSeen)
   }

@@ -163,7 +163,7 @@ struct WatchTests {
     var options = ClientOptions()
     try Clients.watch.grammar().parse(
       arguments.split(separator: " ").map(String.init), into: &options)
-    var filter = EventFilter(options.events, options.filter)
+    var filter = EventFilter(options)
     var chat = Self.chat
     for uid in 0..<UInt32(16_400) {
       chat.event.uid = NotificationUID(rawValue: uid)

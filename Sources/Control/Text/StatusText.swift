@@ -12,7 +12,7 @@ extension StatusReport {
     head.add("up \(Self.age(from: started, to: now))")
     var lines = head.lines(style)
     for adapter in adapters { lines += adapter.lines(style) }
-    if let why = waiting.why { lines += StyledText(why, waiting.paint).lines(style) }
+    lines += waiting.text.lines(style)
     if adapters.isEmpty, links.isEmpty, waiting.why == nil {
       lines += StyledText("no adapter", .faint).lines(style)
     }
@@ -72,11 +72,8 @@ extension AdapterReport {
       if isPairable { line.add("pairable", .attention) }
     }
     if let why = waiting.why { line.add("– \(why)", waiting.paint) }
-    var lines = line.lines(style, indent: style.subjectIndent)
-    if let text = parametersRefusalText {
-      lines += StyledText(text, .faint).lines(style, indent: style.subjectIndent, hanging: false)
-    }
-    return lines
+    let refusal = StyledText(parametersRefusalText ?? "", .faint)
+    return [line, refusal].lines(style, indent: style.subjectIndent)
   }
 
   /// The consequences if the controller refuses; nil if it does not.
@@ -131,13 +128,7 @@ extension LinkReport {
         "· drops links after requests for connection parameters: no more for \((parametersPause + 3599) / 3600) h",
         .attention)
     }
-    var lines = first.lines(style, indent: style.subjectIndent)
-    lines += second.lines(style, indent: style.subjectIndent, hanging: false)
-    if let why = waiting.why {
-      lines += StyledText(why, waiting.paint).lines(
-        style, indent: style.subjectIndent, hanging: false)
-    }
-    return lines
+    return [first, second, waiting.text].lines(style, indent: style.subjectIndent)
   }
 }
 
@@ -179,6 +170,9 @@ extension PhoneReport {
 extension WaitReport {
   /// Waits that need the user to do something stand out.
   var paint: Paint { Wait.isFine(wait) ? .faint : .attention }
+
+  /// Its sentence; empty if there is none.
+  var text: StyledText { StyledText(why ?? "", paint) }
 }
 
 extension WaitLine {

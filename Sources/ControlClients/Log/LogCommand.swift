@@ -117,8 +117,7 @@ private struct HistoryPrintout {
     self.console = console
     found = FIFO(limit: options.count)
     page = EventPage(console.style, today: .now)
-    filter = EventFilter(options.events, options.filter)
-    (filter.since, filter.until) = (options.since, options.until)
+    filter = EventFilter(options)
   }
 
   mutating func take(_ line: [UInt8]) throws(Failure) {

@@ -6,6 +6,7 @@ import Board
 import Control
 import EventLoop
 import GATT
+import JSON
 import System
 import Wire
 
@@ -189,12 +190,12 @@ import Wire
   private func registerAttributes(in dispatcher: inout ControlDispatcher) {
     dispatcher.register(ControlMethods.discover) { parameters, caller throws(RPCError) in
       let client = try self.client(of: parameters.phone, for: caller)
-      return try await asked { () async throws(ATTFailure) in
-        var services: [DiscoveredServiceReport] = []
+      return try await asked { () async throws(ATTFailure) -> JSONValue in
+        var services: [JSONValue] = []
         for service in try await client.primaryServices() {
-          services.append(DiscoveredServiceReport(try await client.locate(service)))
+          services.append(try await client.locate(service).described)
         }
-        return Page(services)
+        return ["services": .array(services)]
       }
     }
     dispatcher.register(ControlMethods.readAttribute) { parameters, caller throws(RPCError) in
