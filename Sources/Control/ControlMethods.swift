@@ -43,7 +43,7 @@ public enum ControlMethods {
     "media.command", asksPhone: true)
   public static let readHistory = ControlMethod<HistoryQuery, Page<RecordedEvent>>("history.read")
   public static let listPhones = ControlMethod<NoParameters, Page<PhoneReport>>("phones.list")
-  public static let forgetPhone = ControlMethod<ForgetParameters, Bool>("phones.forget")
+  public static let forgetPhone = ControlMethod<PhoneParameters, Bool>("phones.forget")
   public static let openPairing = ControlMethod<PairingParameters, PairingReport>("pairing.open")
   public static let closePairing = ControlMethod<ClosingParameters, Bool>("pairing.close")
   public static let respondToPairing = ControlMethod<PairingResponse, Bool>("pairing.respond")
@@ -99,7 +99,7 @@ public struct NoParameters: JSONObjectCodable, Hashable, Sendable {
   public mutating func members<M: JSONMembers>(_ json: inout M) {}
 }
 
-/// The phone; required if several are connected, unless their lists are wanted.
+/// The phone; required if several are connected, unless their lists are wanted, and by `phones.forget`.
 public struct PhoneParameters: PagedParameters, Hashable, Sendable {
   public var phone: PhoneSelector?
   public var after: String?
@@ -186,18 +186,6 @@ public struct MediaParameters: JSONObjectCodable, Hashable, Sendable {
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try json.required("command", &command)
     try json.optional("phone", &phone)
-  }
-}
-
-/// Which phone to forget.
-public struct ForgetParameters: JSONObjectCodable, Hashable, Sendable {
-  public var phone = PhoneSelector("")
-
-  public init() {}
-  public init(phone: PhoneSelector) { self.phone = phone }
-
-  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
-    try json.required("phone", &phone)
   }
 }
 

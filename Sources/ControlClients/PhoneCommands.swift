@@ -88,9 +88,9 @@ extension Clients {
       options.phone = PhoneSelector(phone)
     }
   ) { options, client throws(Failure) in
-    let phone = options.phone ?? PhoneSelector("")
     try await client.call(
-      ControlMethods.forgetPhone, ForgetParameters(phone: phone), "forget \(phone)")
+      ControlMethods.forgetPhone, PhoneParameters(phone: options.phone),
+      "forget \(options.phone?.description ?? "")")
     if client.console.format == .text {
       try client.console.print(
         line: "Forgotten here. Now forget this board on the phone: Settings › Bluetooth › "

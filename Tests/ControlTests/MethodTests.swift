@@ -67,7 +67,7 @@ struct MethodTests {
         + #""sent":0,"lost":0}]}"#
     ),
     .init(
-      ControlMethods.forgetPhone, ForgetParameters(phone: PhoneSelector("x")),
+      ControlMethods.forgetPhone, PhoneParameters(phone: PhoneSelector("x")),
       #""method":"phones.forget","params":{"phone":"x"}"#),
     .init(
       ControlMethods.openPairing, PairingParameters(seconds: 60),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
-import GAP
 public import Wire
 
 // The status as text, for `status`, `pair` and reports.
@@ -104,10 +103,8 @@ extension LinkReport {
     first.add(isBonded ? "bonded" : "not bonded", isBonded ? .plain : .attention)
     var details = mtu.map { ["MTU \($0)", "\(requests) requests"] } ?? []
     if let rssi { details.append("\(rssi) dBm") }
-    if let parameters {
-      details.append("an interval of \(parameters.minimumMilliseconds) ms")
-      if parameters.latency > 0 { details.append("latency \(parameters.latency)") }
-    }
+    if let interval { details.append("an interval of \(interval) ms") }
+    if let latency, latency > 0 { details.append("latency \(latency)") }
     if !details.isEmpty { first.add("(\(details.joined(separator: ", ")))", .faint) }
     var second = StyledText()
     if services.isEmpty {

@@ -169,18 +169,19 @@ import Wire
       return true
     }
     dispatcher.register(ControlMethods.forgetPhone) { parameters throws(RPCError) in
+      guard let phone = parameters.phone else { throw .invalidParams("phone is missing") }
       guard let radio = try self.daemon.radio else {
         throw .unavailable("no radio is in use, so no phone is bonded")
       }
       let isKnown: Bool
       do throws(SystemError) {
-        isKnown = try await radio.forget(parameters.phone)
+        isKnown = try await radio.forget(phone)
       } catch {
         throw .internalError(
           "the phone is refused from now on, but its keys are still on the disk, and will be used after "
             + "the next start: \(error)")
       }
-      guard isKnown else { throw .unavailable("no phone \(parameters.phone) is bonded") }
+      guard isKnown else { throw .unavailable("no phone \(phone) is bonded") }
       return true
     }
   }
