@@ -80,12 +80,14 @@ extension Clients {
       return status
     }
     let matching = try await client.notifications(matching: options.filter, on: phone, "act")
-    let targets = matching.filter { options.action.action(of: $0.report) != nil }
+    let targets = matching.compactMap { target in
+      options.action.action(of: target.report).map { (target, $0) }
+    }
     guard !targets.isEmpty else {
       throw Failure(.refused, "act", "no matching notification has the action “\(options.action)”")
     }
     if options.isDry {
-      for target in targets {
+      for (target, _) in targets {
         try client.console.show(target) { target.report.listing($0, now: .now) }
       }
       client.remark("\(options.action): \(targets.count.counted("notification")); nothing was done")
@@ -98,8 +100,7 @@ extension Clients {
       }
     }
     var count = 0
-    let status = try await client.each(targets) { target throws(Failure) in
-      guard let action = options.action.action(of: target.report) else { return }
+    let status = try await client.each(targets) { (target, action) throws(Failure) in
       let selector = target.phone.map(PhoneSelector.init) ?? phone
       try await client.act(action, on: target.report.event.uid, of: selector)
       count += 1

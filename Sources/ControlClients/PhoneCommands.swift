@@ -179,12 +179,16 @@ extension ControlClient {
   func address(of selector: PhoneSelector, _ what: String) async throws(Failure) -> Address? {
     if let address = Address(selector.description) { return address }
     let status = try await call(ControlMethods.status, what)
-    if let link = status.links.first(where: { selector.matches($0.phone, name: $0.name) }) {
-      return link.phone
-    }
-    let bonded = status.phones.first { selector.matches($0.phone, name: $0.name) }
-    guard let bonded else { throw Failure(noPhone: selector, status, what) }
-    return bonded.phone
+    let known = status.knownPhones.first { selector.matches($0.address, name: $0.name) }
+    guard let known else { throw Failure(noPhone: selector, status, what) }
+    return known.address
+  }
+}
+
+extension StatusReport {
+  /// The connected phones and the bonded ones, as far as they are known.
+  var knownPhones: [(address: Address?, name: String?)] {
+    links.map { ($0.phone, $0.name) } + phones.map { ($0.phone, $0.name) }
   }
 }
 
@@ -205,9 +209,7 @@ extension Failure {
           "“ancsd status” shows what the daemon waits for, and “ancsd doctor” looks for the cause"
       )
     } else {
-      let known =
-        status.links.compactMap { $0.name ?? $0.phone?.description }
-        + status.phones.map { $0.name ?? $0.phone.description }
+      let known = status.knownPhones.compactMap { $0.name ?? $0.address?.description }
       let near = nearest(to: selector.description, among: known)
       self.init(
         .unavailable, what, "no phone “\(selector)”",

@@ -62,7 +62,8 @@ extension Clients {
         try client.connect()
       } catch {
         // Without a daemon and without a file, the error is that no daemon runs: it may keep its history elsewhere.
-        guard error.status == .unavailable, !options.follows, mayExist(usual) else { throw error }
+        let mayExist = (try? Files.kind(of: usual) != nil) ?? true
+        guard error.status == .unavailable, !options.follows, mayExist else { throw error }
         path = usual
       }
     }
@@ -91,10 +92,6 @@ extension Clients {
       for row in rows { try printout.take(row.line) }
       place = last.place
     }
-  }
-
-  private static func mayExist(_ path: String) -> Bool {
-    do throws(SystemError) { return try Files.kind(of: path) != nil } catch { return true }
   }
 }
 
