@@ -55,32 +55,19 @@ extension Characteristic: JSONObjectCodable {
   }
 }
 
-/// A service in a form for people: an element of `gatt.discover`.
-public struct DiscoveredServiceReport: JSONObjectCodable, Hashable, Sendable {
-  public var service: LocatedService
-
-  public init() { service = LocatedService() }
-  public init(_ service: LocatedService) { self.service = service }
-
-  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
-    try json.required("uuid", &service.service.uuid)
-    try json.required("start", &service.service.range.start)
-    try json.required("end", &service.service.range.end)
-    var characteristics = service.characteristics.map(CharacteristicReport.init)
-    try json.list("characteristics", &characteristics)
-    service.characteristics = characteristics.map(\.characteristic)
-  }
-
-  private struct CharacteristicReport: JSONObjectCodable {
-    var characteristic = Characteristic()
-
-    mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
-      try json.required("uuid", &characteristic.uuid)
-      try json.required("handle", &characteristic.value)
-      var names = characteristic.properties.names
-      try json.list("properties", &names)
-      try json.optional("cccd", &characteristic.cccd)
+extension LocatedService {
+  /// The service in a form for people: an element of `gatt.discover`.
+  public var described: JSONValue {
+    let described = characteristics.map { one in
+      JSONValue.object([
+        "uuid": .string("\(one.uuid)"), "handle": .number(one.value),
+        "properties": .strings(one.properties.names), "cccd": one.cccd.map { .number($0) },
+      ])
     }
+    return [
+      "uuid": .string("\(service.uuid)"), "start": .number(service.range.start),
+      "end": .number(service.range.end), "characteristics": .array(described),
+    ]
   }
 }
 

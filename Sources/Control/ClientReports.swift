@@ -74,13 +74,9 @@ extension BridgeReport {
     line.add("\(sent) messages sent, \(waiting) waiting", .faint)
     if skipped > 0 { line.add("\(skipped) events left out", .attention) }
     if let why { line.add("– \(why)", .attention) }
-    var lines = line.lines(style, indent: 8)
-    if !refused.isEmpty {
-      let topics = refused.joined(separator: ", ")
-      lines += StyledText("the broker refuses \(topics)", .attention)
-        .lines(style, indent: 8, hanging: false)
-    }
-    return lines
+    let topics = refused.joined(separator: ", ")
+    let refusal = StyledText(topics.isEmpty ? "" : "the broker refuses \(topics)", .attention)
+    return [line, refusal].lines(style, indent: 8)
   }
 }
 

@@ -37,13 +37,13 @@ public enum ControlMethods {
   public static let explainRules =
     ControlMethod<NotificationParameters, RuleExplanation>("rules.explain")
   public static let getApp = ControlMethod<AppParameters, AppReport>("apps.get", asksPhone: true)
-  public static let listApps = ControlMethod<AppQuery, Page<AppReport>>("apps.list")
+  public static let listApps = ControlMethod<PhoneParameters, Page<AppReport>>("apps.list")
   public static let getMedia = ControlMethod<PhoneParameters, MediaState>("media.get")
   public static let sendMediaCommand = ControlMethod<MediaParameters, Bool>(
     "media.command", asksPhone: true)
   public static let readHistory = ControlMethod<HistoryQuery, Page<RecordedEvent>>("history.read")
   public static let listPhones = ControlMethod<NoParameters, Page<PhoneReport>>("phones.list")
-  public static let forgetPhone = ControlMethod<ForgetParameters, Bool>("phones.forget")
+  public static let forgetPhone = ControlMethod<PhoneParameters, Bool>("phones.forget")
   public static let openPairing = ControlMethod<PairingParameters, PairingReport>("pairing.open")
   public static let closePairing = ControlMethod<ClosingParameters, Bool>("pairing.close")
   public static let respondToPairing = ControlMethod<PairingResponse, Bool>("pairing.respond")
@@ -51,8 +51,9 @@ public enum ControlMethods {
   public static let reportBridge = ControlMethod<BridgeReport, Bool>("bridge.report")
   /// `ancsd forward` reports its destinations, which are kept until the connection ends.
   public static let reportForwards = ControlMethod<Page<ForwardReport>, Bool>("forward.report")
-  public static let discover =
-    ControlMethod<PhoneParameters, Page<DiscoveredServiceReport>>("gatt.discover", asksPhone: true)
+  /// Returns the services (`LocatedService.described`).
+  public static let discover = ControlMethod<PhoneParameters, JSONValue>(
+    "gatt.discover", asksPhone: true)
   public static let knownAttributes = ControlMethod<NoParameters, Page<KnownLink>>("gatt.known")
   public static let readAttribute = ControlMethod<ReadParameters, HexBytes>(
     "gatt.read", asksPhone: true)
@@ -98,15 +99,17 @@ public struct NoParameters: JSONObjectCodable, Hashable, Sendable {
   public mutating func members<M: JSONMembers>(_ json: inout M) {}
 }
 
-/// The phone; required if several are connected.
-public struct PhoneParameters: JSONObjectCodable, Hashable, Sendable {
+/// The phone; required if several are connected, unless their lists are wanted, and by `phones.forget`.
+public struct PhoneParameters: PagedParameters, Hashable, Sendable {
   public var phone: PhoneSelector?
+  public var after: String?
 
   public init() {}
   public init(phone: PhoneSelector?) { self.phone = phone }
 
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try json.optional("phone", &phone)
+    try json.optional("after", &after)
   }
 }
 
@@ -183,18 +186,6 @@ public struct MediaParameters: JSONObjectCodable, Hashable, Sendable {
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try json.required("command", &command)
     try json.optional("phone", &phone)
-  }
-}
-
-/// Which phone to forget.
-public struct ForgetParameters: JSONObjectCodable, Hashable, Sendable {
-  public var phone = PhoneSelector("")
-
-  public init() {}
-  public init(phone: PhoneSelector) { self.phone = phone }
-
-  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
-    try json.required("phone", &phone)
   }
 }
 

@@ -70,9 +70,6 @@ extension ActiveNotification: Listed {
 }
 extension AppReport: Listed { public static var listName: StaticString { "apps" } }
 extension PhoneReport: Listed { public static var listName: StaticString { "phones" } }
-extension DiscoveredServiceReport: Listed {
-  public static var listName: StaticString { "services" }
-}
 extension KnownLink: Listed { public static var listName: StaticString { "links" } }
 
 extension Page: Equatable where Element: Equatable {}

@@ -84,20 +84,6 @@ public struct NotificationQuery: PagedParameters, Hashable, Sendable {
   }
 }
 
-/// Selects the phone whose apps to list.
-public struct AppQuery: PagedParameters, Hashable, Sendable {
-  public var phone: PhoneSelector?
-  public var after: String?
-
-  public init() {}
-  public init(phone: PhoneSelector?) { self.phone = phone }
-
-  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
-    try json.optional("phone", &phone)
-    try json.optional("after", &after)
-  }
-}
-
 /// A phone as the user names it: by its identity address, or by its name.
 public struct PhoneSelector: JSONText, Hashable, Sendable {
   public static let jsonKind = String.jsonKind

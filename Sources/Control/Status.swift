@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import ANCS
-public import GAP
 public import JSON
 public import Wire
 
@@ -155,8 +154,12 @@ public struct LinkReport: JSONObjectCodable, Hashable, Sendable {
   public var requests = 0
   /// The phone's signal strength at the board, in dBm.
   public var rssi: Int?
-  /// The connection parameters in force, if the controller has reported them.
-  public var parameters: ConnectionParameters?
+  /// The connection interval in milliseconds, if the controller has reported the parameters in force.
+  public var interval: Double?
+  /// How many connection events the board may skip.
+  public var latency: UInt16?
+  /// The supervision timeout in milliseconds.
+  public var timeout: Int?
   /// What it waits for.
   public var waiting = WaitReport()
 
@@ -186,18 +189,9 @@ public struct LinkReport: JSONObjectCodable, Hashable, Sendable {
     try json.required("requests", &requests)
     try json.optional("rssi", &rssi)
     try json.optional("parameters_pause", &parametersPause)
-    var interval = parameters?.minimumMilliseconds
-    var latency = parameters?.latency
-    var timeout = parameters?.timeoutMilliseconds
     try json.optional("interval", &interval)
     try json.optional("latency", &latency)
     try json.optional("timeout", &timeout)
-    if M.isReading, let latency,
-      let interval = interval.flatMap({ UInt16(exactly: ($0 / 1.25).rounded()) }),
-      let timeout = timeout.flatMap({ UInt16(exactly: $0 / 10) })
-    {
-      parameters = ConnectionParameters(interval: interval, latency: latency, timeout: timeout)
-    }
     try waiting.members(&json)
   }
 }

@@ -7,56 +7,29 @@ import JSON
 import System
 import Wire
 
-/// The options of `act`.
-struct ActOptions: FilterOptions {
-  var client = ClientOptions()
-  var uids: [NotificationUID] = []
-  var action = TypedAction.label("")
-  /// Whether it acts on all that match the filter.
-  var all = false
-  /// Whether it only prints what it would do.
-  var isDry = false
-  /// Whether it acts on many without asking first.
-  var isSure = false
-  var filter = NotificationFilter()
-}
-
 /// An action as typed: by name, or by the phone's label for it.
-enum TypedAction: Hashable, Sendable, CustomStringConvertible {
-  case named(NotificationAction)
-  case label(String)
+struct TypedAction: Hashable, Sendable, CustomStringConvertible {
+  let description: String
+  /// Nil: it is a label.
+  fileprivate let named: NotificationAction?
 
   init(_ text: String) {
-    self = NotificationAction(name: text.lowercased()).map { .named($0) } ?? .label(text)
+    named = NotificationAction(name: text.lowercased())
+    description = named?.description ?? text
   }
 
   /// The action for a notification; nil if it has none with this name.
   fileprivate func action(of notification: NotificationReport) -> NotificationAction? {
-    switch self {
-    case .named(let action): notification.has(action) ? action : nil
-    case .label(let label):
-      [.positive, .negative].first {
-        notification.has($0) && notification.label(of: $0)?.lowercased() == label.lowercased()
-      }
-    }
-  }
-
-  /// Whether the user may expect to send a text.
-  fileprivate var isReply: Bool {
-    if case .label(let label) = self { label.lowercased() == "reply" } else { false }
-  }
-
-  var description: String {
-    switch self {
-    case .named(let action): "\(action)"
-    case .label(let label): label
+    if let named { return notification.has(named) ? named : nil }
+    return [.positive, .negative].first {
+      notification.has($0) && notification.label(of: $0)?.lowercased() == description.lowercased()
     }
   }
 }
 
 extension Clients {
   /// `ancsd act`: performs an action.
-  static let act = ClientCommand<ActOptions>(
+  static let act = ClientCommand(
     "act", "acts on notifications: answers a call, clears a message",
     usage: [
       "ancsd act [OPTIONS] UID... positive|negative|LABEL",
@@ -87,9 +60,9 @@ extension Clients {
       "7 8 clear",
       "--all --app Mail --dry-run negative",
     ],
-    read: { options, operands throws(Failure) in try options.read(operands) }
+    read: { options, operands throws(Failure) in try options.readAction(operands) }
   ) { options, client throws(Failure) in
-    let phone = options.client.phone
+    let phone = options.phone
     guard options.all else {
       var listed: [ActiveNotification]?
       let status = try await client.each(options.uids) { uid throws(Failure) in
@@ -100,18 +73,21 @@ extension Clients {
         }
         try await client.act(options.action, on: uid, of: phone, known: listed ?? [])
       }
-      if status == .done, options.action.isReply {
+      // The user may expect to send a text.
+      if status == .done, options.action.description.lowercased() == "reply" {
         client.remark("the phone opens the reply; type it there, because ANCS carries no text")
       }
       return status
     }
     let matching = try await client.notifications(matching: options.filter, on: phone, "act")
-    let targets = matching.filter { options.action.action(of: $0.report) != nil }
+    let targets = matching.compactMap { target in
+      options.action.action(of: target.report).map { (target, $0) }
+    }
     guard !targets.isEmpty else {
       throw Failure(.refused, "act", "no matching notification has the action “\(options.action)”")
     }
     if options.isDry {
-      for target in targets {
+      for (target, _) in targets {
         try client.console.show(target) { target.report.listing($0, now: .now) }
       }
       client.remark("\(options.action): \(targets.count.counted("notification")); nothing was done")
@@ -124,39 +100,25 @@ extension Clients {
       }
     }
     var count = 0
-    let status = try await client.each(targets) { target throws(Failure) in
-      guard let action = options.action.action(of: target.report) else { return }
+    let status = try await client.each(targets) { (target, action) throws(Failure) in
       let selector = target.phone.map(PhoneSelector.init) ?? phone
       try await client.act(action, on: target.report.event.uid, of: selector)
       count += 1
     }
-    let report = ActReport(action: "\(options.action)", done: count, failed: targets.count - count)
-    try client.console.show(report) { _ in report.text }
+    let report: JSONValue = [
+      "action": .string("\(options.action)"), "done": .number(count),
+      "failed": .number(targets.count - count),
+    ]
+    try client.console.show(report) { _ in
+      // As in `cleared 8`, or `cleared 8 of 9`.
+      let done = ActionLabel.past("\(options.action)") ?? "\(options.action): done on"
+      return "\(done) \(count)\(count < targets.count ? " of \(targets.count)" : "")".printable
+    }
     return status
   }
 
   /// On a terminal it asks before it acts on more than this number.
   fileprivate static let askedFrom = 3
-}
-
-/// The result of `act --all`.
-struct ActReport: JSONObjectCodable, Sendable {
-  var action = ""
-  var done = 0
-  var failed = 0
-
-  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
-    try json.required("action", &action)
-    try json.required("done", &done)
-    try json.required("failed", &failed)
-  }
-
-  /// As in `cleared 8`, or `cleared 8 of 9`.
-  var text: String {
-    let count = failed == 0 ? "\(done)" : "\(done) of \(done + failed)"
-    return (ActionLabel.past(action).map { "\($0) \(count)" } ?? "\(action): done on \(count)")
-      .printable
-  }
 }
 
 /// What a phone calls an action.
@@ -171,8 +133,8 @@ package enum ActionLabel {
   package static func past(_ label: String) -> String? { pasts[label.lowercased()] }
 }
 
-extension ActOptions {
-  fileprivate mutating func read(_ operands: [String]) throws(Failure) {
+extension ClientOptions {
+  fileprivate mutating func readAction(_ operands: [String]) throws(Failure) {
     var words = operands
     if !all {
       guard filter.isEmpty, !isDry else {
@@ -199,11 +161,10 @@ extension ControlClient {
     else {
       return true
     }
+    let label = action.description
     let words =
-      switch action {
-      case .named(let action): "Perform the \(action) action of"
-      case .label(let label): label.prefix(1).uppercased() + label.dropFirst()
-      }
+      action.named == nil
+      ? label.prefix(1).uppercased() + label.dropFirst() : "Perform the \(label) action of"
     let question = "\(words) \(count.counted("notification"))? [y/N] ".printable
     try? FileDescriptor.writeAll(Array(question.utf8), to: Standard.error)
     let reader = readTyped()
@@ -220,21 +181,18 @@ extension ControlClient {
     known: [ActiveNotification]
   ) async throws(Failure) {
     let known = known.filter { $0.report.event.uid == uid }
-    switch typed {
-    // If two phones have the UID, the daemon asks for the phone; if the action is unknown here, the
-    // phone refuses it.
-    case .named(let action) where known.count != 1: try await act(action, on: uid, of: phone)
-    case .named:
-      try await act(try typed.resolved(known[0].report), on: uid, of: phone)
-    case .label where known.count == 1 && known[0].report.hasLabels:
-      try await act(try typed.resolved(known[0].report), on: uid, of: phone)
-    case .label:
-      let attributes: [NotificationAttributeID] = [.positiveActionLabel, .negativeActionLabel]
-      let asked = try await call(
-        ControlMethods.getNotification,
-        NotificationParameters(uid, attributes: attributes, phone: phone), "act \(uid) \(typed)")
-      try await act(try typed.resolved(asked.report), on: uid, of: phone)
+    // If two phones have the UID, the daemon asks for the phone; if the action is unknown here, the phone refuses it.
+    if let action = typed.named, known.count != 1 {
+      return try await act(action, on: uid, of: phone)
     }
+    if let report = known.first?.report, known.count == 1, typed.named != nil || report.hasLabels {
+      return try await act(try typed.resolved(report), on: uid, of: phone)
+    }
+    let attributes: [NotificationAttributeID] = [.positiveActionLabel, .negativeActionLabel]
+    let asked = try await call(
+      ControlMethods.getNotification,
+      NotificationParameters(uid, attributes: attributes, phone: phone), "act \(uid) \(typed)")
+    try await act(try typed.resolved(asked.report), on: uid, of: phone)
   }
 
   fileprivate func act(
@@ -257,29 +215,27 @@ extension TypedAction {
       "\(action)\(notification.label(of: action).map { " (\($0))" } ?? "")"
     }
     let rest = has.isEmpty ? "it has none" : "it has \(has.joined(separator: " and "))"
-    switch self {
-    case .named(let action):
-      throw Failure(.refused, "", "\(number) has no \(action) action", remedy: rest)
-    case .label(let label):
-      // “reply See you at eight”
-      let first = TypedAction(String(label.prefix { $0 != " " }))
-      if first.description != label, let action = first.action(of: notification) {
-        let text = label.dropFirst(first.description.count + 1)
-        guard notification.label(of: action)?.lowercased() == "reply" else {
-          throw Failure(usage: "unexpected “\(text)” after the action “\(first)”")
-        }
-        throw Failure(
-          .refused, "", "“\(text)” can't be sent: ANCS carries no text",
-          remedy: "“ancsd act \(notification.event.uid) \(first)” opens the reply on the phone")
-      }
-      let names =
-        ["positive", "negative"]
-        + [.positive, .negative].compactMap { notification.label(of: $0)?.lowercased() }
-      let near = nearest(to: label.lowercased(), among: names)
-      throw Failure(
-        .refused, "", "\(number) has no action “\(label)”",
-        remedy: near.map { "did you mean “\($0)”?" } ?? rest)
+    if named != nil {
+      throw Failure(.refused, "", "\(number) has no \(self) action", remedy: rest)
     }
+    // “reply See you at eight”
+    let first = TypedAction(String(description.prefix { $0 != " " }))
+    if first.description != description, let action = first.action(of: notification) {
+      let text = description.dropFirst(first.description.count + 1)
+      guard notification.label(of: action)?.lowercased() == "reply" else {
+        throw Failure(usage: "unexpected “\(text)” after the action “\(first)”")
+      }
+      throw Failure(
+        .refused, "", "“\(text)” can't be sent: ANCS carries no text",
+        remedy: "“ancsd act \(notification.event.uid) \(first)” opens the reply on the phone")
+    }
+    let names =
+      ["positive", "negative"]
+      + [.positive, .negative].compactMap { notification.label(of: $0)?.lowercased() }
+    let near = nearest(to: description.lowercased(), among: names)
+    throw Failure(
+      .refused, "", "\(number) has no action “\(self)”",
+      remedy: near.map { "did you mean “\($0)”?" } ?? rest)
   }
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
 import Arguments
 import Control
 import EventLoop
@@ -32,8 +34,8 @@ extension Command {
     program: "ancsd-mqtt", first: ["fleet"], package: "ancsd-mqtt")
 }
 
-/// The options common to all clients.
-package struct ClientOptions: Sendable {
+/// The options of the clients: those that every client has, and those that some have, as their grammars say.
+package struct ClientOptions: PrintingOptions {
   package var output = OutputOptions()
   /// The control socket; nil: the default ones.
   package var socket: String?
@@ -42,30 +44,63 @@ package struct ClientOptions: Sendable {
   /// How long to wait for a response.
   package var patience = ControlClient.patience
 
+  // MARK: What is shown
+
+  var filter = NotificationFilter()
+  /// The kinds of events to print. If empty: only notifications with a filter, otherwise all but those to be asked for.
+  var events: Set<EventName> = []
+  var uids: [NotificationUID] = []
+  /// How many to print; nil: all.
+  var count: Int?
+  var newestFirst = false
+  /// The times of the first and the last event to print.
+  var since: WallTime?
+  var until: WallTime?
+
+  // MARK: Events as they arrive
+
+  /// The number of the event after which to start.
+  var lastSeen: UInt64?
+  /// Whether to start with what is active now.
+  var replay = false
+  /// Whether to wait for a daemon that is not running or exits.
+  var reconnects = false
+  /// The time after which `watch` exits.
+  var timeout: Duration?
+  /// The file that `log` reads; nil: where the daemon writes it.
+  var file: String?
+  /// Whether `log` continues with the events that arrive.
+  var follows = false
+
+  // MARK: act
+
+  var action = TypedAction("")
+  /// Whether it acts on all that match the filter.
+  var all = false
+  /// Whether it only prints what it would do.
+  var isDry = false
+  /// Whether it acts on many without asking first.
+  var isSure = false
+
+  // MARK: status, media, pair
+
+  /// Whether to keep running, and print all waits whenever they change.
+  var followsWhy = false
+  /// Whether to print metrics for Prometheus.
+  var printsMetrics = false
+  var command: RemoteCommand?
+  /// How long the pairing window is open.
+  var seconds = 120
+
   package init() {}
 }
 
-/// The options of one client: those that every client has, and its own.
-package protocol ClientCommandOptions: PrintingOptions {
-  var client: ClientOptions { get set }
-  /// Whether to wait for a daemon that is not running or exits.
-  var reconnects: Bool { get }
-  init()
-}
-
-extension ClientCommandOptions {
-  package var reconnects: Bool { false }
-  package var output: OutputOptions {
-    get { client.output }
-    set { client.output = newValue }
-  }
-}
-
 /// A command that talks to the daemon: its arguments, and what it does with them and a connection.
-package struct ClientCommand<Options: ClientCommandOptions>: Sendable {
-  package typealias Body = @Sendable (Options, ControlClient) async throws(Failure) -> ExitStatus
+package struct ClientCommand: Sendable {
+  package typealias Body =
+    @Sendable (ClientOptions, ControlClient) async throws(Failure) -> ExitStatus
 
-  package let grammar: @Sendable () -> Grammar<Options>
+  package let grammar: @Sendable () -> Grammar<ClientOptions>
   package let body: Body
   /// The command as the program lists it.
   let command: Command
@@ -78,37 +113,38 @@ package struct ClientCommand<Options: ClientCommandOptions>: Sendable {
   ///   - read: reads the operands.
   init(
     _ name: String, _ summary: String, usage: [String] = [],
-    options: @autoclosure @escaping @Sendable () -> [CommandOption<Options>] = [],
+    options: @autoclosure @escaping @Sendable () -> [CommandOption<ClientOptions>] = [],
     phone: String? = "the phone, by address or name; needed if there is more than one",
     ends: Bool = true,
     operands: String = "", kinds: @autoclosure @escaping @Sendable () -> [ValueKind] = [],
     notes: @autoclosure @escaping @Sendable () -> [String] = [],
     examples: @autoclosure @escaping @Sendable () -> [String],
-    read: @escaping Grammar<Options>.Reader = Grammar<Options>.noOperands, body: @escaping Body
+    read: @escaping Grammar<ClientOptions>.Reader = Grammar<ClientOptions>.noOperands,
+    body: @escaping Body
   ) {
     let grammar = { @Sendable in
       var options = options()
-      if let phone { options.append(.phone(help: phone, set: { $0.client.phone = $1 })) }
+      if let phone { options.append(.phone(help: phone, set: { $0.phone = $1 })) }
       if ends {
         options.append(
           .timeout(
             help: "how long to wait for a response (default: 30s)",
-            set: { $0.client.patience = $1 }))
+            set: { $0.patience = $1 }))
       }
-      options.append(.socket(set: { $0.client.socket = $1 }))
+      options.append(.socket(set: { $0.socket = $1 }))
       return Grammar(
         options + CommandOption.output, operands: operands, kinds: kinds(), read: read)
     }
     self.grammar = grammar
     self.body = body
     command = Command(
-      name, summary, usage: usage, grammar: grammar(), defaults: Options(), notes: notes(),
+      name, summary, usage: usage, grammar: grammar(), defaults: ClientOptions(), notes: notes(),
       examples: examples()
     ) { options throws(Failure) in
-      let console = try Console(options.client.output)
+      let console = try Console(options.output)
       return console.onLoop { () async throws(Failure) in
-        let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.client.socket))
-        client.patience = options.client.patience
+        let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.socket))
+        client.patience = options.patience
         defer { client.close() }
         let inbox = client.inbox
         // Without this watch, a reader that has exited, as with `| head`, would be noticed only at

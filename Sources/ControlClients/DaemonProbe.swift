@@ -110,11 +110,8 @@ extension Clients {
     guard case .status(let status) = await DaemonProbe.status(DefaultPaths.sockets(socket)) else {
       return [:]
     }
-    let all =
-      status.phones.map { ($0.phone, $0.name) }
-      + status.links.compactMap { link in link.phone.map { ($0, link.name) } }
-    return all.reduce(into: [:]) { names, phone in
-      if let name = phone.1 { names[phone.0] = name }
+    return status.knownPhones.reversed().reduce(into: [:]) { names, phone in
+      if let address = phone.address, let name = phone.name { names[address] = name }
     }
   }
 

@@ -69,10 +69,7 @@ struct NotificationFilter: Hashable, Sendable {
   }
 }
 
-/// The options of a command that filters notifications.
-protocol FilterOptions: ClientCommandOptions { var filter: NotificationFilter { get set } }
-
-extension CommandOption where Options: FilterOptions {
+extension CommandOption<ClientOptions> {
   /// The filter options of commands that show notifications.
   static var filters: [CommandOption] {
     let flags: EventFlags = [
@@ -106,9 +103,7 @@ extension CommandOption where Options: FilterOptions {
   static var filtersOfActive: [CommandOption] {
     filters + [.since("those dated", set: { $0.filter.since = $1 })]
   }
-}
 
-extension CommandOption {
   /// `--app`: notifications of some apps.
   static func app(
     _ name: String = "--app", _ what: String = "only this app", set: @escaping Setter<Glob>
@@ -133,30 +128,32 @@ extension CommandOption {
       help: "only \(what) \(name.dropFirst(2)) then: \(WallTime.forms)",
       read: { WallTime(typed: $0) }, set: set)
   }
-}
 
-/// The options of a command that prints the latest of a list.
-protocol LatestOptions: Sendable {
-  /// How many; nil: all.
-  var count: Int? { get set }
-  var newestFirst: Bool { get set }
-}
-
-extension LatestOptions {
-  /// The part of a list, whose last element is the newest, to print.
-  func latest<Element>(of all: [Element]) -> [Element] {
-    let latest = all.suffix(count ?? all.count)
-    return newestFirst ? latest.reversed() : Array(latest)
-  }
-}
-
-extension CommandOption where Options: LatestOptions {
   /// `-n` and `--newest-first`.
   static func latest(of things: String) -> [CommandOption] {
     [
       .count(of: things, help: "only the newest N", set: { $0.count = $1 }),
       .flag("--newest-first", help: "the newest first", set: { $0.newestFirst = true }),
     ]
+  }
+
+  /// `--event`, and the filters of notifications.
+  static var eventFilters: [CommandOption] {
+    [
+      .list(
+        "--event", of: "an event", names: EventName.allCases.map(\.rawValue),
+        help: "only events of these kinds",
+        read: { EventName(rawValue: $0) }, set: { $0.events.formUnion($1) }
+      ).repeated
+    ] + filters
+  }
+}
+
+extension ClientOptions {
+  /// The part of a list, whose last element is the newest, to print.
+  func latest<Element>(of all: [Element]) -> [Element] {
+    let latest = all.suffix(count ?? all.count)
+    return newestFirst ? latest.reversed() : Array(latest)
   }
 }
 
@@ -203,13 +200,13 @@ extension WallTime {
 struct EventFilter: Sendable {
   /// The wanted kinds; nil: all.
   var names: Set<EventName>?
-  var notifications = NotificationFilter()
+  let notifications: NotificationFilter
   /// The address of the wanted phone, which may be unknown; nil: any phone.
   var phone: Address??
-  var since: WallTime?
-  var until: WallTime?
+  let since: WallTime?
+  let until: WallTime?
   /// Whether notifications have to be new.
-  var isForNews = false
+  let isForNews: Bool
   /// The notifications that matched, so that their removal does too: a removal lacks some of the members that a filter
   /// needs.
   private(set) var shown: Set<Shown> = []
@@ -225,10 +222,11 @@ struct EventFilter: Sendable {
       && !isForNews
   }
 
-  /// - Parameter names: the wanted kinds; if empty, only notifications with a filter, otherwise all.
-  init(_ names: Set<EventName>, _ notifications: NotificationFilter) {
+  init(_ options: ClientOptions, isForNews: Bool = false) {
+    notifications = options.filter
+    let names = isForNews ? [.notification] : options.events
     self.names = !names.isEmpty ? names : notifications.isEmpty ? nil : [.notification]
-    self.notifications = notifications
+    (since, until, self.isForNews) = (options.since, options.until, isForNews)
   }
 
   mutating func matches(_ event: NumberedEvent) -> Bool {
@@ -252,24 +250,5 @@ struct EventFilter: Sendable {
     case .incoming(let event): return notifications.matches(event.category, event.flags)
     default: return true
     }
-  }
-}
-
-/// The options of a command that filters events.
-protocol EventOptions: FilterOptions {
-  /// The kinds of events to print. If empty: only notifications with a filter, otherwise all but those to be asked for.
-  var events: Set<EventName> { get set }
-}
-
-extension CommandOption where Options: EventOptions {
-  /// `--event`, and the filters of notifications.
-  static var eventFilters: [CommandOption] {
-    [
-      .list(
-        "--event", of: "an event", names: EventName.allCases.map(\.rawValue),
-        help: "only events of these kinds",
-        read: { EventName(rawValue: $0) }, set: { $0.events.formUnion($1) }
-      ).repeated
-    ] + filters
   }
 }

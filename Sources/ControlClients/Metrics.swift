@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 import Control
-import GAP
 import Wire
 
 /// Metrics for Prometheus, in a text that is both OpenMetrics 1.0 and Prometheus 0.0.4, the only format that
@@ -106,9 +105,7 @@ extension StatusReport {
     add("link_notifications", "How many notifications are active.") { Double($0.notifications) }
     add("link_backlog", "How many of them are not fetched yet.") { Double($0.backlog) }
     add("link_rssi_dbm", "The phone's signal strength at the board.") { $0.rssi.map { Double($0) } }
-    add("link_interval_seconds", "The connection interval.") {
-      $0.parameters.map { Double($0.minimumMilliseconds) / 1_000 }
-    }
+    add("link_interval_seconds", "The connection interval.") { $0.interval.map { $0 / 1_000 } }
     add("battery_ratio", "The phone's battery, from 0 to 1.") {
       $0.battery.map { Double($0) / 100 }
     }

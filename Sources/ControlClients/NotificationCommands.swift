@@ -5,26 +5,12 @@ import Control
 import System
 import Wire
 
-/// The options of `list`, `count` and `apps`.
-struct ListOptions: FilterOptions, LatestOptions {
-  var client = ClientOptions()
-  var filter = NotificationFilter()
-  var count: Int?
-  var newestFirst = false
-}
-
-/// The options of `show`.
-struct ShowOptions: ClientCommandOptions {
-  var client = ClientOptions()
-  var uids: [NotificationUID] = []
-}
-
 extension Clients {
   private static let emptyNote =
     "The status is 1 if nothing matches, as with grep, and 69 if nothing is listed because no phone is connected."
 
   /// `ancsd list`: what is active now.
-  static let list = ClientCommand<ListOptions>(
+  static let list = ClientCommand(
     "list", "lists the active notifications",
     options: CommandOption.filtersOfActive + CommandOption.latest(of: "notifications") + [
       .template
@@ -36,7 +22,7 @@ extension Clients {
       "--json --flag important | jq -r .title",
     ]
   ) { options, client throws(Failure) in
-    let (filter, phone) = (options.filter, options.client.phone)
+    let (filter, phone) = (options.filter, options.phone)
     let isWhole = options.count == nil && !options.newestFirst && filter.isOfDaemon
     if client.console.format == .json, isWhole {
       var found: [ArraySlice<UInt8>] = []
@@ -57,7 +43,7 @@ extension Clients {
   }
 
   /// `ancsd count`: how many are active now.
-  static let count = ClientCommand<ListOptions>(
+  static let count = ClientCommand(
     "count", "counts the active notifications", options: CommandOption.filtersOfActive,
     notes: [emptyNote],
     examples: [
@@ -67,14 +53,14 @@ extension Clients {
     ]
   ) { options, client throws(Failure) in
     let count = try await client.notifications(
-      matching: options.filter, on: options.client.phone, "count"
+      matching: options.filter, on: options.phone, "count"
     ).count
     try client.console.print(line: String(count))
     return count == 0 ? .refused : .done
   }
 
   /// `ancsd show`: all about notifications.
-  static let show = ClientCommand<ShowOptions>(
+  static let show = ClientCommand(
     "show", "shows a notification with its full message", operands: "UID...",
     kinds: [.notification],
     examples: [
@@ -89,7 +75,7 @@ extension Clients {
     }
   ) { options, client throws(Failure) in
     try await client.each(options.uids) { uid throws(Failure) in
-      let wanted = NotificationParameters(uid, phone: options.client.phone)
+      let wanted = NotificationParameters(uid, phone: options.phone)
       let notification = try await client.call(
         ControlMethods.getNotification, wanted, "show \(uid)")
       try client.console.show(notification) { notification.report.details($0, now: .now) }
@@ -97,7 +83,7 @@ extension Clients {
   }
 
   /// `ancsd apps`: the apps with active notifications.
-  static let apps = ClientCommand<ListOptions>(
+  static let apps = ClientCommand(
     "apps", "lists the apps with active notifications: count, name, identifier",
     notes: ["--app takes these identifiers. JSON is one object per line."],
     examples: [
@@ -106,8 +92,8 @@ extension Clients {
       "--phone 'Anna’s iPhone'",
     ]
   ) { options, client throws(Failure) in
-    let phone = options.client.phone
-    let apps = try await client.list(ControlMethods.listApps, AppQuery(phone: phone), "apps")
+    let phone = options.phone
+    let apps = try await client.list(ControlMethods.listApps, PhoneParameters(phone: phone), "apps")
     if apps.isEmpty { try await client.requireNotifications(of: phone, "apps") }
     switch client.console.format {
     case .json: for app in apps { try client.console.show(app) { _ in "" } }

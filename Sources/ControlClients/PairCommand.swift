@@ -6,16 +6,9 @@ import EventLoop
 import Mgmt
 import Wire
 
-/// The options of `pair`.
-struct PairOptions: ClientCommandOptions {
-  var client = ClientOptions()
-  /// How long the pairing window is open.
-  var seconds = 120
-}
-
 extension Clients {
   /// `ancsd pair`: lets a phone pair.
-  static let pair = ClientCommand<PairOptions>(
+  static let pair = ClientCommand(
     "pair", "lets a phone pair, and helps with it",
     options: [
       .value(

@@ -5,25 +5,9 @@ import Control
 import System
 import Wire
 
-/// The options of `status`, `phones` and `forget`.
-struct StatusOptions: ClientCommandOptions {
-  var client = ClientOptions()
-  var phone = PhoneSelector("")
-  /// Whether to keep running, and print all waits whenever they change.
-  var followsWhy = false
-  /// Whether to print metrics for Prometheus.
-  var printsMetrics = false
-}
-
-/// The options of `media`.
-struct MediaOptions: ClientCommandOptions {
-  var client = ClientOptions()
-  var command: RemoteCommand?
-}
-
 extension Clients {
   /// `ancsd status`: adapters, phones, links.
-  static let status = ClientCommand<StatusOptions>(
+  static let status = ClientCommand(
     "status", "shows adapters, phones and links, and what they wait for",
     options: [
       .flag(
@@ -65,7 +49,7 @@ extension Clients {
   }
 
   /// `ancsd phones`: the bonded ones.
-  static let phones = ClientCommand<StatusOptions>(
+  static let phones = ClientCommand(
     "phones", "lists the bonded phones", phone: nil,
     notes: ["JSON is one object per line."],
     examples: [
@@ -85,7 +69,7 @@ extension Clients {
   }
 
   /// `ancsd forget`: removes a bond.
-  static let forget = ClientCommand<StatusOptions>(
+  static let forget = ClientCommand(
     "forget", "forgets a phone: its keys and its cached data", phone: nil,
     operands: "PHONE", kinds: [.phone],
     notes: ["PHONE is an address or a name, as “ancsd phones” lists them."],
@@ -104,9 +88,9 @@ extension Clients {
       options.phone = PhoneSelector(phone)
     }
   ) { options, client throws(Failure) in
-    let phone = options.phone
     try await client.call(
-      ControlMethods.forgetPhone, ForgetParameters(phone: phone), "forget \(phone)")
+      ControlMethods.forgetPhone, PhoneParameters(phone: options.phone),
+      "forget \(options.phone?.description ?? "")")
     if client.console.format == .text {
       try client.console.print(
         line: "Forgotten here. Now forget this board on the phone: Settings › Bluetooth › "
@@ -116,7 +100,7 @@ extension Clients {
   }
 
   /// `ancsd media`: shows what is playing, or controls the player.
-  static let media = ClientCommand<MediaOptions>(
+  static let media = ClientCommand(
     "media", "shows what is playing; with a command, controls the player",
     options: [.template], operands: "[COMMAND]",
     kinds: [.word(RemoteCommand.names + RemoteCommand.aliases.map(\.name))],
@@ -142,7 +126,7 @@ extension Clients {
         remedy: near.map { "did you mean “ancsd media \($0)”?" })
     }
   ) { options, client throws(Failure) in
-    let phone = options.client.phone
+    let phone = options.phone
     if let command = options.command {
       try await client.call(
         ControlMethods.sendMediaCommand, MediaParameters(command, phone: phone),
@@ -195,12 +179,16 @@ extension ControlClient {
   func address(of selector: PhoneSelector, _ what: String) async throws(Failure) -> Address? {
     if let address = Address(selector.description) { return address }
     let status = try await call(ControlMethods.status, what)
-    if let link = status.links.first(where: { selector.matches($0.phone, name: $0.name) }) {
-      return link.phone
-    }
-    let bonded = status.phones.first { selector.matches($0.phone, name: $0.name) }
-    guard let bonded else { throw Failure(noPhone: selector, status, what) }
-    return bonded.phone
+    let known = status.knownPhones.first { selector.matches($0.address, name: $0.name) }
+    guard let known else { throw Failure(noPhone: selector, status, what) }
+    return known.address
+  }
+}
+
+extension StatusReport {
+  /// The connected phones and the bonded ones, as far as they are known.
+  var knownPhones: [(address: Address?, name: String?)] {
+    links.map { ($0.phone, $0.name) } + phones.map { ($0.phone, $0.name) }
   }
 }
 
@@ -221,9 +209,7 @@ extension Failure {
           "“ancsd status” shows what the daemon waits for, and “ancsd doctor” looks for the cause"
       )
     } else {
-      let known =
-        status.links.compactMap { $0.name ?? $0.phone?.description }
-        + status.phones.map { $0.name ?? $0.phone.description }
+      let known = status.knownPhones.compactMap { $0.name ?? $0.address?.description }
       let near = nearest(to: selector.description, among: known)
       self.init(
         .unavailable, what, "no phone “\(selector)”",

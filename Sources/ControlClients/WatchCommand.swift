@@ -5,30 +5,9 @@ import Control
 import System
 import Wire
 
-/// The options of `watch` and `wait`.
-struct WatchOptions: EventOptions {
-  var client = ClientOptions()
-  var filter = NotificationFilter()
-  var events: Set<EventName> = []
-  /// How many events to print before it exits.
-  var count: Int?
-  /// The time after which it exits.
-  var timeout: Duration?
-  var since: Start?
-  var replay = false
-  var reconnects = false
-
-  /// Where to start among the events that the daemon keeps.
-  enum Start: Hashable, Sendable {
-    /// After the event with this number.
-    case number(UInt64)
-    case time(WallTime)
-  }
-}
-
 extension Clients {
   /// `ancsd watch`: prints events as they arrive.
-  static let watch = ClientCommand<WatchOptions>(
+  static let watch = ClientCommand(
     "watch", "prints events as they arrive",
     options: [
       .count(of: "events", help: "exit after this many events", set: { $0.count = $1 }),
@@ -55,7 +34,7 @@ extension Clients {
   }
 
   /// `ancsd wait`: exits when something has happened.
-  static let wait = ClientCommand<WatchOptions>(
+  static let wait = ClientCommand(
     "wait", "waits for a new notification, or another event, and prints it", options: watchOptions,
     phone: "only events of this phone, by address or name", ends: false,
     notes: [
@@ -74,7 +53,7 @@ extension Clients {
     return try await watcher.run()
   }
 
-  private static let watchOptions: [CommandOption<WatchOptions>] =
+  private static let watchOptions: [CommandOption<ClientOptions>] =
     CommandOption.eventFilters + [
       .timeout(help: "exit after this time", set: { $0.timeout = $1 }),
       .value(
@@ -82,16 +61,16 @@ extension Clients {
         expects: "the number of an event, or a time: \(WallTime.forms)",
         help:
           "start with the events after this number, or since a time: \(WallTime.forms); the last 1,000 are kept",
-        read: { text in
-          UInt64(text).map { .number($0) } ?? WallTime(typed: text).map { .time($0) }
-        }, set: { $0.since = $1 }),
+        read: { text -> (UInt64?, WallTime?)? in
+          UInt64(text).map { ($0, nil) } ?? WallTime(typed: text).map { (0, $0) }
+        }, set: { ($0.lastSeen, $0.since) = $1 }),
       .flag("--replay", help: "start with what is active now", set: { $0.replay = true }),
     ]
 }
 
 /// The work of `watch`.
 struct Watcher {
-  private let options: WatchOptions
+  private let options: ClientOptions
   private let client: ControlClient
   private var page: EventPage
   /// The subscription for the next connection.
@@ -100,18 +79,13 @@ struct Watcher {
   private var printed = 0
 
   /// - Parameter isForNews: whether it leaves out all but new notifications.
-  init(_ options: WatchOptions, _ client: ControlClient, isForNews: Bool = false) {
+  init(_ options: ClientOptions, _ client: ControlClient, isForNews: Bool = false) {
     self.options = options
     self.client = client
     page = EventPage(client.console.style, today: .now)
-    filter = EventFilter(isForNews ? [.notification] : options.events, options.filter)
-    filter.isForNews = isForNews
-    subscription = Subscription(events: filter.names, replay: options.replay)
-    switch options.since {
-    case .number(let number)?: subscription.since = number
-    case .time(let start)?: (subscription.since, filter.since) = (0, start)
-    case nil: break
-    }
+    filter = EventFilter(options, isForNews: isForNews)
+    subscription = Subscription(
+      events: filter.names, replay: options.replay, since: options.lastSeen)
   }
 
   /// Prints events until the count or the time limit is reached.
@@ -144,7 +118,7 @@ struct Watcher {
   /// Asks the daemon which phone has the name, whether it serves more than one adapter, and the event number to
   /// continue from.
   private mutating func prepare() async throws(Failure) {
-    if let selector = options.client.phone, filter.phone == nil {
+    if let selector = options.phone, filter.phone == nil {
       filter.phone = .some(try await client.address(of: selector, "watch"))
     }
     guard client.console.format == .text || options.reconnects else { return }
@@ -167,7 +141,7 @@ struct Watcher {
   /// Prints the event on a line if it matches; returns whether it did.
   private mutating func show(_ line: [UInt8]) throws(Failure) -> Bool {
     guard let json = RPC.event(in: line) else { return false }
-    let passesAll = filter.isEmpty && !options.reconnects && options.since == nil
+    let passesAll = filter.isEmpty && !options.reconnects && options.lastSeen == nil
     if client.console.format == .json, passesAll {
       try client.console.show(json: Array(json)) { "" }
       return true

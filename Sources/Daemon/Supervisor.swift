@@ -5,6 +5,7 @@ import Bluetooth
 import Board
 import Control
 import EventLoop
+import GAP
 import GATT
 import Mgmt
 import System
@@ -341,7 +342,9 @@ import Wire
       var link = session.report
       let condition = conditions[session.number]
       link.rssi = condition?.rssi
-      link.parameters = condition?.parameters
+      let parameters = condition?.parameters
+      (link.interval, link.latency) = (parameters?.minimumMilliseconds, parameters?.latency)
+      link.timeout = parameters?.timeoutMilliseconds
       link.parametersPause = condition?.parametersPause.map { Int($0.components.seconds) }
       return link
     }

@@ -53,22 +53,21 @@ extension Dashboard {
   private var isSelectionMeant: Bool { if case .list = page { marked.isEmpty } else { false } }
 
   /// Acts on the targets: at once, or after the time for undoing.
-  mutating func act(_ action: NotificationAction, at now: Instant) {
+  mutating func act(_ action: NotificationAction) {
     if let obstacle {
-      say(obstacle.rawValue, .attention, at: now)
+      say(obstacle.rawValue, .attention)
       note?.obstacle = obstacle
       return
     }
     if isSelectionMeant, let moved, now - moved < Self.caution {
-      return say("the list has just moved: press it again", .attention, at: now)
+      return say("the list has just moved: press it again", .attention)
     }
     let meant = targets
     let able = meant.filter { $0.report.has(action) && !isPending($0.id) }
     guard let first = able.first else {
       if let target = meant.first, !isPending(target.id) {
         let which = meant.count == 1 ? "#\(target.id.uid) has" : "none of these has a"
-        say(
-          "\(which) \(meant.count == 1 ? "no " : "")\(action) action", .attention, at: now)
+        say("\(which) \(meant.count == 1 ? "no " : "")\(action) action", .attention)
       }
       return
     }
@@ -94,14 +93,14 @@ extension Dashboard {
       Pending(
         targets: able.map(\.id), due: now + Self.undoTime, marks: marks,
         words: "\(label): \(what)"))
-    say("\(label): \(what); u undoes it", .attention, at: now, for: Self.undoTime)
+    say("\(label): \(what); u undoes it", .attention, for: Self.undoTime)
   }
 
   /// Answers or declines the ringing call, wherever it is in the list: at once, because it does not ring for long.
-  mutating func actOnCall(_ action: NotificationAction, at now: Instant) {
-    guard let call else { return say("no call is ringing", .attention, at: now) }
+  mutating func actOnCall(_ action: NotificationAction) {
+    guard let call else { return say("no call is ringing", .attention) }
     guard call.report.has(action) else {
-      return say("the call has no \(action) action", .attention, at: now)
+      return say("the call has no \(action) action", .attention)
     }
     acted.insert(call.id)
     let label = call.report.label(of: action, columns: Self.labelWidth)
@@ -113,18 +112,17 @@ extension Dashboard {
   func isPending(_ id: ID) -> Bool { pending.contains { $0.targets.contains(id) } }
 
   /// Cancels the last pending action.
-  mutating func undo(at now: Instant) {
-    guard let last = pending.popLast() else {
-      return say("there is nothing to undo", .attention, at: now)
-    }
+  mutating func undo() {
+    guard let last = pending.popLast() else { return say("there is nothing to undo", .attention) }
     let present = Set(notifications.map(\.id))
     if let first = last.targets.first(where: present.contains) { selection = .chosen(first) }
     marked.formUnion(last.marks.intersection(present))
-    say("undone: \(last.words)", .good, at: now)
+    say("undone: \(last.words)", .good)
   }
 
   /// Performs due actions, and removes expired notes.
   mutating func pass(to now: Instant) -> [Effect] {
+    self.now = now
     if let until = note?.until, until <= now { note = nil }
     effects = []
     perform(pending.filter { $0.due <= now })
@@ -175,22 +173,21 @@ extension Dashboard {
   mutating func answered(
     _ request: Effect, with notification: ActiveNotification? = nil, at now: Instant
   ) {
+    self.now = now
     if request.changesPhone { underWay -= 1 }
     switch request {
     case .act(let action, let id):
       let known = notifications.first { $0.id == id }?.report
       let label = known?.label(of: action, columns: Self.labelWidth) ?? "\(action)"
       let called = known?.called ?? "#\(id.uid)"
-      say(
-        ActionLabel.past(label).map { "\($0) \(called)" } ?? "\(label): \(called), done", .good,
-        at: now)
+      say(ActionLabel.past(label).map { "\($0) \(called)" } ?? "\(label): \(called), done", .good)
     case .media(let command, _):
       let offered = playing?.state.commands ?? [command]
       let remark = offered.contains(command) ? "" : ", but the phone does not offer it now"
       let track = playing?.state.track.title.flatMap { $0.isEmpty ? nil : " (“\($0)”)" }
       say(
         "\(KeyBinding.title(of: command))\(command.isOnTrack ? track ?? "" : ""): done\(remark)",
-        remark.isEmpty ? .good : .attention, at: now)
+        remark.isEmpty ? .good : .attention)
     case .show:
       note = nil
       guard let notification, case .opened(var opened) = page,
@@ -204,9 +201,10 @@ extension Dashboard {
 
   /// A request failed.
   mutating func failed(_ request: Effect, _ failure: Failure, at now: Instant) {
+    self.now = now
     if request.changesPhone { underWay -= 1 }
     if case .act(_, let id) = request { acted.remove(id) }
-    say(failure.sentence, .bad, at: now, for: .seconds(15))
+    say(failure.sentence, .bad, for: .seconds(15))
   }
 
   /// Sends a command to the player.
@@ -216,9 +214,9 @@ extension Dashboard {
   }
 
   /// Shows a message at the bottom for a while.
-  mutating func say(
-    _ text: String, _ paint: Paint, at now: Instant, for time: Duration = .seconds(8)
-  ) { note = Note(text: text, paint: paint, until: now + time) }
+  mutating func say(_ text: String, _ paint: Paint, for time: Duration = .seconds(8)) {
+    note = Note(text: text, paint: paint, until: now + time)
+  }
 }
 
 extension RemoteCommand {

@@ -8,15 +8,15 @@ import Wire
 extension Dashboard {
   /// A key was pressed; returns what has to be done.
   @discardableResult mutating func press(_ key: Key, at now: Instant) -> [Effect] {
-    (note, effects) = (nil, [])
-    if case .typing(let text, let before) = search {
-      type(key, text, before: before)
+    (note, effects, self.now) = (nil, [], now)
+    if search.before != nil {
+      type(key)
     } else if case .click(let row) = key {
       click(row)
     } else if let binding = binding(of: key) {
-      binding.perform(&self, now)
+      binding.perform(&self)
     } else {
-      say("this key does nothing; ? shows those that do", .faint, at: now)
+      say("this key does nothing; ? shows those that do", .faint)
     }
     return begun()
   }
@@ -42,13 +42,13 @@ extension Dashboard {
 
   private mutating func open(_ notification: ActiveNotification) {
     selection = .chosen(notification.id)
-    page = .opened(Opened(notification: notification))
+    show(.opened(Opened(notification: notification)))
     effects.append(.show(notification.id))
   }
 
   fileprivate mutating func beginSearch() {
-    page = .list
-    search = .typing("", before: search.text)
+    show(.list)
+    search = Search(before: search.text)
   }
 
   /// Shows only the selection's part of the list, or all again if it shows that part.
@@ -60,11 +60,11 @@ extension Dashboard {
 
   /// Back to the list; in the list, clears the marks first, then the filter and then the search.
   fileprivate mutating func goBack() {
-    guard case .list = page else { return page = .list }
+    guard case .list = page else { return show(.list) }
     guard marked.isEmpty else { return marked = [] }
     // The list grows around the selection.
     if isNarrowed, let target { selection = .chosen(target.id) }
-    if only != nil { only = nil } else { search = .none }
+    if only != nil { only = nil } else { search = Search() }
   }
 
   /// Goes to the next or previous notification, and shows it in full if one is.
@@ -77,7 +77,10 @@ extension Dashboard {
 
   /// To the ringing call from any page; otherwise to the top.
   fileprivate mutating func goToFirst() {
-    if call != nil { (page, search, only) = (.list, .none, nil) }
+    if call != nil {
+      show(.list)
+      (search, only) = (Search(), nil)
+    }
     move(by: -Self.anyDistance)
   }
 
@@ -97,28 +100,19 @@ extension Dashboard {
     func moved(_ place: Int, to last: Int) -> Int {
       min(max(0, place + distance), max(0, last))
     }
-    switch page {
-    case .opened(var opened):
-      opened.scroll = moved(opened.scroll, to: extent.lastScroll)
-      page = .opened(opened)
-    case .help(let scroll): page = .help(scroll: moved(scroll, to: extent.lastScroll))
-    case .player(let scroll): page = .player(scroll: moved(scroll, to: extent.lastScroll))
-    case .list:
-      let found = self.found
-      guard !found.isEmpty else { return }
-      // If the selected notification is gone, the first key selects the top one.
-      let next = selected(among: found).map { moved($0, to: found.count - 1) } ?? 0
-      selection = distance == -Self.anyDistance ? .newest : .chosen(found[next].id)
-      if !fresh.isEmpty { fresh.subtract(found[next...].map(\.id)) }
-    }
+    guard case .list = page else { return scroll = moved(scroll, to: extent.lastScroll) }
+    let found = self.found
+    guard !found.isEmpty else { return }
+    // If the selected notification is gone, the first key selects the top one.
+    let next = selected(among: found).map { moved($0, to: found.count - 1) } ?? 0
+    selection = distance == -Self.anyDistance ? .newest : .chosen(found[next].id)
+    if !fresh.isEmpty { fresh.subtract(found[next...].map(\.id)) }
   }
 
   /// Goes to the next or previous match, wrapping around.
-  fileprivate mutating func goToMatch(_ step: Int, at now: Instant) {
-    page = .list
-    guard !search.text.isEmpty else {
-      return say("no search is active: press /", .attention, at: now)
-    }
+  fileprivate mutating func goToMatch(_ step: Int) {
+    show(.list)
+    guard !search.text.isEmpty else { return say("no search is active: press /", .attention) }
     let found = self.found
     guard !found.isEmpty else { return }
     let next = selected(among: found).map { ($0 + step + found.count) % found.count } ?? 0
@@ -135,13 +129,13 @@ extension Dashboard {
   }
 
   /// A key typed into the search, which changes the matches.
-  private mutating func type(_ key: Key, _ text: String, before: String) {
+  private mutating func type(_ key: Key) {
     switch key {
-    case .character(let character): search = .typing(text + String(character), before: before)
-    case .backspace, .delete: search = .typing(String(text.dropLast()), before: before)
-    case .control("u"): search = .typing("", before: before)
-    case .enter: search = Search(text)
-    case .escape: search = Search(before)
+    case .character(let character): search.text.append(character)
+    case .backspace, .delete: search.text = String(search.text.dropLast())
+    case .control("u"): search.text = ""
+    case .enter: search.before = nil
+    case .escape: search = Search(text: search.before ?? "")
     default: break
     }
     // The selection stays if it still matches.
@@ -158,27 +152,18 @@ struct KeyBinding: Sendable {
   var title: String
   /// The command that it sends to the player.
   var media: RemoteCommand?
-  fileprivate var perform: @Sendable (inout Dashboard, Instant) -> Void
+  fileprivate var perform: @Sendable (inout Dashboard) -> Void
 
   private static func key(
     _ keys: Key..., name: String, _ title: String,
     _ perform: @escaping @Sendable (inout Dashboard) -> Void
-  ) -> KeyBinding {
-    KeyBinding(keys: keys, name: name, title: title) { dashboard, _ in perform(&dashboard) }
-  }
-
-  private static func action(
-    _ keys: Key..., name: String, _ title: String,
-    _ perform: @escaping @Sendable (inout Dashboard, Instant) -> Void
-  ) -> KeyBinding {
-    KeyBinding(keys: keys, name: name, title: title, perform: perform)
-  }
+  ) -> KeyBinding { KeyBinding(keys: keys, name: name, title: title, perform: perform) }
 
   private static func media(
     _ key: Character, name: String? = nil, _ title: String, _ command: RemoteCommand
   ) -> KeyBinding {
     KeyBinding(keys: [.character(key)], name: name ?? "\(key)", title: title, media: command) {
-      dashboard, _ in dashboard.control(command)
+      $0.control(command)
     }
   }
 
@@ -204,21 +189,21 @@ struct KeyBinding: Sendable {
       .escape, name: "Esc",
       "back to the list; in the list, clears marks, then a or c, then the search"
     ) { $0.goBack() },
-    .action(
+    .key(
       .character("+"), .character("="), name: "+",
       "its positive action, as in [+Answer], or that of all marked ones"
-    ) { $0.act(.positive, at: $1) },
-    .action(
+    ) { $0.act(.positive) },
+    .key(
       .character("-"), .delete, name: "- Del",
       "its negative action, as in [-Clear], or that of all marked ones, after 2 seconds"
-    ) { $0.act(.negative, at: $1) },
-    .action(.character("A"), name: "A", "answer the ringing call, from any page") {
-      $0.actOnCall(.positive, at: $1)
+    ) { $0.act(.negative) },
+    .key(.character("A"), name: "A", "answer the ringing call, from any page") {
+      $0.actOnCall(.positive)
     },
-    .action(.character("D"), name: "D", "decline it, at once") { $0.actOnCall(.negative, at: $1) },
-    .action(.character("u"), name: "u", "undo -, within the 2 seconds") { $0.undo(at: $1) },
+    .key(.character("D"), name: "D", "decline it, at once") { $0.actOnCall(.negative) },
+    .key(.character("u"), name: "u", "undo -, within the 2 seconds") { $0.undo() },
     .key(.character(" "), name: "Space", "mark it and move to the next") { $0.toggleMark() },
-    .key(.character("m"), name: "m", "the player, and its keys") { $0.page = .player(scroll: 0) },
+    .key(.character("m"), name: "m", "the player, and its keys") { $0.show(.player) },
     .key(.character("/"), name: "/", "show only those that contain a text") { $0.beginSearch() },
     .key(.character("a"), name: "a", "show only those of its app, or all again") {
       $0.showOnly { .app($0.appIdentity) }
@@ -226,9 +211,9 @@ struct KeyBinding: Sendable {
     .key(.character("c"), name: "c", "show only those of its category, or all again") {
       $0.showOnly { .category($0.event.category) }
     },
-    .action(.character("n"), name: "n", "next match") { $0.goToMatch(1, at: $1) },
-    .action(.character("N"), name: "N", "previous match") { $0.goToMatch(-1, at: $1) },
-    .key(.character("?"), .character("h"), name: "?", "these keys") { $0.page = .help(scroll: 0) },
+    .key(.character("n"), name: "n", "next match") { $0.goToMatch(1) },
+    .key(.character("N"), name: "N", "previous match") { $0.goToMatch(-1) },
+    .key(.character("?"), .character("h"), name: "?", "these keys") { $0.show(.help) },
     .key(.character("q"), name: "q", "quit") { $0.leave() },
   ]
 

@@ -52,10 +52,10 @@ struct Dashboard {
   enum Page {
     case list
     case opened(Opened)
-    /// The keys, scrolled by this many rows.
-    case help(scroll: Int)
+    /// The keys.
+    case help
     /// The player's keys.
-    case player(scroll: Int)
+    case player
   }
 
   /// A notification that is shown in full.
@@ -64,25 +64,14 @@ struct Dashboard {
     var notification: ActiveNotification
     /// Whether the phone has it, has removed it, or its UID is unknown because the daemon has exited.
     var presence = Presence.there
-    var scroll = 0
   }
 
   /// The search for notifications by their texts.
-  enum Search: Equatable {
-    case none
-    /// It is being typed; Escape goes back to `before`.
-    case typing(String, before: String)
-    case set(String)
-
-    /// A search that is not being typed.
-    init(_ text: String) { self = text.isEmpty ? .none : .set(text) }
-
-    var text: String {
-      switch self {
-      case .none: ""
-      case .typing(let text, _), .set(let text): text
-      }
-    }
+  struct Search: Equatable {
+    /// Empty: everything is found.
+    var text = ""
+    /// What Escape goes back to while the text is being typed; nil: it is not.
+    var before: String?
   }
 
   /// The part of the list that is shown.
@@ -164,7 +153,9 @@ struct Dashboard {
   var marked: Set<ID> = []
   var pending: [Pending] = []
   var page = Page.list
-  var search = Search.none
+  /// By how many rows the page is scrolled; the list is not, because it follows the selection.
+  var scroll = 0
+  var search = Search()
   /// The part of the list that is shown; nil: all.
   var only: Part?
   var note: Note?
@@ -184,11 +175,17 @@ struct Dashboard {
   var isLeaving = false
   /// Whether the bell should ring.
   private var isToRing = false
+  /// When the latest input arrived.
+  var now: Instant
 
-  init(size: Screen.Size, bell: Bell = .calls) {
+  init(size: Screen.Size, bell: Bell = .calls, now: Instant = .zero) {
     self.size = size
     self.bell = bell
+    self.now = now
   }
+
+  /// Changes what the middle of the screen shows.
+  mutating func show(_ page: Page) { (self.page, scroll) = (page, 0) }
 
   // MARK: The daemon
 
@@ -209,6 +206,7 @@ struct Dashboard {
   }
 
   mutating func update(_ status: StatusReport, at now: Instant) {
+    self.now = now
     daemon = .present(status)
     if status.links.isEmpty { playing = nil }
     guard !isWhole else { return }
@@ -230,22 +228,23 @@ struct Dashboard {
 
   /// Replaces the list of active notifications.
   mutating func replace(_ list: [ActiveNotification], at now: Instant) {
+    self.now = now
     var successor: Selection?
     if case .chosen(let id) = selection, !list.contains(where: { $0.id == id }) {
       successor = Selection(missing: id, in: notifications).found(among: list)
     }
-    change(at: now, successor: successor ?? selection.found(among: list)) { $0 = list }
-    let ids = Set(list.map(\.id))
-    marked.formIntersection(ids)
+    change(successor: successor ?? selection.found(among: list)) { $0 = list }
+    marked.formIntersection(list.map(\.id))
   }
 
   /// Handles an event; returns what it makes out of date.
   @discardableResult mutating func receive(_ event: Event, at now: Instant)
     -> EventName.Outdated
   {
+    self.now = now
     switch event.content {
     case .notification(let report):
-      receive(ActiveNotification(report, adapter: event.adapter, phone: event.phone), at: now)
+      receive(ActiveNotification(report, adapter: event.adapter, phone: event.phone))
       // It belongs to a burst; the daemon knows how many are left.
       if !isFetching, report.event.flags.contains(.preExisting) { return .status }
     case .media(var state, _):
@@ -253,16 +252,16 @@ struct Dashboard {
         state.player.position = MediaState.Position(seconds: seconds, instant: now)
       }
       playing = (event.phone, state)
-    case .disconnected: say(event.sentence, .attention, at: now)
+    case .disconnected: say(event.sentence, .attention)
     case .stale, .pairing, .error, .lost, .pairingFailed:
-      say(event.sentence, .attention, at: now, for: .seconds(30))
-    case .paired: say(event.sentence, .good, at: now)
+      say(event.sentence, .attention, for: .seconds(30))
+    case .paired: say(event.sentence, .good)
     default: break
     }
     return event.name.outdates
   }
 
-  private mutating func receive(_ news: ActiveNotification, at now: Instant) {
+  private mutating func receive(_ news: ActiveNotification) {
     let isRemoved = news.report.event.change == .removed
     let place = notifications.lastIndex { $0.id == news.id }
     if news.report.isNews {
@@ -270,8 +269,7 @@ struct Dashboard {
       if bell == .all || bell == .calls && isCall { isToRing = true }
       if selection != .newest { fresh.insert(news.id) }
     }
-    change(at: now, successor: isRemoved ? successor(ofRemoved: news.id) : selection.met(by: news))
-    {
+    change(successor: isRemoved ? successor(ofRemoved: news.id) : selection.met(by: news)) {
       notifications in
       switch (isRemoved, place) {
       case (true, let place?): notifications.remove(at: place)
@@ -312,7 +310,7 @@ struct Dashboard {
   // MARK: Notifications
 
   /// Whether not all notifications are shown.
-  var isNarrowed: Bool { only != nil || search != .none }
+  var isNarrowed: Bool { only != nil || search != Search() }
 
   /// What the search and the filter leave: ringing calls, then the others, newest first.
   var found: [ActiveNotification] {
@@ -352,7 +350,7 @@ struct Dashboard {
   ///
   /// - Parameter successor: the new selection; nil: unchanged.
   private mutating func change(
-    at now: Instant, successor: Selection?, _ change: (inout [ActiveNotification]) -> Void
+    successor: Selection?, _ change: (inout [ActiveNotification]) -> Void
   ) {
     let before = selectedID
     change(&notifications)

@@ -46,15 +46,15 @@ struct DashboardView {
     let (above, below) = frame
     let room = size.rows - above.count - 1 - below.count
     var extent = Dashboard.Extent(rows: room, top: above.count + 1)
-    let (whole, scroll) = body(&extent)
+    let whole = body(&extent)
     extent.lastScroll = max(0, whole.count - room)
-    let body = Array(whole.dropFirst(min(scroll, extent.lastScroll)).prefix(room))
+    let body = Array(whole.dropFirst(min(dashboard.scroll, extent.lastScroll)).prefix(room))
     let blanks = [StyledRow](repeating: [], count: room - body.count)
     return (above + [rule(title(extent))] + body + blanks + below, extent)
   }
 
   /// Whether the user is typing, so that the last row has the cursor.
-  var hasCursor: Bool { if case .typing = dashboard.search { true } else { false } }
+  var hasCursor: Bool { dashboard.search.before != nil }
 
   private static let leastColumns = 20
   private static let leastRows = 5
@@ -189,10 +189,9 @@ struct DashboardView {
 
   /// The input or message; otherwise the most important keys.
   private var foot: StyledRow {
-    if case .typing(let text, _) = dashboard.search {
-      return [
-        StyledRun("search: ", .faint), StyledRun(String(text.printable.suffix(size.columns - 10))),
-      ]
+    if hasCursor {
+      let text = dashboard.search.text.printable.suffix(size.columns - 10)
+      return [StyledRun("search: ", .faint), StyledRun(String(text))]
     }
     if let note = dashboard.currentNote { return oneRow(StyledText(note.text, note.paint)) }
     var keys: [(String, String)] =
@@ -221,13 +220,13 @@ struct DashboardView {
 
   // MARK: The body
 
-  /// All rows of the body, and their scroll position. The list has no more rows than fit.
-  private func body(_ extent: inout Dashboard.Extent) -> (rows: [StyledRow], scroll: Int) {
+  /// All rows of the body. The list has no more rows than fit.
+  private func body(_ extent: inout Dashboard.Extent) -> [StyledRow] {
     switch dashboard.page {
-    case .list: (list(&extent), 0)
-    case .opened(let opened): (text(of: opened), opened.scroll)
-    case .help(let scroll): (table(KeyBinding.all), scroll)
-    case .player(let scroll): (table(KeyBinding.player), scroll)
+    case .list: list(&extent)
+    case .opened(let opened): text(of: opened)
+    case .help: table(KeyBinding.all)
+    case .player: table(KeyBinding.player)
     }
   }
 

@@ -84,11 +84,9 @@ extension Command {
     client = ControlClient(console, toFirstOf: sockets)
     self.screen = screen
     self.sockets = sockets
-    dashboard = Dashboard(size: screen.size, bell: bell)
+    dashboard = Dashboard(size: screen.size, bell: bell, now: Loop.shared.now)
     if let other = screen.substitute {
-      dashboard.say(
-        "unknown terminal type in TERM: using \(other)", .attention,
-        at: Loop.shared.now)
+      dashboard.say("unknown terminal type in TERM: using \(other)", .attention)
     }
   }
 

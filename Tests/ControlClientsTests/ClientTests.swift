@@ -353,7 +353,7 @@ struct ClientTests {
     #expect(json.output.split(separator: "\n").count == 4)
     #expect(
       json.requests.last
-        == .call(ControlMethods.forgetPhone, ForgetParameters(phone: PhoneSelector("Anna"))))
+        == .call(ControlMethods.forgetPhone, PhoneParameters(phone: PhoneSelector("Anna"))))
     let guide = FakeDaemon(.text, response)
     _ = try await guide.run(Clients.forget, "Anna")
     #expect(guide.output.contains("Forget This Device"))

@@ -65,7 +65,7 @@ struct RecorderTests {
       daemon.isAbsent = true
       let usual = "\(scratch.path)/log.db"
       func show() async throws(Failure) -> Control.ExitStatus {
-        try await Clients.show(LogOptions(), daemon.client, daemon.client.console, usual: usual)
+        try await Clients.show(ClientOptions(), daemon.client, daemon.client.console, usual: usual)
       }
       do throws(Failure) {
         _ = try await show()
@@ -143,8 +143,8 @@ struct RecorderTests {
     }
   }
 
-  private func options(_ arguments: String) throws -> LogOptions {
-    var options = LogOptions()
+  private func options(_ arguments: String) throws -> ClientOptions {
+    var options = ClientOptions()
     try Clients.logGrammar.parse(arguments.split(separator: " ").map(String.init), into: &options)
     return options
   }

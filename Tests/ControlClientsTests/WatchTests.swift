@@ -160,10 +160,10 @@ struct WatchTests {
     "It remembers what it has shown only if a filter needs that, and no more than a phone can have",
     arguments: [("", 0), ("--app chat", 16_384)])
   func memory(arguments: String, count: Int) throws {
-    var options = WatchOptions()
+    var options = ClientOptions()
     try Clients.watch.grammar().parse(
       arguments.split(separator: " ").map(String.init), into: &options)
-    var filter = EventFilter(options.events, options.filter)
+    var filter = EventFilter(options)
     var chat = Self.chat
     for uid in 0..<UInt32(16_400) {
       chat.event.uid = NotificationUID(rawValue: uid)

@@ -67,7 +67,7 @@ struct MethodTests {
         + #""sent":0,"lost":0}]}"#
     ),
     .init(
-      ControlMethods.forgetPhone, ForgetParameters(phone: PhoneSelector("x")),
+      ControlMethods.forgetPhone, PhoneParameters(phone: PhoneSelector("x")),
       #""method":"phones.forget","params":{"phone":"x"}"#),
     .init(
       ControlMethods.openPairing, PairingParameters(seconds: 60),
@@ -109,7 +109,7 @@ struct MethodTests {
     .init(
       ControlMethods.getApp, app("com.apple.MobileSMS"),
       #""method":"apps.get","params":{"app_id":"com.apple.MobileSMS"}"#),
-    .init(ControlMethods.listApps, AppQuery(phone: nil), #""method":"apps.list""#),
+    .init(ControlMethods.listApps, PhoneParameters(phone: nil), #""method":"apps.list""#),
   ]
 
   private static let attributes: [RequestExample] = [

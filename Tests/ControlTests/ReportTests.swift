@@ -2,7 +2,6 @@
 import AMS
 import ANCS
 import ATT
-import GAP
 import JSON
 import Testing
 import Wire
@@ -44,7 +43,7 @@ struct ReportTests {
     link.requests = 15
     link.rssi = -58
     // 48.75 ms and 6,000 ms.
-    link.parameters = ConnectionParameters(interval: 39, latency: 4, timeout: 600)
+    (link.interval, link.latency, link.timeout) = (48.75, 4, 6_000)
     link.parametersPause = 7_201
     link.waiting.why = "the phone does not share its notifications"
     status.links = [link]

@@ -92,12 +92,12 @@ package final class FakeDaemon {
   }
 
   /// Runs a command with these arguments.
-  package func run<Options>(
-    _ command: ClientCommand<Options>, _ arguments: String = ""
+  package func run(
+    _ command: ClientCommand, _ arguments: String = ""
   ) async throws(Failure) -> ExitStatus {
-    var options = Options()
+    var options = ClientOptions()
     try command.grammar().parse(arguments.split(separator: " ").map(String.init), into: &options)
-    client.patience = options.client.patience
+    client.patience = options.patience
     return try await command.body(options, client)
   }
 }

@@ -15,11 +15,11 @@ extension DashboardTests {
     #expect(dashboard.view().hasCursor)
     dashboard.press(.backspace, at: Self.start)
     dashboard.press(.enter, at: Self.start)
-    #expect(dashboard.search == .set("SUNDA"))
+    #expect(dashboard.search == Dashboard.Search(text: "SUNDA"))
     dashboard.type("/zzz")
     #expect(dashboard.text().contains("no match; Esc shows all"))
     dashboard.press(.escape, at: Self.start)
-    #expect(dashboard.search == .set("SUNDA"))
+    #expect(dashboard.search == Dashboard.Search(text: "SUNDA"))
     dashboard.press(.escape, at: Self.start)
     #expect(dashboard.text().contains("── 1/3 notifications"))
   }

@@ -126,11 +126,11 @@ import Wire
         var dashboard = Self.dashboard(rows: rows, columns: columns)
         dashboard.receive(.media(Self.playing(.playing), changed: []), at: Self.start)
         dashboard.add(Self.notification(4, hostile, message: hostile, flags: [.positiveAction]))
-        for page in [
-          Dashboard.Page.list, .help(scroll: 3), .player(scroll: 1),
-          .opened(Dashboard.Opened(notification: dashboard.notifications[3], scroll: 2)),
-        ] {
-          dashboard.page = page
+        for (page, scroll) in [
+          (.list, 0), (.help, 3), (.player, 1),
+          (.opened(Dashboard.Opened(notification: dashboard.notifications[3])), 2),
+        ] as [(Dashboard.Page, Int)] {
+          (dashboard.page, dashboard.scroll) = (page, scroll)
           let lines = dashboard.text().split(separator: "\n", omittingEmptySubsequences: false)
           #expect(lines.count <= rows)
           #expect(lines.allSatisfy { $0.count <= columns || String($0).displayWidth <= columns })
@@ -611,7 +611,7 @@ import Wire
     #expect(dashboard.note?.text == "declined #4 “Grace Hopper”")
     dashboard.press(.character("g"), at: Self.start)
     guard case .list = dashboard.page else { Issue.record("the list is not shown"); return }
-    #expect(dashboard.target?.id == id && dashboard.search == .none)
+    #expect(dashboard.target?.id == id && dashboard.search == Dashboard.Search())
     dashboard.add(Self.notification(4, "", category: .incomingCall, change: .removed))
     #expect(!dashboard.text().contains("☎"))
     #expect(dashboard.press(.character("A"), at: Self.start).isEmpty)

@@ -93,7 +93,7 @@ struct BondTests {
     try await inWorld(after: .paired) { world in
       if wasClosed { _ = try await world.call(ControlMethods.closePairing, ClosingParameters()) }
       let phone = PhoneSelector(world.phone.kind.identity.address.description)
-      _ = try await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: phone))
+      _ = try await world.call(ControlMethods.forgetPhone, PhoneParameters(phone: phone))
       try await world.until(.disconnected)
       await world.pass(.seconds(1))
       #expect(world.adapter.keyedPeers == [])
@@ -131,7 +131,7 @@ struct KeyLoadTests {
       world.launch()
       await world.pass(.seconds(1))
       let phone = PhoneSelector(world.phone.kind.identity.address.description)
-      _ = try await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: phone))
+      _ = try await world.call(ControlMethods.forgetPhone, PhoneParameters(phone: phone))
       try await world.until(.ready)
       await world.pass(.seconds(1))
       #expect(world.adapter.keyedPeers == [])

@@ -279,7 +279,7 @@ import Wire
     amnesias += 1
     if let phone = world.daemon?.phoneReports.first?.phone {
       let selector = PhoneSelector(phone.description)
-      _ = try? await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: selector))
+      _ = try? await world.call(ControlMethods.forgetPhone, PhoneParameters(phone: selector))
     }
     _ = try? await world.call(ControlMethods.openPairing, PairingParameters(seconds: 300))
   }

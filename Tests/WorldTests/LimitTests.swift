@@ -79,7 +79,7 @@ struct LimitTests {
       #expect(counter.count <= 20)
       // There is room for others again.
       let services = try await world.call(ControlMethods.discover, PhoneParameters())
-      #expect(!services.elements.isEmpty)
+      #expect(services["services"]?.array?.isEmpty == false)
     }
   }
 
@@ -179,7 +179,7 @@ struct LimitTests {
       } while query.after != nil
       #expect(uids.count == 1_500 && Set(uids).count == 1_500 && uids == uids.sorted())
       #expect(pages > 4 && client.longest < ControlLimits.page + 100)
-      let apps = try await world.call(ControlMethods.listApps, AppQuery())
+      let apps = try await world.call(ControlMethods.listApps, PhoneParameters())
       #expect(apps.elements.map(\.count) == [1_500] && apps.next == nil)
       query.after = "nonsense"
       client.call(ControlMethods.listNotifications, query)

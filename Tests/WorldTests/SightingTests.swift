@@ -75,7 +75,7 @@ struct SightingTests {
       }
       #expect(files().count == 2)
       let phone = PhoneSelector(world.phone.kind.identity.address.description)
-      _ = try await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: phone))
+      _ = try await world.call(ControlMethods.forgetPhone, PhoneParameters(phone: phone))
       #expect(files().isEmpty)
     }
   }

@@ -186,7 +186,7 @@ private final class StoryTeller {
       _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
     case .boardForgetsPhone:
       let selector = PhoneSelector(phone.kind.identity.address.description)
-      _ = try await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: selector))
+      _ = try await world.call(ControlMethods.forgetPhone, PhoneParameters(phone: selector))
     case .phoneConnects:
       phone.leave()
       try await world.until("the board is on the air") { world.adapter.isOnAir }

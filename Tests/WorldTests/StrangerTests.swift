@@ -165,7 +165,7 @@ struct AdmissionTests {
       try await world.start()
       await world.pass(.seconds(1))
       let phone = PhoneSelector(world.phone.kind.identity.address.description)
-      _ = try await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: phone))
+      _ = try await world.call(ControlMethods.forgetPhone, PhoneParameters(phone: phone))
       await world.pass(.seconds(1))
       #expect(world.wait == "first-phone")
       let other = world.stranger()
@@ -571,7 +571,7 @@ struct BondOwnerTests {
 struct ForgettingTests {
   @LoopActor static func forget(_ world: World) async throws {
     let phone = PhoneSelector(world.phone.kind.identity.address.description)
-    _ = try await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: phone))
+    _ = try await world.call(ControlMethods.forgetPhone, PhoneParameters(phone: phone))
   }
 
   @Test("On an unwritable disk the phone is refused, and the remaining options are logged")

@@ -103,7 +103,7 @@ struct LinkTuningTests {
       try await world.until(.subscribed)
       await world.pass(.seconds(5))
       let first = try await world.call(ControlMethods.status, NoParameters())
-      #expect(first.links.first?.parameters?.timeout == 600)
+      #expect(first.links.first?.timeout == 6_000)
       #expect(first.adapters[0].parametersRefusal == nil)
       #expect(controller.requests.count == 1 && controller.signalled.count == 1)
       try await Bonds.returnsEncrypted(world)

@@ -28,7 +28,7 @@ struct TwoAdapterTests {
     world.unplug()
     await world.pass(.seconds(1))
     let phone = PhoneSelector(world.phone.kind.identity.address.description)
-    _ = try await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: phone))
+    _ = try await world.call(ControlMethods.forgetPhone, PhoneParameters(phone: phone))
     world.replug()
     await world.pass(.seconds(5))
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
-import GAP
 public import Wire
 
 // The status as text, for `status`, `pair` and reports.
@@ -12,7 +11,7 @@ extension StatusReport {
     head.add("up \(Self.age(from: started, to: now))")
     var lines = head.lines(style)
     for adapter in adapters { lines += adapter.lines(style) }
-    if let why = waiting.why { lines += StyledText(why, waiting.paint).lines(style) }
+    lines += waiting.text.lines(style)
     if adapters.isEmpty, links.isEmpty, waiting.why == nil {
       lines += StyledText("no adapter", .faint).lines(style)
     }
@@ -72,11 +71,8 @@ extension AdapterReport {
       if isPairable { line.add("pairable", .attention) }
     }
     if let why = waiting.why { line.add("– \(why)", waiting.paint) }
-    var lines = line.lines(style, indent: style.subjectIndent)
-    if let text = parametersRefusalText {
-      lines += StyledText(text, .faint).lines(style, indent: style.subjectIndent, hanging: false)
-    }
-    return lines
+    let refusal = StyledText(parametersRefusalText ?? "", .faint)
+    return [line, refusal].lines(style, indent: style.subjectIndent)
   }
 
   /// The consequences if the controller refuses; nil if it does not.
@@ -107,10 +103,8 @@ extension LinkReport {
     first.add(isBonded ? "bonded" : "not bonded", isBonded ? .plain : .attention)
     var details = mtu.map { ["MTU \($0)", "\(requests) requests"] } ?? []
     if let rssi { details.append("\(rssi) dBm") }
-    if let parameters {
-      details.append("an interval of \(parameters.minimumMilliseconds) ms")
-      if parameters.latency > 0 { details.append("latency \(parameters.latency)") }
-    }
+    if let interval { details.append("an interval of \(interval) ms") }
+    if let latency, latency > 0 { details.append("latency \(latency)") }
     if !details.isEmpty { first.add("(\(details.joined(separator: ", ")))", .faint) }
     var second = StyledText()
     if services.isEmpty {
@@ -131,13 +125,7 @@ extension LinkReport {
         "· drops links after requests for connection parameters: no more for \((parametersPause + 3599) / 3600) h",
         .attention)
     }
-    var lines = first.lines(style, indent: style.subjectIndent)
-    lines += second.lines(style, indent: style.subjectIndent, hanging: false)
-    if let why = waiting.why {
-      lines += StyledText(why, waiting.paint).lines(
-        style, indent: style.subjectIndent, hanging: false)
-    }
-    return lines
+    return [first, second, waiting.text].lines(style, indent: style.subjectIndent)
   }
 }
 
@@ -179,6 +167,9 @@ extension PhoneReport {
 extension WaitReport {
   /// Waits that need the user to do something stand out.
   var paint: Paint { Wait.isFine(wait) ? .faint : .attention }
+
+  /// Its sentence; empty if there is none.
+  var text: StyledText { StyledText(why ?? "", paint) }
 }
 
 extension WaitLine {

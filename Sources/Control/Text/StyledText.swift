@@ -142,6 +142,13 @@ package struct StyledText {
   }
 }
 
+extension [StyledText] {
+  /// The lines of the first text, and indented below them those of the others.
+  package func lines(_ style: TextStyle, indent: Int) -> [String] {
+    enumerated().flatMap { $1.lines(style, indent: indent, hanging: $0 == 0) }
+  }
+}
+
 /// A piece of a line in one style. It has no control characters.
 package struct StyledRun: Hashable, Sendable {
   package var text: String

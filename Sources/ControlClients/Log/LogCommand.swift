@@ -7,28 +7,13 @@ import JSON
 import System
 import Wire
 
-/// The options of `log`.
-struct LogOptions: EventOptions, LatestOptions {
-  var client = ClientOptions()
-  var filter = NotificationFilter()
-  var events: Set<EventName> = []
-  /// The file; nil: where the daemon writes it.
-  var file: String?
-  var since: WallTime?
-  var until: WallTime?
-  var count: Int?
-  var newestFirst = false
-  /// Whether to continue with the events that arrive.
-  var follows = false
-}
-
 extension Clients {
   /// `ancsd log`: prints past events from the daemon's history.
   static let log = Command(
     "log", "shows past events, if [log] makes the daemon keep them",
     usage: ["ancsd log [OPTIONS]"],
     grammar: logGrammar,
-    defaults: LogOptions(),
+    defaults: ClientOptions(),
     notes: [
       "The daemon keeps a history if its settings have a table [log] (ancsd.toml(5)). Whoever may use the control socket may "
         + "read it; without a daemon, it is read from the file in the usual place, which belongs to the daemon's "
@@ -43,12 +28,12 @@ extension Clients {
   ) { options throws(Failure) in
     let console = try Console(options.output)
     return console.onLoop { () async throws(Failure) in
-      let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.client.socket))
+      let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.socket))
       return try await show(options, client, console)
     }
   }
 
-  static let logGrammar = Grammar<LogOptions>(
+  static let logGrammar = Grammar<ClientOptions>(
     [
       .since("events", set: { $0.since = $1 }),
       .since("events", "--until", set: { $0.until = $1 }),
@@ -56,7 +41,7 @@ extension Clients {
     ] + CommandOption.eventFilters + CommandOption.latest(of: "events") + [
       .template,
       .file("--file", help: "the file (default: the daemon's)", set: { $0.file = $1 }),
-      .socket(set: { $0.client.socket = $1 }),
+      .socket(set: { $0.socket = $1 }),
     ] + CommandOption.output
   ) { options, operands throws(Failure) in
     try operands.check(atMost: 0)
@@ -67,7 +52,7 @@ extension Clients {
 
   /// Prints from the named file, from the daemon, or without one from the file in the usual place.
   static func show(
-    _ options: LogOptions, _ client: ControlClient, _ console: Console,
+    _ options: ClientOptions, _ client: ControlClient, _ console: Console,
     usual: String = DefaultPaths.history(in: DefaultPaths.stateDirectory)
   ) async throws(Failure) -> ExitStatus {
     var printout = HistoryPrintout(options, console)
@@ -77,7 +62,8 @@ extension Clients {
         try client.connect()
       } catch {
         // Without a daemon and without a file, the error is that no daemon runs: it may keep its history elsewhere.
-        guard error.status == .unavailable, !options.follows, mayExist(usual) else { throw error }
+        let mayExist = (try? Files.kind(of: usual) != nil) ?? true
+        guard error.status == .unavailable, !options.follows, mayExist else { throw error }
         path = usual
       }
     }
@@ -88,12 +74,11 @@ extension Clients {
       ) { event throws(Failure) in try printout.take(Array(event)) }
       let status = try printout.finish("the history", isEnd: !options.follows)
       guard options.follows else { return status }
-      var watch = WatchOptions()
-      (watch.client, watch.filter, watch.events) = (options.client, options.filter, options.events)
+      var watch = options
       let next = printout.latest.map {
         WallTime(seconds: $0.seconds, nanoseconds: $0.nanoseconds + 1)
       }
-      watch.since = .time(next ?? options.since ?? .now)
+      (watch.lastSeen, watch.since, watch.count) = (0, next ?? options.since ?? .now, nil)
       var watcher = Watcher(watch, client)
       return try await watcher.run()
     }
@@ -108,15 +93,11 @@ extension Clients {
       place = last.place
     }
   }
-
-  private static func mayExist(_ path: String) -> Bool {
-    do throws(SystemError) { return try Files.kind(of: path) != nil } catch { return true }
-  }
 }
 
 /// Prints the events that match the options.
 private struct HistoryPrintout {
-  private let options: LogOptions
+  private let options: ClientOptions
   private let console: Console
   private var found: FIFO<Found>
   private var isEmpty = true
@@ -128,13 +109,12 @@ private struct HistoryPrintout {
   /// An event as the daemon wrote it, and as it is understood.
   private typealias Found = (line: [UInt8], event: NumberedEvent?)
 
-  init(_ options: LogOptions, _ console: Console) {
+  init(_ options: ClientOptions, _ console: Console) {
     self.options = options
     self.console = console
     found = FIFO(limit: options.count)
     page = EventPage(console.style, today: .now)
-    filter = EventFilter(options.events, options.filter)
-    (filter.since, filter.until) = (options.since, options.until)
+    filter = EventFilter(options)
   }
 
   mutating func take(_ line: [UInt8]) throws(Failure) {

@@ -7,16 +7,12 @@ import JSON
 import System
 import Wire
 
-/// The options of the daemon's helper.
-struct RecorderOptions: Sendable { var socket: String? }
-
 extension Clients {
   /// The daemon's helper, which writes the history. The daemon starts it, with the history's settings on standard
   /// input.
   package static let historyHelper = Command(
     DefaultPaths.historyHelper, "writes and reads the history, for the daemon alone",
-    grammar: Grammar<RecorderOptions>([.socket(set: { $0.socket = $1 })]),
-    defaults: RecorderOptions()
+    grammar: Grammar<ClientOptions>([.socket(set: { $0.socket = $1 })]), defaults: ClientOptions()
   ) { options throws(Failure) in
     let input = Terminal.isTerminal(Standard.input) ? nil : try? Files.read(Standard.inputPath)
     guard let input, let json = try? JSONValue(parsing: input),

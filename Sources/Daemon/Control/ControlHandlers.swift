@@ -6,6 +6,7 @@ import Board
 import Control
 import EventLoop
 import GATT
+import JSON
 import System
 import Wire
 
@@ -168,18 +169,19 @@ import Wire
       return true
     }
     dispatcher.register(ControlMethods.forgetPhone) { parameters throws(RPCError) in
+      guard let phone = parameters.phone else { throw .invalidParams("phone is missing") }
       guard let radio = try self.daemon.radio else {
         throw .unavailable("no radio is in use, so no phone is bonded")
       }
       let isKnown: Bool
       do throws(SystemError) {
-        isKnown = try await radio.forget(parameters.phone)
+        isKnown = try await radio.forget(phone)
       } catch {
         throw .internalError(
           "the phone is refused from now on, but its keys are still on the disk, and will be used after "
             + "the next start: \(error)")
       }
-      guard isKnown else { throw .unavailable("no phone \(parameters.phone) is bonded") }
+      guard isKnown else { throw .unavailable("no phone \(phone) is bonded") }
       return true
     }
   }
@@ -189,12 +191,12 @@ import Wire
   private func registerAttributes(in dispatcher: inout ControlDispatcher) {
     dispatcher.register(ControlMethods.discover) { parameters, caller throws(RPCError) in
       let client = try self.client(of: parameters.phone, for: caller)
-      return try await asked { () async throws(ATTFailure) in
-        var services: [DiscoveredServiceReport] = []
+      return try await asked { () async throws(ATTFailure) -> JSONValue in
+        var services: [JSONValue] = []
         for service in try await client.primaryServices() {
-          services.append(DiscoveredServiceReport(try await client.locate(service)))
+          services.append(try await client.locate(service).described)
         }
-        return Page(services)
+        return ["services": .array(services)]
       }
     }
     dispatcher.register(ControlMethods.readAttribute) { parameters, caller throws(RPCError) in

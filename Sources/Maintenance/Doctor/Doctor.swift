@@ -96,11 +96,8 @@ struct Finding: JSONObjectCodable, Hashable, Sendable {
     }
     line.add("\(check):", .strong)
     line.add(sentence)
-    var lines = line.lines(style, indent: 8)
-    if let command {
-      lines += StyledText("→ \(command)", .attention).lines(style, indent: 8, hanging: false)
-    }
-    return lines.joined(separator: "\n")
+    let remedy = StyledText(command.map { "→ \($0)" } ?? "", .attention)
+    return [line, remedy].lines(style, indent: 8).joined(separator: "\n")
   }
 }
 

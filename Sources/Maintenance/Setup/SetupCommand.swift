@@ -9,8 +9,8 @@ import System
 import Wire
 
 /// The options of `setup`. It asks for those that are not given.
-struct SetupOptions: ClientCommandOptions {
-  var client = ClientOptions()
+struct SetupOptions: Sendable {
+  var socket: String?
   var name: String?
   var users: [String]?
   /// The program to run for each notification; empty: none.
@@ -50,16 +50,16 @@ extension Command {
       options.config = Files.absolute(options.config)
       let rehearsal = options.rehearses ? try Rehearsal() : nil
       if let rehearsal {
-        (options.client.socket, options.config) = (rehearsal.socket, SettingsFolder.usualPath)
+        (options.socket, options.config) = (rehearsal.socket, SettingsFolder.usualPath)
       }
-      let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.client.socket))
+      let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.socket))
       defer { client.close() }
       let inbox = client.inbox
       let reader = client.readTyped()
       defer { reader.close() }
       try? Loop.shared.onSignal([.interrupt, .terminate]) { inbox.post(.signal($0)) }
       var setUp = SetUp(
-        options, client, rehearsal?.board ?? .real(socket: options.client.socket))
+        options, client, rehearsal?.board ?? .real(socket: options.socket))
       let result: Result<ExitStatus, Failure>
       do throws(Failure) {
         if let rehearsal { try console.print(line: rehearsal.introduction) }
@@ -100,7 +100,7 @@ struct SetUp {
     .timeout(
       help: "how long to wait for the phone, and then for a notification (default: 10m)",
       set: { $0.patience = $1 }),
-    .socket(set: { $0.client.socket = $1 }),
+    .socket(set: { $0.socket = $1 }),
   ])
 
   private let options: SetupOptions
