@@ -55,13 +55,6 @@ struct AssemblerTests {
     #expect(try receive([twice.encoded]) == [.failed(.unexpectedAttribute(5))])
   }
 
-  @Test("Fragments for every MTU give the same response", arguments: [1, 2, 19, 20, 182, 514])
-  func fragments(length: Int) throws {
-    let fragments = Self.response.fragments(ofAtMost: length)
-    #expect(fragments.dropLast().allSatisfy { $0.count == length })
-    #expect(try receive(fragments).last == .complete(Self.response, trailing: 0))
-  }
-
   @Test("A fragment that looks like a new response continues this one")
   func looksLikeHead() throws {
     let command = ControlPointCommand.getNotificationAttributes(
