@@ -6,6 +6,7 @@ from __future__ import annotations
 from Harness.ancs import Notification
 from Harness.case import case, check, eventually, expect
 from Harness.process import Event, EventProcess
+from Harness.profiles import IDEAL
 from Harness.testbed import check_served
 
 from .testbed import Testbed
@@ -43,6 +44,45 @@ async def all_attributes(bed: Testbed) -> None:
     phone.ancs.remove(notification.uid)
     gone = await daemon.event("notification", since=changed, uid=notification.uid)
     expect(gone, change="removed", category="social")
+
+
+@case("cut-characters")
+async def cut_characters(bed: Testbed) -> None:
+    """A text cut inside a character loses the broken end and is marked as truncated."""
+    limit = 30
+    daemon, phone, since = await bed.served("--max-length", str(limit), profile=IDEAL)
+    texts = [
+        "a" * lead + character * 20
+        for character in ("é", "€", "🎂", "👨‍👩‍👧", "e\u0301", "가", "\u05d0")
+        for lead in range(8)
+    ]
+    phone.ancs.post(*(Notification(n, title=t, subtitle=t, message=t) for n, t in enumerate(texts)))
+    for uid, text in enumerate(texts):
+        event = await daemon.event("notification", since=since, uid=uid, within=15)
+        whole = text.encode()[:limit].decode(errors="ignore")
+        expect(event, title=whole, subtitle=whole, message=whole)
+        cut = event.get("truncated", [])
+        check("message" in cut, f"truncated is {cut} where {len(text.encode())} bytes became 30")
+        check(set(cut) <= {"title", "subtitle", "message"}, f"truncated is {cut}")
+
+
+@case("dates")
+async def dates(bed: Testbed) -> None:
+    """A date becomes ISO 8601; an empty or malformed one becomes null."""
+    daemon, phone, since = await bed.served()
+    good = {
+        "20261121T070000": "2026-11-21T07:00:00", "20240229T235959": "2024-02-29T23:59:59",
+        "19991231T000000": "1999-12-31T00:00:00", "20390601T120000": "2039-06-01T12:00:00",
+    }
+    bad = ["", "2026", "20261321T070000", "20261132T070000", "20261121T250000", "20261121T076000"]
+    bad += ["20261121 070000", "20261121T07000", "2026112aT070000", "20230229T070000", "x" * 15]
+    bad += ["２0261121T070000", "-0261121T070000", "20260021T070000"]
+    wanted: dict[str, str | None] = {**good, **dict.fromkeys(bad)}
+    phone.ancs.post(*(Notification(uid, date=text) for uid, text in enumerate(wanted)))
+    for uid, (text, date) in enumerate(wanted.items()):
+        event = await daemon.event("notification", since=since, uid=uid)
+        found = event.get("date", "absent")
+        check(found == date, f"{text!r} became {found!r}")
 
 
 @case("wide-uids")
