@@ -22,21 +22,6 @@ struct AssemblerTests {
     return fragments.map { assembler.receive($0) }
   }
 
-  @Test("A response split at any two places is assembled")
-  func anyCut() throws {
-    let bytes = Self.response.encoded
-    for first in 1..<bytes.count {
-      for second in first...bytes.count {
-        let fragments = [
-          Array(bytes[..<first]), Array(bytes[first..<second]), Array(bytes[second...]),
-        ].filter { !$0.isEmpty }
-        let progress = try receive(fragments)
-        #expect(progress.dropLast().allSatisfy { $0 == .more })
-        #expect(progress.last == .complete(Self.response, trailing: 0))
-      }
-    }
-  }
-
   @Test("The attributes may come in any order, each once")
   func anyOrder() throws {
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {

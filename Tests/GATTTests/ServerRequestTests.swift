@@ -108,48 +108,6 @@ struct ServerRequestTests {
     }
   }
 
-  @Test("Prepared writes are joined, and written completely or not at all")
-  func prepared() throws {
-    try TestLoop.run { loop in
-      let pair = Pair(loop)
-      try odd(pair.database)
-      for part in ["161a0000000102", "161a00020003", "161a00030004"] {
-        #expect(pair.ask(part) == "17" + part.dropFirst(2))
-      }
-      #expect(pair.database.value(at: 0x1A) == [])
-      #expect(pair.ask("1801") == "19")
-      #expect(pair.database.value(at: 0x1A) == [1, 2, 3, 4])
-      // A part with an offset changes the present value.
-      _ = pair.ask("161a0001000909")
-      #expect(pair.ask("1801") == "19")
-      #expect(pair.database.value(at: 0x1A) == [1, 9, 9, 4])
-      // A gap, and a value that is too long.
-      _ = pair.ask("161a00050001")
-      #expect(pair.ask("1801") == "01181a0007")
-      _ = pair.ask("161a0002000102030405")
-      #expect(pair.ask("1801") == "01181a000d")
-      // Nothing is left after an error or a cancel.
-      _ = pair.ask("161a00000007")
-      #expect(pair.ask("1800") == "19")
-      #expect(pair.ask("1801") == "19")
-      #expect(pair.database.value(at: 0x1A) == [1, 9, 9, 4])
-    }
-  }
-
-  @Test("The queue of prepared writes is bounded, and empty after it was executed")
-  func queueFull() throws {
-    try TestLoop.run { loop in
-      let pair = Pair(loop)
-      try odd(pair.database)
-      var accepted = 0
-      while accepted < 1000, pair.ask("161a00000001") == "171a00000001" { accepted += 1 }
-      #expect(accepted == 64)
-      #expect(pair.ask("161a00000001") == "01161a0009")
-      #expect(pair.ask("1801") == "19")
-      #expect(pair.ask("161a00000001") == "171a00000001")
-    }
-  }
-
   @Test("Several values are written together only if each characteristic allows reliable writes")
   func reliable() throws {
     try TestLoop.run { loop in

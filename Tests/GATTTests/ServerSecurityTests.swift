@@ -70,26 +70,4 @@ struct ServerSecurityTests {
       #expect(written == [[2], [3]])
     }
   }
-
-  @Test("A service can refuse reads and writes with its own error")
-  func ownErrors() throws {
-    try TestLoop.run { loop in
-      let pair = Pair(loop)
-      try pair.database.add(
-        ServiceDefinition(
-          0x1234, at: 1,
-          characteristics: [
-            CharacteristicDefinition(
-              0x2A00, [.read, .write],
-              value: .handled(
-                read: { (_) throws(ErrorCode) in throw ErrorCode(0x80) },
-                write: { (_, _) throws(ErrorCode) in throw ErrorCode(0xA2) }))
-          ]))
-      #expect(pair.ask("0a0300") == "010a030080")
-      #expect(pair.ask("12030001") == "01120300a2")
-      #expect(pair.ask("52030001") == nil)
-      _ = pair.ask("160300000001")
-      #expect(pair.ask("1801") == "01180300a2")
-    }
-  }
 }

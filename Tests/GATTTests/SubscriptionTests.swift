@@ -8,10 +8,8 @@ import Wire
 @Suite("GATT: subscriptions")
 struct SubscriptionTests {
   /// Values at 3 (notify), 6 (indicate) and 9 (both), each followed by its CCCD.
-  static func pair(
-    _ loop: isolated TestLoop, mtu: Int = Bearer.maximumMTU, known: ClientState = ClientState()
-  ) throws -> Pair {
-    let pair = Pair(loop, mtu: mtu, known: known)
+  static func pair(_ loop: isolated TestLoop) throws -> Pair {
+    let pair = Pair(loop)
     try pair.database.add(
       ServiceDefinition(
         0x1234, at: 1,
@@ -90,46 +88,6 @@ struct SubscriptionTests {
       #expect(pair.server.client.configurations.isEmpty)
       #expect(try !pair.server.notify(3, []))
       #expect(pair.ask("1204000100") == "0112040001")
-    }
-  }
-
-  @Test("A value is cut to the MTU", arguments: [23, 64, 185, 517])
-  func cut(mtu: Int) throws {
-    try TestLoop.run { loop in
-      let pair = try Self.pair(loop, mtu: mtu)
-      var lengths: [Int] = []
-      pair.client.setHandler(for: 3) { lengths.append($0.count) }
-      try await pair.client.configure(4, .notifications)
-      try pair.server.notify(3, [UInt8](repeating: 0, count: 600))
-      try await pair.client.bearer.exchangeMTU()
-      try pair.server.notify(3, [UInt8](repeating: 0, count: 600))
-      #expect(lengths == [20, mtu - 3])
-    }
-  }
-
-  @Test("Several values are sent in one PDU if the client supports that and they fit")
-  func together() throws {
-    try TestLoop.run { loop in
-      let pair = try Self.pair(loop)
-      try pair.database.add(StandardServices.genericAttribute())
-      _ = pair.ask("1204000100")
-      _ = pair.ask("120a000100")
-      var taken: [String] = []
-      for handle: Handle in [3, 6, 9] {
-        pair.client.setHandler(for: handle) { taken.append("\(handle) \($0.hex)") }
-      }
-      let values: [PDU.AttributeValue] = [
-        .init(handle: 3, value: [1]), .init(handle: 6, value: [2]), .init(handle: 9, value: [3]),
-      ]
-      try pair.server.notify(values)
-      #expect(pair.trace.suffix(2) == ["<1b030001", "<1b090003"])
-      #expect(pair.ask("12150004") == "13")
-      try pair.server.notify(values)
-      #expect(pair.trace.last == "<23" + "0300010001" + "0900010003")
-      try pair.server.notify(
-        values.map { .init(handle: $0.handle, value: $0.value + [UInt8](0..<10)) })
-      #expect(pair.trace.suffix(2).allSatisfy { $0.hasPrefix("<1b") })
-      #expect(taken.count == 6)
     }
   }
 }
