@@ -81,18 +81,3 @@ async def call_ends(bed: Testbed) -> None:
     since = await rings(2)
     await daemon.stop()
     await watcher.message(f"{PHONE}/call", since=since, state="idle")
-
-
-@case("mqtt-board-events")
-async def board_events(bed: Testbed) -> None:
-    """Events about the board are published on the board's own topic, without an address."""
-    broker = await bed.mosquitto()
-    watcher = await bed.watcher(broker)
-    daemon, phone, _ = await bed.board(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
-    since = watcher.now
-    phone.disconnect()
-    gone = await watcher.message("ancsd/kitchen/event", since=since, event="disconnected")
-    check(not gone.retained and "MessageExpiryInterval" in gone.properties, f"it has {gone.properties}")
-    await watcher.message("ancsd/kitchen/event", since=since, event="subscribed", within=20)
-    await daemon.settled("subscribed")

@@ -19,8 +19,7 @@ import Wire
   }
 
   private func served(_ allowed: Set<Permission> = Permission.usual) throws -> MirroredBoard {
-    let board = try MirroredBoard.begun(MirrorPolicy(allowed: allowed))
-    return board
+    try MirroredBoard.begun(MirrorPolicy(allowed: allowed))
   }
 
   private func line(_ call: DaemonCall) -> String { String(decoding: call(1), as: UTF8.self) }
