@@ -106,19 +106,11 @@ struct MediaStateTests {
     #expect(state.apply(update(MediaAttribute(Entity(rawValue: 7), 0), "x"), at: .zero) == [])
   }
 
-  @Test(
-    "Playback info is decoded",
-    arguments: [
-      ("1,1.0,2", true), (",,", true), ("", true), ("7,1,2", true), ("1,1", false),
-      ("1,1,2,", false), ("a,1,2", false), ("1,b,2", false), ("1,1,c", false),
-      ("256,1,2", false), ("-1,1,2", false), ("0,1,00,-0,00", false),
-    ])
-  func playbackInfo(text: String, isReadable: Bool) {
-    #expect((PlaybackInfo(decoding: Array(text.utf8)) != nil) == isReadable)
-  }
-
   @Test("Playback info is decoded as it was encoded")
   func writing() {
+    // A state of a newer iOS.
+    #expect(PlaybackInfo(decoding: Array("7,1,2".utf8)) != nil)
+    #expect(PlaybackInfo(decoding: Array("256,1,2".utf8)) == nil)
     let info = PlaybackInfo(state: .playing, rate: -1, elapsed: 71.147)
     #expect(info.encoded == "1,-1.000,71.147")
     #expect(PlaybackInfo(decoding: Array(info.encoded.utf8)) == info)

@@ -22,21 +22,6 @@ struct AssemblerTests {
     return fragments.map { assembler.receive($0) }
   }
 
-  @Test("A response split at any two places is assembled")
-  func anyCut() throws {
-    let bytes = Self.response.encoded
-    for first in 1..<bytes.count {
-      for second in first...bytes.count {
-        let fragments = [
-          Array(bytes[..<first]), Array(bytes[first..<second]), Array(bytes[second...]),
-        ].filter { !$0.isEmpty }
-        let progress = try receive(fragments)
-        #expect(progress.dropLast().allSatisfy { $0 == .more })
-        #expect(progress.last == .complete(Self.response, trailing: 0))
-      }
-    }
-  }
-
   @Test("The attributes may come in any order, each once")
   func anyOrder() throws {
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
@@ -53,13 +38,6 @@ struct AssemblerTests {
     let twice = DataSourceResponse(
       .notification(0x01020304), [.init(id: 5, value: []), .init(id: 5, value: [])])
     #expect(try receive([twice.encoded]) == [.failed(.unexpectedAttribute(5))])
-  }
-
-  @Test("Fragments for every MTU give the same response", arguments: [1, 2, 19, 20, 182, 514])
-  func fragments(length: Int) throws {
-    let fragments = Self.response.fragments(ofAtMost: length)
-    #expect(fragments.dropLast().allSatisfy { $0.count == length })
-    #expect(try receive(fragments).last == .complete(Self.response, trailing: 0))
   }
 
   @Test("A fragment that looks like a new response continues this one")

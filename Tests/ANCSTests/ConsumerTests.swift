@@ -109,19 +109,6 @@ struct ConsumerTests {
     }
   }
 
-  @Test("Hundreds at once are reported in order, pre-existing ones last")
-  func hundreds() throws {
-    try Session.run(titles) { loop, session in
-      for uid in UInt32(1)...500 { session.phone.notifications[uid] = [1: "t\(uid)"] }
-      try await session.consumer.subscribe()
-      for uid in UInt32(251)...500 { session.phone.notify(.added, uid, .email, .preExisting) }
-      for uid in UInt32(1)...250 { session.phone.notify(.added, uid) }
-      loop.start { try await session.consumer.run() }
-      await loop.sleep(for: .seconds(10))
-      #expect(session.told == (1...500).map { "added \($0) t\($0)" })
-    }
-  }
-
   @Test("A Data Source that falls silent fails its notification only, and late bytes do no harm")
   func silence() throws {
     try Session.run(titles) { loop, session in
@@ -319,32 +306,6 @@ struct ConsumerTests {
       session.phone.notify(.added, 4)
       await loop.sleep(for: .seconds(1))
       #expect(session.told.count == 4)
-    }
-  }
-
-  @Test("A command that exceeds the MTU is written in parts")
-  func longCommand() throws {
-    let apps = apps
-    try Session.run(apps) { loop, session in
-      session.phone.notifications = [1: [0: "com.example.a-rather-long-name", 1: "t"]]
-      session.phone.apps = ["com.example.a-rather-long-name": "Long"]
-      try await session.begin(loop)
-      session.phone.notify(.added, 1)
-      await loop.sleep(for: .milliseconds(500))
-      #expect(session.told == ["added 1 t @Long"])
-    }
-  }
-
-  @Test("An app without a name is called by its id")
-  func unknownApp() throws {
-    try Session.run(apps) { loop, session in
-      session.phone.notifications = [1: [0: "gone", 1: "t"], 2: [0: "gone", 1: "u"]]
-      try await session.begin(loop)
-      session.phone.notify(.added, 1)
-      session.phone.notify(.added, 2)
-      await loop.sleep(for: .milliseconds(500))
-      #expect(session.told == ["added 1 t @gone", "added 2 u @gone"])
-      #expect(session.phone.commands.count == 3)
     }
   }
 

@@ -88,7 +88,7 @@ enum EventCorpus {
     + (0..<64).map { .incoming(report(4 * $0 + 3, "").event) }
     + texts.prefix(40).flatMap { text -> [Event.Content] in
       [.disconnected(reason: text), .error(what: text, code: text.count, message: text)]
-    } + Examples.all.map(\.0)
+    } + Examples.all
 
   static var events: [NumberedEvent] {
     contents.enumerated().map { number, content in

@@ -188,7 +188,7 @@ struct EventTextTests {
   }
 
   @Test("Every event has a text, on one line where there is room", arguments: Examples.all)
-  func oneLine(content: Event.Content, members: String) {
+  func oneLine(content: Event.Content) {
     let shown = text(content)
     #expect(shown.hasPrefix("07:00:00 "))
     let name = Event(content).name
@@ -196,7 +196,7 @@ struct EventTextTests {
   }
 
   @Test("Colours are there only where they are wanted", arguments: Examples.all)
-  func colours(content: Event.Content, members: String) {
+  func colours(content: Event.Content) {
     #expect(!text(content).contains("\u{1b}"))
     #expect(text(content, TextStyle(colour: true)).contains("\u{1b}["))
   }

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 
 from Harness.ancs import Notification, call
-from Harness.case import case, check, eventually, expect
+from Harness.case import case, check, expect
 
-from .sleeper import Sleeper
 from .testbed import PHONE, Testbed
 from .watcher import Watcher
 
@@ -83,40 +81,3 @@ async def call_ends(bed: Testbed) -> None:
     since = await rings(2)
     await daemon.stop()
     await watcher.message(f"{PHONE}/call", since=since, state="idle")
-
-
-@case("mqtt-expiry")
-async def expiry(bed: Testbed) -> None:
-    """A subscriber that returns after `max-age` does not get an event that the broker had queued for it."""
-    broker = await bed.mosquitto()
-    _, phone, _ = await bed.board(broker, max_age=2)
-    watcher = await bed.online(broker)
-    sleeper = Sleeper(broker.port, EVENTS)
-    await sleeper.connect()
-    phone.ancs.post(Notification(1))
-    await eventually(lambda: sleeper.uids == [1], "the sleeper saw nothing", 20)
-    sleeper.close()
-    phone.ancs.post(Notification(2))
-    await watcher.message(EVENTS, uid=2)
-    await asyncio.sleep(3.5)
-    phone.ancs.post(Notification(3))
-    await watcher.message(EVENTS, uid=3)
-    await sleeper.connect()
-    await eventually(lambda: 3 in sleeper.uids, "the sleeper does not get the later one", 20)
-    sleeper.close()
-    check(sleeper.uids == [1, 3], f"the sleeper has got {sleeper.uids}")
-
-
-@case("mqtt-board-events")
-async def board_events(bed: Testbed) -> None:
-    """Events about the board are published on the board's own topic, without an address."""
-    broker = await bed.mosquitto()
-    watcher = await bed.watcher(broker)
-    daemon, phone, _ = await bed.board(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
-    since = watcher.now
-    phone.disconnect()
-    gone = await watcher.message("ancsd/kitchen/event", since=since, event="disconnected")
-    check(not gone.retained and "MessageExpiryInterval" in gone.properties, f"it has {gone.properties}")
-    await watcher.message("ancsd/kitchen/event", since=since, event="subscribed", within=20)
-    await daemon.settled("subscribed")

@@ -26,8 +26,6 @@ class Relay:
         self.count = 0
         #: The delay in each direction, in seconds.
         self.delay = 0.0
-        self.open = asyncio.Event()
-        self.open.set()
         self.server: asyncio.Server | None = None
 
     async def start(self) -> Relay:
@@ -50,36 +48,27 @@ class Relay:
             return
         self.connections.append(far_writer)
         self.unacknowledged = 0
-        await asyncio.gather(self.copy(reader, far_writer), self.copy(far_reader, writer, held=True), return_exceptions=True)
+        await asyncio.gather(self.copy(reader, far_writer), self.copy(far_reader, writer, from_broker=True), return_exceptions=True)
 
-    async def copy(self, source: asyncio.StreamReader, target: asyncio.StreamWriter, held: bool = False) -> None:
+    async def copy(self, source: asyncio.StreamReader, target: asyncio.StreamWriter, from_broker: bool = False) -> None:
         rest = b""
         with contextlib.suppress(OSError):
             while data := await source.read(65536):
-                if not held:
+                if not from_broker:
                     self.sent += data
                 await asyncio.sleep(self.delay)
-                if held:
-                    await self.open.wait()
                 target.write(data)
                 await target.drain()
                 rest += data
                 while found := first_packet(rest):
                     first, _, size = found
                     rest = rest[size:]
-                    self.unacknowledged += (first >> 4 == PUBLISH and first & 6 > 0 and not held) - (first >> 4 == PUBACK and held)
+                    self.unacknowledged += (first >> 4 == PUBLISH and first & 6 > 0 and not from_broker) - (first >> 4 == PUBACK and from_broker)
         target.close()
 
     async def acknowledged(self) -> None:
         """Waits until the bridge has the acknowledgements of all that it has sent: what is not acknowledged may come twice."""
         await eventually(lambda: self.unacknowledged <= 0, "the broker does not acknowledge", 20)
-
-    def hold(self) -> None:
-        """Delays everything from the broker, acknowledgements included; what is sent to it arrives."""
-        self.open.clear()
-
-    def release(self) -> None:
-        self.open.set()
 
     def cut(self) -> None:
         """Closes the open connections."""

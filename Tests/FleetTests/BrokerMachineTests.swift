@@ -73,43 +73,20 @@ import Wire
     #expect(actions.first == .drop && actions.count == 2)
   }
 
-  @Test("A refusal is tried again only after five minutes")
-  func refused() {
-    var machine = machine()
-    _ = machine.timeUp(now: start)
-    #expect(machine.refused("bad password", now: start) == [.drop, .say("bad password")])
-    #expect(machine.deadline == at(300))
-    #expect(machine.timeUp(now: at(300)) == [.connect])
-  }
-
-  @Test("Of two boards with one name, this one gives way after three turns")
-  func takenOver() {
-    var machine = machine()
-    var now = start
-    for turn in 1...3 {
-      now = machine.deadline ?? now
-      #expect(machine.timeUp(now: now) == [.connect])
-      _ = machine.accepted(BrokerLimits(), now: now)
-      _ = machine.takenOver(now: now)
-      if case .refused = machine.state { #expect(turn == 3) } else { #expect(turn < 3) }
-    }
-    #expect(machine.trouble?.contains("two boards have the same name") == true)
-  }
-
   @Test(
-    "A broker that closes the connection three times at once may know another board of that name")
-  func closed() {
+    "Of two boards with one name, this one gives way after three turns, also if the broker only closes the connection at once",
+    arguments: [true, false])
+  func takenOver(isTold: Bool) {
     var machine = machine()
     var now = start
     for turn in 1...3 {
       now = machine.deadline ?? now
       #expect(machine.timeUp(now: now) == [.connect])
       _ = machine.accepted(BrokerLimits(), now: now)
-      _ = machine.closed(now: now + .seconds(2))
+      _ = isTold ? machine.takenOver(now: now) : machine.closed(now: now + .seconds(2))
       if case .refused = machine.state { #expect(turn == 3) } else { #expect(turn < 3) }
     }
-    #expect(machine.trouble?.contains("name") == true)
-    #expect(machine.deadline == now + .seconds(62))
+    #expect(machine.trouble?.contains(isTold ? "two boards have the same name" : "name") == true)
     // One that lasts is lost for another reason.
     var other = connected()
     _ = other.closed(now: at(20))

@@ -161,8 +161,7 @@ import Wire
 
   @Test("Buttons send what the board performs")
   func buttons() throws {
-    var board = try MirroredBoard(MirrorPolicy(allowed: Set(Permission.allCases)))
-    board.begin()
+    var board = try MirroredBoard.begun(MirrorPolicy(allowed: Set(Permission.allCases)))
     _ = try board.tell(notification(category: "incoming-call"))
     _ = try board.tell(notification(uid: 8))
     var desk = RequestDesk()

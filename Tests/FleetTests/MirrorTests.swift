@@ -56,9 +56,7 @@ import Wire
       (.full, ["title", "subtitle", "message", "message_size"], []),
     ])
   func content(_ level: ContentLevel, _ shown: [String], _ withheld: [String]) throws {
-    var board = try MirroredBoard(
-      MirrorPolicy(content: ContentPolicy(level: level), discovery: nil))
-    board.begin()
+    var board = try MirroredBoard.begun(level)
     let news = try board.tell(notification())
     let event = try #require(try news.object("phone/anna/event/notification"))
     for name in ["title", "subtitle", "message", "message_size"] {
@@ -72,10 +70,8 @@ import Wire
 
   @Test("With content none a notification is only counted; a rule lets one app through")
   func rules() throws {
-    var policy = ContentPolicy(level: .none)
-    policy.rules = [ContentPolicy.Rule(apps: [Glob("com.apple.*")], level: .full)]
-    var board = try MirroredBoard(MirrorPolicy(content: policy, discovery: nil))
-    board.begin()
+    var board = try MirroredBoard.begun(
+      .none, rules: [ContentPolicy.Rule(apps: [Glob("com.apple.*")], level: .full)])
     #expect(
       try board.tell(notification(app: "com.example.game")).topics == [
         "ancsd/kitchen/phone/anna/counts"
@@ -87,9 +83,7 @@ import Wire
   @Test("A member that nobody knows does not leave the board below full content, nor at it")
   func unknownMember() throws {
     for level in ContentLevel.allCases where level > .none {
-      var board = try MirroredBoard(
-        MirrorPolicy(content: ContentPolicy(level: level), discovery: nil))
-      board.begin()
+      var board = try MirroredBoard.begun(level)
       let news = try board.tell(notification(extra: ",\"secret\":\"x\""))
       #expect(try news.object("phone/anna/event/notification")?["secret"] == nil)
     }
@@ -99,9 +93,7 @@ import Wire
     "Notifications from before the session are counted, and published as events only on request")
   func preExisting() throws {
     for flag in [true, false] {
-      var board = try MirroredBoard(
-        MirrorPolicy(includesPreExisting: flag, discovery: nil))
-      board.begin()
+      var board = try MirroredBoard.begun(MirrorPolicy(includesPreExisting: flag, discovery: nil))
       let old = try board.tell(notification(flags: ["pre-existing"]))
       #expect((try old.object("phone/anna/event/notification") != nil) == flag)
       #expect(try old.object("phone/anna/counts")?["total"] == 1)
@@ -113,9 +105,7 @@ import Wire
   @Test("A call rings, and ends; the caller is only in the event, and only with titles")
   func calls() throws {
     for level in [ContentLevel.app, .title] {
-      var board = try MirroredBoard(
-        MirrorPolicy(content: ContentPolicy(level: level), discovery: nil))
-      board.begin()
+      var board = try MirroredBoard.begun(level)
       let rings = try board.tell(notification(category: "incoming-call"))
       #expect(
         try rings.object("phone/anna/call") == ["state": "ringing", "app": "Messages"])
@@ -133,8 +123,7 @@ import Wire
   @Test("No call rings without its phone, without the daemon, or after the program has ended")
   func callsThatEnd() throws {
     func ringing() throws -> MirroredBoard {
-      var board = try MirroredBoard()
-      board.begin()
+      var board = try MirroredBoard.begun()
       _ = try board.tell(notification(category: "incoming-call"))
       return board
     }
@@ -171,8 +160,7 @@ import Wire
 
   @Test("A call that ended while its phone was away does not ring when the phone is back")
   func callsWhileAway() throws {
-    var board = try MirroredBoard()
-    board.begin()
+    var board = try MirroredBoard.begun()
     _ = try board.tell(notification(category: "incoming-call"))
     let links = board.status.links
     board.status.links = []
@@ -214,8 +202,7 @@ import Wire
 
   @Test("While a phone is away its counts are those of its last link, and say when they were right")
   func countsWhileAway() throws {
-    var board = try MirroredBoard()
-    board.begin()
+    var board = try MirroredBoard.begun()
     _ = try board.tell(notification(category: "missed-call"))
     let link = board.status.links
     board.status.links = []
@@ -254,9 +241,7 @@ import Wire
   @Test("The track is published only with titles, and without content only that something plays")
   func media() throws {
     for level in ContentLevel.allCases {
-      var board = try MirroredBoard(
-        MirrorPolicy(content: ContentPolicy(level: level), discovery: nil))
-      board.begin()
+      var board = try MirroredBoard.begun(level)
       let media = try #require(try board.tell(Self.playing).object("phone/anna/media"))
       #expect(media["player"]?["state"] == "playing")
       #expect((media["track"] != nil) == (level >= .title))
@@ -276,9 +261,7 @@ import Wire
       (.init(categories: [.social], phones: [anna], level: .none), true),
       (.init(apps: [Glob("*")], level: .none), true),
     ] {
-      var board = try MirroredBoard(
-        MirrorPolicy(content: ContentPolicy(level: .title, rules: [rule]), discovery: nil))
-      board.begin()
+      var board = try MirroredBoard.begun(.title, rules: [rule])
       let media = try #require(try board.tell(Self.playing).object("phone/anna/media"))
       #expect((media["track"] != nil) == shows)
     }
@@ -287,8 +270,7 @@ import Wire
   @Test(
     "A phone that has left plays nothing, and keeps its counters; so does a daemon that has left")
   func left() throws {
-    var board = try MirroredBoard()
-    board.begin()
+    var board = try MirroredBoard.begun()
     _ = try board.tell(Self.playing)
     _ = try board.tell(notification())
     board.status.links = []
@@ -340,8 +322,7 @@ import Wire
 
   @Test("Of a phone that was forgotten while this program did not run nothing is left either")
   func forgottenMeanwhile() throws {
-    var board = try MirroredBoard(MirrorPolicy(), isNamed: false)
-    board.begin()
+    var board = try MirroredBoard.begun(MirrorPolicy(), isNamed: false)
     let retained = board.mirror.retained
     board.mirror = BoardMirror(
       board.mirror.topics, MirrorPolicy(), names: PhoneNames(), retained: retained,
@@ -437,8 +418,7 @@ import Wire
 
   @Test("A phone to which the settings give a name leaves nothing under the one that it had")
   func named() throws {
-    var board = try MirroredBoard(MirrorPolicy(), isNamed: false)
-    board.begin()
+    var board = try MirroredBoard.begun(MirrorPolicy(), isNamed: false)
     let retained = board.mirror.retained
     board.mirror = try board.next(named: "anna")
     let told = board.update()
@@ -449,8 +429,7 @@ import Wire
 
   @Test("After a change of settings no stale message stays retained")
   func removals() throws {
-    var board = try MirroredBoard(MirrorPolicy())
-    board.begin()
+    var board = try MirroredBoard.begun(MirrorPolicy())
     _ = try board.tell(Self.playing)
     func next(_ name: String, phone: String = "anna", discovery: String? = "homeassistant") throws
       -> [String]
@@ -495,8 +474,7 @@ import Wire
 
   @Test("A stranger is no phone of the board's, and a passkey leaves it never")
   func strangers() throws {
-    var board = try MirroredBoard()
-    board.begin()
+    var board = try MirroredBoard.begun()
     let connected = try board.tell(
       """
       {"event":"connected","seq":9,"time":"2026-11-24T07:00:00.000Z","adapter":"hci0",\

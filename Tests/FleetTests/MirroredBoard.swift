@@ -57,6 +57,21 @@ struct MirroredBoard {
       retained: mirror.retained, newID: Self.newID)
   }
 
+  /// A board that has begun.
+  static func begun(
+    _ policy: MirrorPolicy = MirrorPolicy(discovery: nil), isNamed: Bool = true
+  ) throws -> MirroredBoard {
+    var board = try MirroredBoard(policy, isNamed: isNamed)
+    board.begin()
+    return board
+  }
+
+  /// The same, with this content.
+  static func begun(_ level: ContentLevel, rules: [ContentPolicy.Rule] = []) throws -> MirroredBoard
+  {
+    try begun(MirrorPolicy(content: ContentPolicy(level: level, rules: rules), discovery: nil))
+  }
+
   /// The daemon's status, an empty list, and nothing playing.
   mutating func begin() {
     _ = update()

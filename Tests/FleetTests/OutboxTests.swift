@@ -8,29 +8,6 @@ import Wire
     Publication("e", [UInt8(seq)], .event(Position(life: "a", seq: seq), expiry: 600))
   }
 
-  @Test("Nothing counts as acknowledged before the broker has confirmed it, in any order")
-  func position() throws {
-    var outbox = Outbox(position: Position(life: "a", seq: 1))
-    outbox.begin(receiveMaximum: 20)
-    for seq: UInt64 in 2...4 {
-      outbox.add([event(seq)], at: .zero)
-      outbox.handled(Position(life: "a", seq: seq))
-      #expect(outbox.next(at: .zero)?.payload == [UInt8(seq)])
-      outbox.sent(as: UInt16(seq))
-    }
-    #expect(outbox.lastAcknowledged?.seq == 1)
-    func acknowledged(_ number: UInt16) -> Outbox.Result? {
-      outbox.acknowledged(number, ReasonCode(0), at: .zero)
-    }
-    #expect(acknowledged(3) == .delivered(event(3)))
-    #expect(outbox.lastAcknowledged?.seq == 1)
-    #expect(acknowledged(2) == .delivered(event(2)))
-    #expect(outbox.lastAcknowledged?.seq == 3)
-    #expect(acknowledged(4) == .delivered(event(4)))
-    #expect(outbox.lastAcknowledged?.seq == 4)
-    #expect(acknowledged(4) == nil)
-  }
-
   @Test("An event of which nothing is published counts as soon as all before it are acknowledged")
   func skipped() throws {
     var outbox = Outbox()

@@ -19,9 +19,7 @@ import Wire
   }
 
   private func served(_ allowed: Set<Permission> = Permission.usual) throws -> MirroredBoard {
-    var board = try MirroredBoard(MirrorPolicy(allowed: allowed))
-    board.begin()
-    return board
+    try MirroredBoard.begun(MirrorPolicy(allowed: allowed))
   }
 
   private func line(_ call: DaemonCall) -> String { String(decoding: call(1), as: UTF8.self) }
@@ -160,8 +158,7 @@ import Wire
       ("ancsd/kitchen/phone/anna/response/mine", "ancsd/kitchen/phone/anna/response/mine"),
     ])
   func responseTopic(_ wanted: String, _ used: String?) throws {
-    var board = try MirroredBoard(MirrorPolicy(responsePrefixes: ["me"]))
-    board.begin()
+    let board = try MirroredBoard.begun(MirrorPolicy(responsePrefixes: ["me"]))
     var desk = RequestDesk()
     let outcome = ask(&desk, board, "status", to: wanted)
     #expect(outcome.calls.isEmpty == (used == nil))
@@ -240,8 +237,7 @@ import Wire
     "No request tells which apps have notifications where the settings name none",
     arguments: ["clear", "notifications.list"])
   func unnamedApps(method: String) throws {
-    var board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(level: .none)))
-    board.begin()
+    var board = try MirroredBoard.begun(MirrorPolicy(content: ContentPolicy(level: .none)))
     _ = try board.tell(notification())
     var desk = RequestDesk()
     let app = ask(&desk, board, method, #"{"app":"com.apple.MobileSMS"}"#)
@@ -249,8 +245,8 @@ import Wire
     #expect(ask(&desk, board, method).calls.count == 1)
     // Another rule names apps, but not this one.
     let rule = ContentPolicy.Rule(apps: [Glob("com.apple.MobileSMS")], level: .none)
-    board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(level: .app, rules: [rule])))
-    board.begin()
+    board = try MirroredBoard.begun(
+      MirrorPolicy(content: ContentPolicy(level: .app, rules: [rule])))
     _ = try board.tell(notification())
     #expect(ask(&desk, board, "clear", #"{"app":"com.apple.MobileSMS"}"#).calls.isEmpty)
   }

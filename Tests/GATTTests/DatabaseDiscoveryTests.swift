@@ -114,42 +114,28 @@ struct DatabaseDiscoveryTests {
     }
   }
 
-  @Test("Only a declaration that may not be read stays unknown")
-  func unreadableDeclaration() throws {
+  @Test(
+    "Only a declaration that may not be read stays unknown; what follows it belongs to no characteristic before it",
+    arguments: [
+      (0x0020, "\(own) ", [0x0021, 0x0022]), (0x0030, "2A19 0x0033", [0x0033, 0x0034, 0x0038]),
+    ] as [(Handle, String, [Handle])])
+  func unreadableDeclaration(at handle: Handle, missing: String, strays: [Handle]) throws {
     try TestLoop.run { loop in
       let (discovery, _) = try await discovery(loop) { pdu in
         switch pdu {
-        case .readByTypeRequest(let range, 0x2803) where (0x0011...0x0020).contains(range.start),
-          .readByTypeRequest(let range, 0x2803) where range.start == 0x0010:
-          .error(.unlikelyError, to: pdu.opcode, at: 0x0020)
-        case .readRequest(0x0020): .error(.insufficientEncryption, to: pdu.opcode, at: 0x0020)
+        case .readByTypeRequest(let range, 0x2803) where range.contains(handle):
+          .error(.unlikelyError, to: pdu.opcode, at: handle)
+        case .readRequest(handle): .error(.insufficientEncryption, to: pdu.opcode, at: handle)
         default: nil
         }
       }
-      #expect(outline(discovery) == Self.whole.filter { !$0.hasPrefix("\(Self.own) ") })
-      let lost = HandleRange(0x0020, 0x0020)
-      #expect(discovery.faults.map(\.lost) == [lost])
+      #expect(outline(discovery) == Self.whole.filter { !$0.hasPrefix(missing) })
+      #expect(discovery.faults.compactMap(\.lost) == [HandleRange(handle, handle)])
+      #expect(discovery.faults.count == (handle == 0x0020 ? 1 : 3))
       #expect(discovery.faults.first?.failure.code == .unlikelyError)
       // What it declares is found.
-      let strays = discovery.services.first { $0.service.uuid == Self.own }?.descriptors(of: nil)
-      #expect(strays?.map(\.handle) == [0x0021, 0x0022])
-    }
-  }
-
-  @Test("What follows an unknown declaration does not belong to the characteristic before it")
-  func unreadableSecondDeclaration() throws {
-    try TestLoop.run { loop in
-      let (discovery, _) = try await discovery(loop) { pdu in
-        switch pdu {
-        case .readByTypeRequest(let range, 0x2803) where range.contains(0x0030):
-          .error(.unlikelyError, to: pdu.opcode, at: 0x0030)
-        case .readRequest(0x0030): .error(.insufficientEncryption, to: pdu.opcode, at: 0x0030)
-        default: nil
-        }
-      }
-      #expect(outline(discovery) == Self.whole.filter { !$0.hasPrefix("2A19 0x0033") })
-      let strays = discovery.services.first { $0.service.uuid == Self.own }?.descriptors(of: nil)
-      #expect(strays?.map(\.handle) == [0x0033, 0x0034, 0x0038])
+      let found = discovery.services.first { $0.service.uuid == Self.own }?.descriptors(of: nil)
+      #expect(found?.map(\.handle) == strays)
     }
   }
 

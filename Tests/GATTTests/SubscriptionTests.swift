@@ -8,10 +8,8 @@ import Wire
 @Suite("GATT: subscriptions")
 struct SubscriptionTests {
   /// Values at 3 (notify), 6 (indicate) and 9 (both), each followed by its CCCD.
-  static func pair(
-    _ loop: isolated TestLoop, mtu: Int = Bearer.maximumMTU, known: ClientState = ClientState()
-  ) throws -> Pair {
-    let pair = Pair(loop, mtu: mtu, known: known)
+  static func pair(_ loop: isolated TestLoop) throws -> Pair {
+    let pair = Pair(loop)
     try pair.database.add(
       ServiceDefinition(
         0x1234, at: 1,

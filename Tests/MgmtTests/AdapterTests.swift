@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Mgmt
+import TestLoop
 import Testing
 import Wire
 
@@ -96,7 +97,7 @@ struct AdapterTests {
     "From any state the kernel accepts every command of the set-up and of the restore",
     arguments: [lowEnergyOnly, dualMode])
   func thereAndBack(supported: ControllerSettings) throws {
-    var dice = Dice(seed: 11)
+    var dice = SeededGenerator(seed: 11)
     let bond = Bond(
       identity: Sample.phone, longTermKeys: [try Sample.longTermKey(.secure)],
       identityResolvingKey: try Sample.identityResolvingKey())

@@ -39,17 +39,4 @@ struct BondTests {
     #expect(bond.identityResolvingKey == irk)
     #expect(bond.name == "Ada's phone" && bond.firstSeen == 100)
   }
-
-  @Test("Keys are loaded as the bytes that the kernel sent")
-  func entries() throws {
-    let bond = Bond(
-      identity: Sample.phone,
-      longTermKeys: [try LongTermKey(entry: Array(Sample.newLongTermKey[1...]))],
-      identityResolvingKey: try IdentityResolvingKey(
-        entry: Array(Sample.newIdentityResolvingKey[7...])))
-    let keys = AdapterSetup.keys(of: [bond, bond])
-    let ltk = Sample.newLongTermKey[1...].hex
-    let irk = Sample.newIdentityResolvingKey[7...].hex
-    #expect(keys.map(\.parameters.hex) == ["0200" + ltk + ltk, "0200" + irk + irk])
-  }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import GAP
 import Mgmt
+import TestLoop
 import Testing
 import Wire
 
@@ -98,7 +99,7 @@ struct EventTests {
 
   @Test("Random packets are events or errors, never a trap")
   func random() {
-    var dice = Dice(seed: 0x5EED)
+    var dice = SeededGenerator(seed: 0x5EED)
     for _ in 0..<20_000 {
       let length = Int(dice.next() % 64)
       var bytes = (0..<length).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
@@ -115,18 +116,5 @@ struct EventTests {
 
   static func decode(_ code: UInt16, _ body: ArraySlice<UInt8>) throws -> MgmtEvent {
     try MgmtEvent(decoding: Packet(code: code, index: Sample.hci0, body: Array(body)))
-  }
-}
-
-/// A seeded generator (splitmix64, Steele and others).
-struct Dice: RandomNumberGenerator {
-  private var state: UInt64
-  init(seed: UInt64) { state = seed }
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ mixed >> 31
   }
 }

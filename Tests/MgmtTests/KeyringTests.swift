@@ -43,16 +43,6 @@ struct KeyringTests {
     #expect(ring.unusable == 0)
   }
 
-  @Test("A phone that pairs again keeps its name and its first time")
-  func renewed() {
-    var ring = keyring()
-    _ = ring.add(Sample.bond(), at: 100)
-    for phone in [Sample.phone, Sample.other] { ring.name(phone, "iPhone") }
-    let again = ring.add(Sample.bond(), at: 200)
-    #expect((again.name, again.firstSeen) == ("iPhone", 100))
-    #expect(ring.bonds == [again])
-  }
-
   @Test(
     "A key that is withheld is the only one that the kernel lacks, until it is returned or replaced"
   )

@@ -31,8 +31,7 @@ struct LinkMachineTests {
 
   @Test("A bonded phone that encrypts is served, and not asked", arguments: [0, 4_000, 9_000])
   func encrypts(after milliseconds: Int) {
-    var talk = bonded()
-    _ = talk.tell(.attached)
+    var talk = bonded().attached
     _ = talk.pass(.milliseconds(milliseconds))
     #expect(talk.tell(encrypted) == [.secured(isNew: false)])
     #expect(talk.pass(.seconds(3_600)).allSatisfy { $0 != .requestSecurity })
@@ -43,7 +42,7 @@ struct LinkMachineTests {
   func otherKey() throws {
     let bond = Bond(
       identity: phone, longTermKeys: [try Sample.longTermKey(.secureAuthenticated)])
-    var talk = LinkTalk.attached(bonds: [bond], admission: .closed)
+    var talk = LinkTalk(bonds: [bond], admission: .closed).attached
     #expect(talk.tell(encrypted) == [])
     #expect(talk.tell(.polled(.encrypted(isAuthenticated: true, keySize: 7))) == [])
     #expect(!talk.machine.isSecured)
@@ -53,13 +52,12 @@ struct LinkMachineTests {
 
   @Test("A phone that refuses a request for lack of security is asked at once, if it is bonded")
   func securityWanted() {
-    var talk = bonded()
-    _ = talk.tell(.attached)
+    var talk = bonded().attached
     #expect(talk.tell(.securityWanted) == [.requestSecurity] && talk.machine.isUndecided)
     #expect(talk.tell(.securityWanted) == [])
     #expect(talk.tell(encrypted) == [.secured(isNew: false)] && !talk.machine.isUndecided)
     #expect(talk.tell(.securityWanted) == [])
-    var unknown = LinkTalk.attached(admission: .closed)
+    var unknown = LinkTalk(admission: .closed).attached
     #expect(unknown.tell(.securityWanted) == [] && unknown.machine.isUndecided)
   }
 
@@ -109,8 +107,7 @@ struct LinkMachineTests {
     "An end is reported once, with its reason, whatever the kernel says of it", arguments: endings)
   func ends(_ ending: Ending) {
     for isServed in [false, true] {
-      var talk = bonded()
-      _ = talk.tell(.attached)
+      var talk = bonded().attached
       if isServed { _ = talk.tell(encrypted) }
       var actions: [LinkMachine.Action] = []
       for report in ending.reports { actions += talk.tell(report) }
@@ -124,8 +121,7 @@ struct LinkMachineTests {
 
   @Test("Device Disconnected of another link in the phone's name leaves this one as it was")
   func secondLink() {
-    var talk = bonded()
-    _ = talk.tell(.attached)
+    var talk = bonded().attached
     _ = talk.tell(encrypted)
     // What the tuner learns meanwhile is not lost.
     var undisturbed = talk.machine
@@ -150,7 +146,7 @@ struct LinkMachineTests {
       [.channelClosed(.disconnected), Self.lost, .pairCompleted(.failed)],
       [Self.lost, .channelClosed(.timedOut)],
     ] {
-      var talk = LinkTalk.attached()
+      var talk = LinkTalk().attached
       let actions = reports.flatMap { talk.tell($0) }
       #expect(actions.count == 1 && actions.end?.failure == .linkLost)
     }
@@ -162,25 +158,25 @@ struct LinkMachineTests {
       .pairCompleted(.authenticationFailed), .channelClosed(.authenticationFailed),
     ]
     for order in [reports, reports.reversed()] {
-      var talk = LinkTalk.attached()
+      var talk = LinkTalk().attached
       let actions = order.flatMap { talk.tell($0) }
       #expect(actions.failures == [.refusedByPhone])
       #expect(actions.end?.reason == "Authentication Failure" && actions.end?.failure == nil)
     }
     // A board that was busy meanwhile reads all of it at once, the reply to a command last.
-    var busy = LinkTalk.attached()
+    var busy = LinkTalk().attached
     _ = busy.tell(.channelClosed(.authenticationFailed))
     busy.now = busy.now + .milliseconds(180)
     #expect(busy.tell(Self.lost) == [] && busy.tell(.time) == [])
     #expect(busy.tell(.pairCompleted(.authenticationFailed)).failures == [.refusedByPhone])
-    var unexplained = LinkTalk.attached()
+    var unexplained = LinkTalk().attached
     #expect(unexplained.tell(.channelClosed(.authenticationFailed)) == [])
     #expect(unexplained.pass(.milliseconds(100)).end?.failure == .linkLost)
   }
 
   @Test("A key that is read after the channel's end is kept")
   func lateKey() throws {
-    var talk = LinkTalk.attached()
+    var talk = LinkTalk().attached
     _ = talk.tell(.channelClosed(.disconnected))
     let key = try Sample.longTermKey(.secure)
     let actions = talk.hear(.newLongTermKey(key, store: true))

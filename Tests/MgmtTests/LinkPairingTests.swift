@@ -22,15 +22,9 @@ struct LinkTalk {
     board = LinkMachine.Board(admission: admission, bonds: bonds)
   }
 
-  /// A link whose ATT channel is there.
-  static func attached(
-    _ capability: IOCapability = .noInputNoOutput, allowsLegacy: Bool = false,
-    requiresAuthentication: Bool = false, peer: DeviceAddress = Sample.phone, bonds: [Bond] = [],
-    admission: Admission = .open
-  ) -> LinkTalk {
-    var talk = LinkTalk(
-      capability, allowsLegacy: allowsLegacy, requiresAuthentication: requiresAuthentication,
-      peer: peer, bonds: bonds, admission: admission)
+  /// The same once its ATT channel is there.
+  var attached: LinkTalk {
+    var talk = self
     _ = talk.tell(.attached)
     return talk
   }
@@ -125,7 +119,7 @@ struct LinkPairingTests {
 
   @Test("Closing pairing ends that of an unknown phone, and no other")
   func closedMeanwhile() throws {
-    var talk = LinkTalk.attached(.displayYesNo)
+    var talk = LinkTalk(.displayYesNo).attached
     _ = talk.hear(.confirm(1))
     let bonded = Bond(identity: phone, longTermKeys: [try Sample.longTermKey(.secure)])
     var known = talk
@@ -142,7 +136,7 @@ struct LinkPairingTests {
 
   @Test("Numbers are compared by a person: yes")
   func numericComparison() throws {
-    var talk = LinkTalk.attached(.displayYesNo)
+    var talk = LinkTalk(.displayYesNo).attached
     let agrees = LinkMachine.Input.answered(accept: true, nil)
     #expect(talk.tell(agrees) == [])
     #expect(talk.hear(.confirm(123456)) == [.ask])
@@ -160,7 +154,7 @@ struct LinkPairingTests {
 
   @Test("A passkey is shown, and the phone's typing followed, which gives it no more time")
   func display() {
-    var talk = LinkTalk.attached(.displayOnly)
+    var talk = LinkTalk(.displayOnly).attached
     #expect(talk.hear(.show(42)) == [.ask])
     let due = talk.machine.deadline
     talk.now = talk.now + .seconds(3)
@@ -172,7 +166,7 @@ struct LinkPairingTests {
 
   @Test("A passkey is typed here, or is not")
   func keyboard() {
-    var talk = LinkTalk.attached(.keyboardOnly)
+    var talk = LinkTalk(.keyboardOnly).attached
     #expect(talk.hear(.passkeyRequest) == [.ask])
     var other = talk
     let number = Passkey(value: 7)
@@ -198,7 +192,7 @@ struct LinkPairingTests {
 
   @Test("Already Paired, with a key that is not ours: the key is removed, and not believed")
   func alreadyPaired() {
-    var talk = LinkTalk.attached()
+    var talk = LinkTalk().attached
     #expect(talk.tell(.pairCompleted(.alreadyPaired)) == [.failed(.foreignKey), .discardKeys])
     #expect(talk.tell(.polled(.encrypted(isAuthenticated: false, keySize: 16))) == [])
     #expect(talk.pass(.seconds(10)).end?.reason == "pairing failed: \(PairingFailure.foreignKey)")
@@ -213,13 +207,13 @@ struct LinkPairingTests {
   func weakKeys(kind: LongTermKey.Kind, size: UInt8, failure: PairingFailure) throws {
     let key = try Sample.longTermKey(kind, isCentral: true, size: size)
     let second = try Sample.longTermKey(kind, size: size)
-    var talk = LinkTalk.attached()
+    var talk = LinkTalk().attached
     #expect(talk.hear(.newLongTermKey(key, store: true)) == [.failed(failure), .discardKeys])
     #expect(talk.hear(.newLongTermKey(second, store: true)) == [.discardKeys])
     #expect(talk.tell(.pairCompleted(.success)) == [])
     #expect(talk.tell(.polled(.encrypted(isAuthenticated: false, keySize: 16))) == [])
     // Nor is a link that is served encrypted with such a key any longer.
-    var served = LinkTalk.attached(bonds: [Sample.bond()])
+    var served = LinkTalk(bonds: [Sample.bond()]).attached
     _ = served.tell(.polled(.encrypted(isAuthenticated: false, keySize: 16)))
     let actions = served.hear(.newLongTermKey(key, store: true))
     #expect(actions.starts(with: [.failed(failure), .discardKeys]) && actions.end != nil)
@@ -230,7 +224,7 @@ struct LinkPairingTests {
     let irk = try Sample.identityResolvingKey()
     let central = try Sample.longTermKey(.legacy, isCentral: true)
     let peripheral = try Sample.longTermKey(.legacy)
-    var one = LinkTalk.attached(allowsLegacy: true)
+    var one = LinkTalk(allowsLegacy: true).attached
     _ = one.hear(.identity(irk))
     #expect(one.hear(.newLongTermKey(central, store: true)) == [])
     let whole = Bond(
@@ -238,7 +232,7 @@ struct LinkPairingTests {
     #expect(
       one.hear(.newLongTermKey(peripheral, store: true))
         == [.save(whole, isNew: true), .secured(isNew: true)])
-    var two = LinkTalk.attached(allowsLegacy: true)
+    var two = LinkTalk(allowsLegacy: true).attached
     #expect(
       two.hear(.newLongTermKey(peripheral, store: true))
         == [
@@ -253,7 +247,7 @@ struct LinkPairingTests {
 
   @Test("A phone that begins to pair by itself, and then refuses, is a failure")
   func refusesWhatItBegan() {
-    var talk = LinkTalk.attached(bonds: [Sample.bond()])
+    var talk = LinkTalk(bonds: [Sample.bond()]).attached
     _ = talk.hear(.confirm())
     talk.now = talk.now + .seconds(3)
     #expect(talk.hear(.failed) == [.failed(.refusedByPhone)])
@@ -263,7 +257,7 @@ struct LinkPairingTests {
   @Test(
     "A kernel that fails as soon as a bonded phone may pair again is to be without the phone's key")
   func kernelCannotPairAnew() {
-    var talk = LinkTalk.attached(bonds: [Sample.bond()])
+    var talk = LinkTalk(bonds: [Sample.bond()]).attached
     _ = talk.hear(.confirm())
     talk.now = talk.now + .milliseconds(60)
     let actions = talk.hear(.failed)
@@ -273,7 +267,7 @@ struct LinkPairingTests {
 
   @Test("A phone that keeps no bond leaves none here, and does not stay")
   func unbonded() throws {
-    var talk = LinkTalk.attached()
+    var talk = LinkTalk().attached
     #expect(
       talk.hear(.newLongTermKey(try Sample.longTermKey(.secure), store: false))
         == [.failed(.notBonded), .discardKeys])
@@ -282,7 +276,7 @@ struct LinkPairingTests {
 
   @Test("A phone that has agreed and sends no key has failed after a time")
   func withoutKeys() throws {
-    var talk = LinkTalk.attached()
+    var talk = LinkTalk().attached
     #expect(talk.tell(.pairCompleted(.success)) == [])
     #expect(talk.machine.deadline == talk.now + LinkMachine.patience)
     let actions = talk.pass(.seconds(10))
@@ -293,7 +287,7 @@ struct LinkPairingTests {
   @Test(
     "A phone that pairs once more on the same link is reported as paired once, and has a new bond")
   func pairsTwice() throws {
-    var talk = LinkTalk.attached()
+    var talk = LinkTalk().attached
     let ltk = try Sample.longTermKey(.secure)
     let bond = Bond(identity: phone, longTermKeys: [ltk])
     #expect(
@@ -309,7 +303,7 @@ struct LinkPairingTests {
 
   @Test("A secured phone that asks to pair again keeps its session, however that ends")
   func securedAsksAgain() {
-    var talk = LinkTalk.attached(.displayYesNo, bonds: [Sample.bond()], admission: .closed)
+    var talk = LinkTalk(.displayYesNo, bonds: [Sample.bond()], admission: .closed).attached
     let encrypted = LinkMachine.Input.polled(.encrypted(isAuthenticated: false, keySize: 16))
     #expect(talk.tell(encrypted) == [.secured(isNew: false)])
     #expect(talk.hear(.confirm()) == [no, .failed(.bondLost)])
@@ -377,7 +371,7 @@ struct LinkPairingTests {
 
   @Test("--require-mitm refuses what nobody compared, when it is asked and when the key comes")
   func requiresAuthentication() throws {
-    let strict = LinkTalk.attached(.displayYesNo, requiresAuthentication: true)
+    let strict = LinkTalk(.displayYesNo, requiresAuthentication: true).attached
     var asked = strict
     #expect(asked.hear(.confirm()) == [no, .failed(.notAuthenticated)])
     var told = strict
@@ -395,7 +389,7 @@ struct LinkPairingTests {
     let key = MgmtEvent.newLongTermKey(try Sample.longTermKey(.secure), store: true)
     var old = Sample.bond()
     old.identityResolvingKey = irk
-    var talk = LinkTalk.attached(bonds: [old])
+    var talk = LinkTalk(bonds: [old]).attached
     #expect(talk.hear(key) == [] && !talk.machine.isSecured)
     #expect(talk.tell(.pairCompleted(.success)) == [])
     var itself = talk
@@ -416,7 +410,7 @@ struct LinkPairingTests {
     #expect(actions.failures == [.identityTaken(phone.address)] && actions.contains(.discardKeys))
     #expect(actions.end != nil && nobody.board.bonds == [old])
     // Nor had the one that is bonded.
-    var without = LinkTalk.attached(bonds: [Sample.bond()])
+    var without = LinkTalk(bonds: [Sample.bond()]).attached
     #expect(without.hear(key) == [])
     #expect(without.pass(LinkMachine.keyDistribution).last == .secured(isNew: true))
   }
@@ -425,7 +419,7 @@ struct LinkPairingTests {
   func weaker() throws {
     let bond = Bond(
       identity: phone, longTermKeys: [try Sample.longTermKey(.secureAuthenticated)])
-    var talk = LinkTalk.attached(bonds: [bond])
+    var talk = LinkTalk(bonds: [bond]).attached
     #expect(
       talk.hear(.newLongTermKey(try Sample.longTermKey(.secure), store: true))
         == [.failed(.weakerThanBond), .discardKeys])
@@ -433,7 +427,7 @@ struct LinkPairingTests {
 
   @Test("While one phone pairs, another waits, and is told to leave after a while")
   func oneAtATime() {
-    var talk = LinkTalk.attached(admission: .busy)
+    var talk = LinkTalk(admission: .busy).attached
     var patient = talk
     #expect(talk.hear(.confirm()) == [no, .failed(.busy)])
     var idle = patient

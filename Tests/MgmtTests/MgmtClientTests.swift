@@ -74,16 +74,12 @@ struct MgmtClientTests {
   func refused() throws {
     try Socket.run { loop, socket in
       socket.refusal = "Network is down (ENETDOWN)"
-      let error = loop.start {
-        do throws(MgmtError) {
-          _ = try await socket.client.call(.setPowered(true), index: Sample.hci0)
-          return nil as MgmtError?
-        } catch {
-          return error
-        }
+      let refused = loop.start {
+        try await socket.client.call(.setPowered(true), index: Sample.hci0)
       }
       await loop.settle()
-      #expect(error.value == .refused(.setPowered, "Network is down (ENETDOWN)"))
+      #expect(
+        refused.failure as? MgmtError == .refused(.setPowered, "Network is down (ENETDOWN)"))
       #expect(loop.clock.scheduled == 0)
       socket.refusal = nil
       let reply = loop.start {
@@ -107,22 +103,16 @@ struct MgmtClientTests {
       ]
       // An adapter that is off.
       socket.refusal = "Network is down (ENETDOWN)"
-      let error = loop.start {
-        do throws(MgmtError) {
-          try await socket.client.perform(
-            steps, index: Sample.hci0,
-            onRefusal: { if $0.status == nil { socket.refusal = nil } })
-          return nil as MgmtError?
-        } catch {
-          return error
-        }
+      let performing = loop.start {
+        try await socket.client.perform(
+          steps, index: Sample.hci0, onRefusal: { if $0.status == nil { socket.refusal = nil } })
       }
       await loop.settle()
       socket.kernel(0x01, "2900 0b")
       await loop.settle()
       socket.kernel(0x01, "0500 0b")
       await loop.settle()
-      #expect(error.value == .status(.setPowered, .rejected))
+      #expect(performing.failure as? MgmtError == .status(.setPowered, .rejected))
       #expect(socket.sent.count == 3)
     }
   }

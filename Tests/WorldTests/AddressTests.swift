@@ -59,9 +59,12 @@ struct AddressTests {
     }
   }
 
-  @Test("An unconfigured controller gets a public address, which is kept")
-  func unconfigured() async throws {
-    let kind = Self.kind(0xAAAA_AAAA_AAAA, isUnconfigured: true, takesAddress: true)
+  @Test(
+    "A placeholder is replaced by a public address where the driver can set one, which is kept",
+    arguments: [true, false])
+  func placeholder(isUnconfigured: Bool) async throws {
+    let kind = Self.kind(
+      0xAAAA_AAAA_AAAA, isUnconfigured: isUnconfigured, takesAddress: true)
     try await inWorld(adapter: kind) { world in
       let address = try await Self.serves(world)
       #expect(address.type == .public && address.address.value >> 40 & 3 == 2)
@@ -79,14 +82,6 @@ struct AddressTests {
       #expect(message.contains("vendor"), "\(message)")
       await world.pass(.seconds(5))
       #expect(world.wait == "no-adapter")
-    }
-  }
-
-  @Test("A placeholder is replaced by a public address where the driver can set one")
-  func placeholder() async throws {
-    try await inWorld(adapter: Self.kind(0xAAAA_AAAA_AAAA, takesAddress: true)) { world in
-      let address = try await Self.serves(world)
-      #expect(address.type == .public && address.address.value >> 40 & 3 == 2)
     }
   }
 

@@ -102,10 +102,7 @@ struct AirTests {
   @Test("Nobody else can connect while the only bonded phone is connected")
   func besideOnlyPhone() async throws {
     try await inWorld(after: .paired) { world in
-      var kind = Handset.Kind()
-      kind.identity = DeviceAddress(Address(0xC0AA_BBCC_DDEE), .random)
-      kind.privateAddress = nil
-      let stranger = Handset(kind, scheduler: world.clock)
+      let stranger = world.stranger()
       for _ in 0..<60 {
         await world.pass(.seconds(5))
         #expect(!stranger.connect(to: world.adapter))
@@ -120,10 +117,7 @@ struct AirTests {
   @Test("Another bonded phone can connect in addition, and is advertised to after it disconnects")
   func twoPhones() async throws {
     try await inWorld(after: .paired) { world in
-      var kind = Handset.Kind()
-      kind.identity = DeviceAddress(Address(0xC0AA_BBCC_DDEE), .random)
-      kind.privateAddress = nil
-      let second = Handset(kind, scheduler: world.clock)
+      let second = world.stranger()
       _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
       await world.pass(.seconds(1))
       #expect(second.connect(to: world.adapter))

@@ -92,8 +92,7 @@ struct BondTests {
   func forgotten(wasClosed: Bool) async throws {
     try await inWorld(after: .paired) { world in
       if wasClosed { _ = try await world.call(ControlMethods.closePairing, ClosingParameters()) }
-      let phone = PhoneSelector(world.phone.kind.identity.address.description)
-      _ = try await world.call(ControlMethods.forgetPhone, PhoneParameters(phone: phone))
+      try await ForgettingTests.forget(world)
       try await world.until(.disconnected)
       await world.pass(.seconds(1))
       #expect(world.adapter.keyedPeers == [])
@@ -130,8 +129,7 @@ struct KeyLoadTests {
       world.kernel.commandFate = { $0 == .setLowEnergy ? .late(.seconds(2)) : .arrives }
       world.launch()
       await world.pass(.seconds(1))
-      let phone = PhoneSelector(world.phone.kind.identity.address.description)
-      _ = try await world.call(ControlMethods.forgetPhone, PhoneParameters(phone: phone))
+      try await ForgettingTests.forget(world)
       try await world.until(.ready)
       await world.pass(.seconds(1))
       #expect(world.adapter.keyedPeers == [])
@@ -169,9 +167,7 @@ struct OneSidedBondTests {
     try await inWorld(adapter: kind) { world in
       try await Self.comesBackToPair(world)
       if kernelHasBug {
-        guard case .pairingFailed(let reason) = try await world.until(.pairingFailed).content else {
-          return
-        }
+        let reason = try await world.pairingFailure()
         #expect(reason.contains("tap the board again"), "\(reason)")
         try await world.until(.disconnected)
         await world.pass(.seconds(1))

@@ -24,9 +24,7 @@ struct ClockTests {
       try world.phone.phone.perform(.time(noon, zone: tokyo))
       try await Bonds.make(world)
       try world.phone.phone.perform(.add(Self.contents, uid: 7))
-      guard case .notification(let report) = try await world.until(.notification).content else {
-        return
-      }
+      let report = try await world.notification()
       #expect(report.sent?.rfc3339 == "2026-11-21T07:00:00.000Z")
       let list = try await world.call(ControlMethods.listNotifications, NotificationQuery())
       #expect(list.elements.map(\.report.sent) == [report.sent])
@@ -34,9 +32,7 @@ struct ClockTests {
       try await world.start()
       await world.pass(.seconds(1))
       #expect(world.phone.connect(to: world.adapter))
-      guard case .notification(let again) = try await world.until(.notification).content else {
-        return
-      }
+      let again = try await world.notification()
       #expect(again.sent == report.sent)
     }
   }

@@ -15,10 +15,6 @@ import Wire
 /// What the daemon does about a phone that is connected and of no use.
 @Suite("A session that does not work is left or healed")
 struct HealingTests {
-  @LoopActor private static func link(_ world: World) async throws -> LinkReport {
-    try #require(try await world.call(ControlMethods.status, NoParameters()).links.first)
-  }
-
   private static let messages = NotificationContents(
     .social, app: "com.apple.MobileSMS", title: "Mum", message: "Saturday?", negative: "Clear")
 
@@ -29,15 +25,15 @@ struct HealingTests {
       try await world.meet()
       try await world.until(.subscribed)
       await world.pass(.seconds(12))
-      #expect(try await Self.link(world).authorization == .unknown(until: .response))
+      #expect(try await world.link().authorization == .unknown(until: .response))
       #expect(world.wait == "permission")
       #expect(world.last(.authorization) == .authorization(.unknown(until: .response)))
       await world.pass(.seconds(10))
-      #expect(try await Self.link(world).authorization == .unknown(until: .notification))
+      #expect(try await world.link().authorization == .unknown(until: .notification))
       #expect(world.wait == "news")
       try world.phone.phone.perform(.add(Self.messages))
       await world.pass(.seconds(1))
-      #expect(try await Self.link(world).authorization == .granted)
+      #expect(try await world.link().authorization == .granted)
     }
   }
 
@@ -89,9 +85,7 @@ struct HealingTests {
       try await world.until(.stale, within: .seconds(1000))
       try await world.until(.subscribed)
       try phone.phone.perform(.add(Self.messages, uid: 77))
-      guard case .notification(let report) = try await world.until(.notification).content else {
-        return
-      }
+      let report = try await world.notification()
       #expect(report.attributes.title == "Mum")
       #expect(phone.connection != nil)
     }
@@ -184,7 +178,7 @@ struct HealingTests {
       try await world.until(.error)
       #expect(world.last(.servicesChanged) == .servicesChanged([.ancs, .battery, .time]))
       try await world.until(.media, within: .seconds(60))
-      #expect(try await Self.link(world).services == [.ancs, .ams, .battery, .time])
+      #expect(try await world.link().services == [.ancs, .ams, .battery, .time])
       #expect(refusals == 6)
     }
   }

@@ -33,7 +33,7 @@ struct IPhoneTests {
     #expect(services == [.ancs, .ams, .battery, .time])
     // The first probe comes a second after the subscription to ANCS, which precedes the event.
     await world.pass(.milliseconds(700))
-    let link = try #require(try await world.call(ControlMethods.status, NoParameters()).links.first)
+    let link = try await world.link()
     return (requests, link.requests)
   }
 
@@ -113,8 +113,7 @@ struct IPhoneTests {
       try await world.meet()
       let subscribed = try await world.until(.subscribed)
       await world.pass(.seconds(30))
-      let link = try #require(
-        try await world.call(ControlMethods.status, NoParameters()).links.first)
+      let link = try await world.link()
       #expect(link.services == [.ancs, .ams, .battery, .time])
       #expect(link.authorization == .unknown(until: .notification))
       if case .subscribed(_, _, let requests) = subscribed.content { #expect(requests == 9) }
@@ -153,8 +152,7 @@ struct IPhoneTests {
       #expect(count > request)
       try phone.phone.perform(.battery(42))
       await world.pass(.seconds(1))
-      let link = try #require(
-        try await world.call(ControlMethods.status, NoParameters()).links.first)
+      let link = try await world.link()
       #expect(link.services == [.ancs, .ams, .battery, .time] && link.battery == 42)
     }
   }
@@ -176,9 +174,7 @@ struct IPhoneTests {
         .add(NotificationContents(.social, app: "com.apple.MobileSMS", title: "Mum"), uid: 5))
       try await Self.comeBack(world)
       try await world.until(.subscribed, within: .seconds(5))
-      guard case .notification(let report) = try await world.until(.notification).content else {
-        return
-      }
+      let report = try await world.notification()
       #expect(report.attributes.title == "Mum" && !world.story.contains("error"))
     }
   }
@@ -195,9 +191,7 @@ struct IPhoneTests {
       }
       try world.phone.phone.perform(
         .add(NotificationContents(.social, app: "com.apple.MobileSMS", title: "Mum"), uid: 5))
-      guard case .notification(let report) = try await world.until(.notification).content else {
-        return
-      }
+      let report = try await world.notification()
       #expect(report.app == "Messages")
       #expect(report.failure == nil)
     }
@@ -225,9 +219,7 @@ struct IPhoneTests {
       let removed = NotificationEvent(.removed, 9, category: .social, categoryCount: 0)
       #expect(world.events.contains { $0.content == .incoming(removed) })
       try phone.phone.perform(.authorize(true))
-      guard case .notification(let added) = try await world.until(.notification).content else {
-        return
-      }
+      let added = try await world.notification()
       #expect(added.attributes.title == "Mum")
     }
   }

@@ -68,9 +68,7 @@ struct ImpostorTests {
         await world.pass(.seconds(1))
         #expect(world.phone.connect(to: world.adapter))
       }
-      guard case .pairingFailed(let reason) = try await world.until(.pairingFailed).content else {
-        return
-      }
+      let reason = try await world.pairingFailure()
       #expect(reason.contains("ancsd forget"), "\(reason)")
       await world.pass(.seconds(20))
       try await Self.expectNothing(for: impostor, world, key)

@@ -288,15 +288,10 @@ struct LimitTests {
     arguments: [false, true])
   func strangers(byPhonesAddress: Bool) async throws {
     try await inWorld(after: .phoneLeft) { world in
-      let stranger = Handset(
-        {
-          var kind = Handset.Kind()
-          if !byPhonesAddress {
-            kind.identity = DeviceAddress(Address(0xC022_0000_0001), .random)
-          }
-          kind.privateAddress = nil
-          return kind
-        }(), scheduler: world.clock)
+      let stranger = world.stranger {
+        if byPhonesAddress { $0.identity = world.phone.kind.identity }
+        $0.privateAddress = nil
+      }
       let before = world.platform.disk.writes
       for _ in 0..<150 {
         await world.pass(.seconds(1))

@@ -314,11 +314,7 @@ struct FailedPairingTests {
   @Test("A key that is not kept is removed from the kernel before the kept ones are loaded again")
   func discardedKey() async throws {
     try await inWorld(after: .paired) { world in
-      var kind = Handset.Kind()
-      kind.identity = DeviceAddress(Address(0xC0AA_BBCC_DDEE), .random)
-      kind.privateAddress = nil
-      kind.isSecureConnections = false
-      let other = Handset(kind, scheduler: world.clock)
+      let other = world.stranger { $0.isSecureConnections = false }
       _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
       await world.pass(.seconds(1))
       let mark = world.kernel.commands.count

@@ -174,38 +174,6 @@ struct RulesInForceTests {
     }
   }
 
-  @Test(
-    "Of what a rule may hide only what it needs to know is asked, and the rest where it does not hide it"
-  )
-  func hiddenByTitle() async throws {
-    try await inWorld { world in
-      var asked: [NotificationUID: [NotificationAttributeID]] = [:]
-      world.phone.transform = { pdu, toPhone in
-        if toPhone, pdu.count > 3, [0x12, 0x52].contains(pdu[0]),
-          case .getNotificationAttributes(let uid, let wanted)? = try? ControlPointCommand(
-            decoding: Array(pdu[3...]))
-        {
-          asked[uid, default: []] += wanted.map(\.id)
-        }
-        return pdu
-      }
-      try await world.meet {
-        $0.rules = [
-          Self.rule({ $0.title = try? TextPattern("^Buy$") }, { $0.display = .hidden })
-        ]
-      }
-      try await world.until(.subscribed)
-      try world.phone.phone.perform(.add(Self.contents(.social, "Buy"), uid: 1))
-      try world.phone.phone.perform(.add(Self.contents(.social, "Mum"), uid: 2))
-      try await world.until(.notification)
-      await world.pass(.seconds(5))
-      #expect(Self.titles(world) == ["added Mum"])
-      #expect(asked[1] == [.title])
-      #expect(asked[2]?.contains(.message) == true)
-      #expect(Set(asked[2] ?? []).count == asked[2]?.count)
-    }
-  }
-
   @Test("A rule whose expression exceeds its limit is skipped, which is logged once")
   func beyondLimit() async throws {
     try await inWorld { world in
@@ -317,21 +285,6 @@ struct GraceTests {
           ControlMethods.getNotification, NotificationParameters(one.report.event.uid, phone: nil))
         #expect(shown == one && shown.report.isStale)
       }
-    }
-  }
-
-  @Test("If the phone does not return in time, all are removed")
-  func away() async throws {
-    try await inWorld { world in
-      try await Self.begin(world) { $0.grace = .seconds(60) }
-      let mark = world.events.count
-      world.phone.leave()
-      try await world.until(.disconnected)
-      let begin = world.clock.now
-      try await world.until("they are removed") { Self.story(world, since: mark).count == 2 }
-      #expect(world.clock.now - begin == .seconds(60))
-      #expect(Self.story(world, since: mark) == ["removed Mum", "removed Dad"])
-      #expect(try await Self.list(world).isEmpty)
     }
   }
 

@@ -74,8 +74,7 @@ struct SightingTests {
         world.platform.disk.paths.filter { $0.contains("cache") || $0.contains("bond") }
       }
       #expect(files().count == 2)
-      let phone = PhoneSelector(world.phone.kind.identity.address.description)
-      _ = try await world.call(ControlMethods.forgetPhone, PhoneParameters(phone: phone))
+      try await ForgettingTests.forget(world)
       #expect(files().isEmpty)
     }
   }

@@ -164,8 +164,7 @@ struct AdmissionTests {
       try await world.stop()
       try await world.start()
       await world.pass(.seconds(1))
-      let phone = PhoneSelector(world.phone.kind.identity.address.description)
-      _ = try await world.call(ControlMethods.forgetPhone, PhoneParameters(phone: phone))
+      try await ForgettingTests.forget(world)
       await world.pass(.seconds(1))
       #expect(world.wait == "first-phone")
       let other = world.stranger()
@@ -197,9 +196,7 @@ struct AdmissionTests {
       let weak = world.stranger { $0.capability = .noInputNoOutput }
       await world.pass(.seconds(1))
       #expect(weak.connect(to: world.adapter))
-      guard case .pairingFailed(let reason) = try await world.until(.pairingFailed).content else {
-        return
-      }
+      let reason = try await world.pairingFailure()
       #expect(reason.contains("--require-mitm"))
       await world.pass(.seconds(20))
       #expect(world.adapter.keyedPeers == [])
@@ -288,18 +285,6 @@ struct PairingAnswerTests {
       world.platform.type?("y")
       try await world.until(.paired)
       #expect(world.platform.type == nil)
-    }
-  }
-
-  @Test("pairing.open names the phone that asks")
-  func opened() async throws {
-    try await inWorld { world in
-      try await world.meet { $0.io = .yesno }
-      try await world.until(.pairing)
-      let report = try await world.call(
-        ControlMethods.openPairing, PairingParameters(seconds: 60))
-      #expect(report.phone == world.phone.address.address)
-      #expect(report.question?.method == .confirm)
     }
   }
 

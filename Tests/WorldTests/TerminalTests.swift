@@ -64,6 +64,7 @@ struct TerminalTests {
       let report = try await world.call(
         ControlMethods.openPairing, PairingParameters(seconds: 60))
       let number = Passkey(value: world.phone.shownPasskey)
+      #expect(report.phone == world.phone.address.address)
       #expect(report.question == PairingQuestion(.confirm, passkey: number, seconds: 22))
       _ = try await world.call(ControlMethods.respondToPairing, PairingResponse(accept: true))
       try await world.until(.paired)

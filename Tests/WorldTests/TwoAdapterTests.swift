@@ -27,8 +27,7 @@ struct TwoAdapterTests {
     _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
     world.unplug()
     await world.pass(.seconds(1))
-    let phone = PhoneSelector(world.phone.kind.identity.address.description)
-    _ = try await world.call(ControlMethods.forgetPhone, PhoneParameters(phone: phone))
+    try await ForgettingTests.forget(world)
     world.replug()
     await world.pass(.seconds(5))
   }

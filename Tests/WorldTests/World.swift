@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
 import Control
 import EventLoop
 import JSON
@@ -194,6 +195,24 @@ final class World {
     return events[place]
   }
 
+  /// The next notification that the daemon publishes.
+  func notification() async throws -> NotificationReport {
+    let content = try await until(.notification).content
+    guard case .notification(let report) = content else {
+      throw Timeout(what: "its report", story: story)
+    }
+    return report
+  }
+
+  /// Why the next pairing fails.
+  func pairingFailure() async throws -> String {
+    let content = try await until(.pairingFailed).content
+    guard case .pairingFailed(let reason) = content else {
+      throw Timeout(what: "its report", story: story)
+    }
+    return reason
+  }
+
   struct Timeout: Error, CustomStringConvertible {
     var what: String
     var story: [String]
@@ -249,6 +268,11 @@ final class World {
     client.onEnd?()
     if let error = response["error"] { throw try RPCError(reading: error) }
     return try Response(reading: response["result"] ?? .null)
+  }
+
+  /// The only link, as `status` has it.
+  func link() async throws -> LinkReport {
+    try #require(try await call(ControlMethods.status, NoParameters()).links.first)
   }
 
   /// Opens pairing for ten minutes.
