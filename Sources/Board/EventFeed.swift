@@ -14,10 +14,8 @@ import Wire
   /// The time by which their age is measured, which nobody sets.
   package let clock: () -> Instant
   private var handlers: [Handler] = []
-  private var lastID = 0
 
   private struct Handler {
-    let id: Int
     let readsQuiet: (EventName) -> Bool
     let handle: (NumberedEvent) -> Void
   }
@@ -48,8 +46,6 @@ import Wire
       name == .why
       ? NumberedEvent(seq: recent.lastSeq, time: now(), event)
       : recent.record(event, at: now(), clock(), ofStranger: isOfStranger)
-    // A handler may unsubscribe itself or another.
-    let handlers = handlers
     for index in handlers.indices where !name.isQuiet || handlers[index].readsQuiet(name) {
       handlers[index].handle(numbered)
     }
@@ -58,18 +54,12 @@ import Wire
   /// Calls `handle` with every event from now on.
   ///
   /// - Parameter readsQuiet: whether it is also called with quiet events of a kind.
-  /// - Returns: the number to pass to `unsubscribe`.
-  @discardableResult package func subscribe(
+  package func subscribe(
     readsQuiet: @escaping (EventName) -> Bool = { _ in false },
     _ handle: @escaping (NumberedEvent) -> Void
-  ) -> Int {
-    lastID += 1
-    handlers.append(Handler(id: lastID, readsQuiet: readsQuiet, handle: handle))
-    return lastID
+  ) {
+    handlers.append(Handler(readsQuiet: readsQuiet, handle: handle))
   }
-
-  /// Ends what `subscribe` began.
-  package func unsubscribe(_ id: Int) { handlers.removeAll { $0.id == id } }
 }
 
 /// Numbers the events and keeps the latest, on separate shelves, so that frequent events never push out rare ones.
