@@ -19,9 +19,7 @@ public enum EventName: String, CaseIterable, JSONNamed, Sendable {
   public var isNews: Bool {
     switch self {
     case .incoming, .lost, .why, .media, .battery, .time, .advertising: false
-    case .ready, .connected, .pairing, .paired, .pairingFailed, .subscribed, .authorization,
-      .notification, .stale, .servicesChanged, .disconnected, .error:
-      true
+    default: true
     }
   }
 
@@ -38,10 +36,8 @@ public enum EventName: String, CaseIterable, JSONNamed, Sendable {
   public var outdates: Outdated {
     switch self {
     case .incoming, .notification, .media, .time: []
-    case .ready, .advertising, .connected, .pairing, .paired, .pairingFailed, .subscribed,
-      .authorization, .battery, .stale, .servicesChanged, .error, .lost, .why:
-      .status
     case .disconnected: [.status, .notifications]
+    default: .status
     }
   }
 
