@@ -181,9 +181,8 @@ struct TimeOfDay: Hashable, Comparable, Sendable {
 
   /// The board's own time of day.
   init(_ time: WallTime, zoneOffset: Int) {
-    let day: Int64 = 24 * 60 * 60
-    let seconds = (time.seconds + Int64(zoneOffset)) % day
-    minutes = Int((seconds + day) % day) / 60
+    let local = CivilTime(secondsSince1970: time.seconds + Int64(zoneOffset))
+    minutes = local.hour * 60 + local.minute
   }
 
   /// Reads `22:30`.
