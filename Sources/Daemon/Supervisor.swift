@@ -315,16 +315,13 @@ import Wire
   func remember(_ phone: Phone) {
     guard let identity = phone.identity else { return }
     let adapter = radio?.adapter(named: phone.adapter)
-    adapter?.keys.remember(phone.memory(at: platform.wallTime), of: identity)
+    adapter?.keys.remember(phone.cache(at: platform.wallTime), of: identity)
   }
 
   /// Drops everything known about a phone whose bond was removed.
   func forget(_ phone: DeviceAddress) { phoneBook.forget(phone) }
 
   // MARK: Status
-
-  /// Every phone that has connected since the start.
-  var phones: [Phone] { phoneBook.phones }
 
   /// Adapters, links and phones as they are now.
   func status() async -> StatusReport {

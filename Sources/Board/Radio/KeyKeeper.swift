@@ -82,17 +82,17 @@ import Wire
   }
 
   /// The stored data about a phone.
-  package func memory(of phone: DeviceAddress) -> PhoneMemory? {
-    store.memory(of: phone, on: adapter)
+  package func cache(of phone: DeviceAddress) -> PhoneCache? {
+    store.cache(of: phone, on: adapter)
   }
 
   /// Stores data about a bonded phone.
-  package func remember(_ memory: PhoneMemory, of phone: DeviceAddress) {
+  package func remember(_ cache: PhoneCache, of phone: DeviceAddress) {
     guard ring[phone] != nil else { return }
-    if let name = memory.name { ring.name(phone, name) }
-    var memory = memory
-    memory.strikes = ring.strikes[phone]
-    store.remember(memory, of: phone, on: adapter)
+    if let name = cache.name { ring.name(phone, name) }
+    var cache = cache
+    cache.strikes = ring.strikes[phone]
+    store.remember(cache, of: phone, on: adapter)
   }
 
   /// The board has subscribed on a phone's link.
@@ -112,7 +112,7 @@ import Wire
   }
 
   private func saveStrikes(of phone: DeviceAddress) {
-    remember(memory(of: phone) ?? PhoneMemory(), of: phone)
+    remember(cache(of: phone) ?? PhoneCache(), of: phone)
   }
 
   // MARK: The kernel

@@ -250,7 +250,7 @@ import Wire
   private func phone(
     _ selector: PhoneSelector?, with uid: NotificationUID
   ) throws(RPCError) -> Phone {
-    let candidates = try daemon.phones.filter { phone in
+    let candidates = try daemon.phoneBook.phones.filter { phone in
       (selector?.matches(phone) ?? true) && phone.notifications.ledger.known(uid) != nil
     }
     guard candidates.count < 2 else {

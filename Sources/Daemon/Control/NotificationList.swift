@@ -72,13 +72,13 @@ import Wire
 extension Supervisor {
   /// The notifications of the selected phone, or of all.
   func notifications(of selector: PhoneSelector?) -> NotificationList {
-    NotificationList(phones: phones.filter { selector?.matches($0) ?? true })
+    NotificationList(phones: phoneBook.phones.filter { selector?.matches($0) ?? true })
   }
 }
 
 extension PhoneSelector {
   @LoopActor func matches(_ phone: Phone) -> Bool {
-    matches(phone.identity?.address, name: phone.memory.name)
+    matches(phone.identity?.address, name: phone.cache.name)
   }
 }
 

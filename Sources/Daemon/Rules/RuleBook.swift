@@ -77,7 +77,7 @@ import Wire
     _ event: NotificationEvent, _ known: NotificationAttributes, _ phone: Phone
   ) -> RuleFacts {
     var facts = RuleFacts(
-      event: event, attributes: known, phone: (phone.identity?.address, phone.memory.name))
+      event: event, attributes: known, phone: (phone.identity?.address, phone.cache.name))
     if rules.askForTime {
       let now = now()
       facts.time = TimeOfDay(now, zoneOffset: now.zoneOffset)

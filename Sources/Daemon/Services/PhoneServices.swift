@@ -10,90 +10,74 @@ import GATT
 import System
 import Wire
 
-/// The Apple Media Service.
-@LoopActor struct MediaService: ServiceClient {
-  let uuid = UUID.mediaService
-  let characteristics = [UUID.remoteCommand, .entityUpdate, .entityAttribute]
-  let name: PhoneService? = .ams
-  let title = "media"
-  let phase = ServicePhase.first
-  let context: ServiceContext
-  let settings: RemoteSettings
+extension ServiceClient {
+  /// The Apple Media Service.
+  static func media(_ context: ServiceContext, _ settings: RemoteSettings) -> ServiceClient {
+    ServiceClient(
+      uuid: .mediaService, characteristics: [.remoteCommand, .entityUpdate, .entityAttribute],
+      name: .ams, title: "media", phase: .first
+    ) { service, again throws(ATTFailure) in
+      guard let remote = MediaRemote(context.client, service, settings: settings) else {
+        return nil
+      }
+      remote.onChange = { state, changed in
+        let now = context.platform.scheduler.now
+        context.publish(.media(state.carried(to: now), changed: changed))
+      }
+      remote.onDropped = context.logDropped
+      do throws(ATTFailure) {
+        try await remote.subscribe(again: again)
+      } catch {
+        remote.end()
+        throw error
+      }
+      return remote
+    }
+  }
 
-  func subscribe(
-    to service: LocatedService, again: Bool
-  ) async throws(ATTFailure) -> (any RunningService)? {
-    guard let remote = MediaRemote(context.client, service, settings: settings) else { return nil }
-    remote.onChange = { [context] state, changed in
-      context.publish(.media(state.carried(to: context.platform.scheduler.now), changed: changed))
+  /// The phone's Battery Service.
+  static func battery(_ context: ServiceContext) -> ServiceClient {
+    ServiceClient(
+      uuid: .batteryService, characteristics: [.batteryLevel], name: .battery,
+      title: "the battery level", phase: .later
+    ) { service, _ throws(ATTFailure) in
+      let monitor = BatteryMonitor(context.client)
+      monitor.onDropped = context.logDropped
+      monitor.onLevel = { context.publish(.battery(level: Int($0.percent))) }
+      try await monitor.follow(service)
+      return monitor
     }
-    remote.onDropped = context.logDropped
-    do {
-      try await remote.subscribe(again: again)
-    } catch {
-      remote.end()
-      throw error
+  }
+
+  /// The phone's Current Time Service. The board's own clock is not set by it.
+  static func time(_ context: ServiceContext) -> ServiceClient {
+    ServiceClient(
+      uuid: .currentTimeService, characteristics: [.currentTime, .localTimeInformation],
+      name: .time, title: "the time", phase: .later
+    ) { service, _ throws(ATTFailure) in
+      let monitor = ClockMonitor(context.client)
+      monitor.onDropped = context.logDropped
+      monitor.onTime = { time, instant in
+        context.phone.cache.zone = time.zone?.secondsFromUTC ?? context.phone.cache.zone
+        let now = context.platform.wallTime
+        let age = (context.platform.scheduler.now - instant).inSeconds
+        let offset = time.offset(
+          fromBoardTime: Double(now.seconds) + Double(now.nanoseconds) / 1e9 - age,
+          boardZone: now.zoneOffset)
+        context.publish(.time(time.current.time, offset: Double(offset)))
+      }
+      try await monitor.follow(service)
+      return monitor
     }
-    return remote
   }
 }
 
 extension MediaRemote: RunningService {}
 
-/// The phone's Battery Service.
-@LoopActor struct BatteryService: ServiceClient {
-  let uuid = UUID.batteryService
-  let characteristics = [UUID.batteryLevel]
-  let name: PhoneService? = .battery
-  let title = "the battery level"
-  let phase = ServicePhase.later
-  let context: ServiceContext
-
-  func subscribe(
-    to service: LocatedService, again: Bool
-  ) async throws(ATTFailure) -> (any RunningService)? {
-    let monitor = BatteryMonitor(context.client)
-    monitor.onDropped = context.logDropped
-    monitor.onLevel = { [context] in context.publish(.battery(level: Int($0.percent))) }
-    try await monitor.follow(service)
-    return monitor
-  }
-}
-
 extension BatteryMonitor: RunningService {
   var isInUse: Bool { level != nil }
 
   func describe(in report: inout LinkReport) { report.battery = level.map { Int($0.percent) } }
-}
-
-/// The phone's Current Time Service. The board's own clock is not set by it.
-@LoopActor struct TimeService: ServiceClient {
-  let uuid = UUID.currentTimeService
-  let characteristics = [UUID.currentTime, .localTimeInformation]
-  let name: PhoneService? = .time
-  let title = "the time"
-  let phase = ServicePhase.later
-  let context: ServiceContext
-
-  func subscribe(
-    to service: LocatedService, again: Bool
-  ) async throws(ATTFailure) -> (any RunningService)? {
-    let monitor = ClockMonitor(context.client)
-    monitor.onDropped = context.logDropped
-    monitor.onTime = { publish($0, asOf: $1) }
-    try await monitor.follow(service)
-    return monitor
-  }
-
-  private func publish(_ time: PhoneTime, asOf instant: Instant) {
-    context.phone.memory.zone = time.zone?.secondsFromUTC ?? context.phone.memory.zone
-    let now = context.platform.wallTime
-    let age = (context.platform.scheduler.now - instant).inSeconds
-    let offset = time.offset(
-      fromBoardTime: Double(now.seconds) + Double(now.nanoseconds) / 1e9 - age,
-      boardZone: now.zoneOffset)
-    context.publish(.time(time.current.time, offset: Double(offset)))
-  }
 }
 
 extension ClockMonitor: RunningService {

@@ -13,7 +13,7 @@ import Wire
 @LoopActor final class SessionServices {
   /// A service and its state.
   @LoopActor private struct Slot {
-    let client: any ServiceClient
+    let client: ServiceClient
     var state = State.missing(again: false)
 
     /// What is subscribed to.
@@ -60,7 +60,7 @@ import Wire
   /// Why the phone refused the last search.
   private var refusal: ATTFailure?
 
-  init(_ clients: [any ServiceClient], _ context: ServiceContext, _ trust: HandleTrust) {
+  init(_ clients: [ServiceClient], _ context: ServiceContext, _ trust: HandleTrust) {
     slots = clients.map { Slot(client: $0) }
     self.context = context
     self.trust = trust
@@ -128,7 +128,7 @@ import Wire
   /// - Parameter onVerify: called before that request.
   /// - Returns: whether they are.
   func useKnownHandles(_ onVerify: () -> Void) async throws(ATTFailure) -> Bool {
-    guard let cache = context.phone.memory.handles else { return false }
+    guard let cache = context.phone.cache.handles else { return false }
     let isValid: Bool
     if case .assume = trust {
       for service in cache.services { setLocated(service) }
@@ -145,7 +145,7 @@ import Wire
       case .discover: false
       }
     guard isValid else {
-      context.phone.memory.handles = nil
+      context.phone.cache.handles = nil
       return false
     }
     for service in cache.services { setLocated(service) }
@@ -197,13 +197,13 @@ import Wire
 
   /// Drops ANCS, whose session is dead, so that it is searched for again.
   func dropNotifications() {
-    context.phone.memory.handles = nil
-    for index in slots.indices where slots[index].client is NotificationClient { drop(index) }
+    context.phone.cache.handles = nil
+    for index in slots.indices where slots[index].client.name == .ancs { drop(index) }
   }
 
   /// Discards the handles of an earlier session, which turned out to be wrong.
   func forgetHandles() {
-    context.phone.memory.handles = nil
+    context.phone.cache.handles = nil
     for index in slots.indices { drop(index) }
   }
 
@@ -244,7 +244,7 @@ import Wire
     let client = slots[index].client
     let what = "subscribing to \(client.title)"
     do {
-      guard let running = try await client.subscribe(to: service, again: again) else {
+      guard let running = try await client.subscribe(service, again) else {
         slots[index].state = .incomplete(service)
         let name = client.name?.rawValue.uppercased() ?? client.title
         let why = "the phone's \(name) lacks a characteristic or a CCCD"
@@ -256,7 +256,7 @@ import Wire
       if error.isEnd { throw error }
       slots[index].state = .refused(service, error)
       // The next session searches for itself.
-      context.phone.memory.handles = nil
+      context.phone.cache.handles = nil
       if isCertain { context.report(what, error) }
     }
   }
@@ -285,7 +285,7 @@ import Wire
     context.report("serving \(slots[index].client.title)", failure)
     running.end()
     slots[index].state = .refused(service, failure)
-    context.phone.memory.handles = nil
+    context.phone.cache.handles = nil
     onFailure()
   }
 
@@ -295,7 +295,7 @@ import Wire
   ///
   /// - Returns: whether ANCS or AMS came back.
   func rediscover(in range: HandleRange) async throws(ATTFailure) -> Bool {
-    context.phone.memory.handles = nil
+    context.phone.cache.handles = nil
     var affected = range
     for index in slots.indices {
       guard let service = slots[index].state.service?.service, service.range.overlaps(range) else {
@@ -356,19 +356,31 @@ extension ATTFailure {
   fileprivate var reason: String { code.map { "\($0)" } ?? "\(self)" }
 }
 
-/// The phone's Generic Attribute service: Service Changed indicates that services were added,
-/// removed or moved. A phone adds and removes ANCS at any time.
-@LoopActor final class ServiceChangedClient: ServiceClient, RunningService {
-  let uuid = UUID.genericAttribute
-  let characteristics = [UUID.serviceChanged]
-  let name: PhoneService? = nil
-  let title = "Service Changed"
-  let phase = ServicePhase.first
+extension ServiceClient {
+  /// The phone's Generic Attribute service: Service Changed indicates that services were added,
+  /// removed or moved. A phone adds and removes ANCS at any time.
+  ///
+  /// - Parameter onChange: called with the changed handles, and the number of responses received before.
+  static func serviceChanged(
+    _ context: ServiceContext,
+    onChange: @escaping (HandleRange, _ responsesBefore: Int) -> Void
+  ) -> ServiceClient {
+    let changes = ServiceChanges(context, onChange: onChange)
+    return ServiceClient(
+      uuid: .genericAttribute, characteristics: [.serviceChanged], name: nil,
+      title: "Service Changed", phase: .first
+    ) { service, _ throws(ATTFailure) in
+      try await changes.subscribe(to: service)
+      return changes
+    }
+  }
+}
+
+/// The changes of the phone's services, which it indicates on one link.
+@LoopActor private final class ServiceChanges: RunningService {
   /// Where changes are indicated, as far as is known.
   private var handle: Handle?
-
   private let context: ServiceContext
-  /// Called with the changed handles, and the number of responses received before.
   private let onChange: (HandleRange, _ responsesBefore: Int) -> Void
 
   init(
@@ -379,18 +391,14 @@ extension ATTFailure {
     self.onChange = onChange
   }
 
-  func subscribe(
-    to service: LocatedService, again: Bool
-  ) async throws(ATTFailure) -> (any RunningService)? {
+  func subscribe(to service: LocatedService) async throws(ATTFailure) {
     guard let changed = service[.serviceChanged], let cccd = changed.cccd else {
-      context.log.notice("the phone has no Service Changed to subscribe to")
-      return self
+      return context.log.notice("the phone has no Service Changed to subscribe to")
     }
     if let handle { context.client.removeHandler(for: handle) }
     handle = changed.value
     listen()
     try await context.client.enable(cccd, .indications, attempts: 2)
-    return self
   }
 
   private func listen() {
@@ -414,31 +422,25 @@ extension ATTFailure {
 ///
 ///     located ──▶ subscribe ──▶ RunningService: run ──▶ end
 ///
-@LoopActor protocol ServiceClient {
+@LoopActor struct ServiceClient {
   /// The service's type.
-  var uuid: UUID { get }
+  let uuid: UUID
   /// The types of its characteristics that are used.
-  var characteristics: [UUID] { get }
+  let characteristics: [UUID]
   /// Its name in events and in `status`; nil for one that only the session itself uses.
-  var name: PhoneService? { get }
+  let name: PhoneService?
   /// Its name in errors, as in `subscribing to notifications`.
-  var title: String { get }
+  let title: String
   /// When it is set up.
-  var phase: ServicePhase { get }
+  let phase: ServicePhase
   /// Which instance to use if the phone has several.
-  var instance: WantedService.Instance { get }
-  /// Subscribes to a located service.
+  var instance = WantedService.Instance.first
+  /// Subscribes to a located service; nil if it lacks a mandatory characteristic or CCCD.
   ///
-  /// - Parameter again: whether an earlier subscription on this link may still be active. It has to
-  ///   be ended first, because a phone reports its current state only when a subscription begins.
-  /// - Returns: nil if the service lacks a mandatory characteristic or CCCD.
-  func subscribe(
-    to service: LocatedService, again: Bool
-  ) async throws(ATTFailure) -> (any RunningService)?
-}
-
-extension ServiceClient {
-  var instance: WantedService.Instance { .first }
+  /// `again`: an earlier subscription on this link may still be active. It has to be ended first, because a phone
+  /// reports its current state only when a subscription begins.
+  let subscribe:
+    @LoopActor (LocatedService, _ again: Bool) async throws(ATTFailure) -> (any RunningService)?
 }
 
 /// A service that is subscribed to, until it was removed or the session is over.

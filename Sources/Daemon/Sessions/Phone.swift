@@ -13,7 +13,7 @@ import Wire
   /// The identity address; nil for a phone without a radio.
   var identity: DeviceAddress?
   /// What is stored of it; its notifications are in `notifications`.
-  var memory = PhoneMemory()
+  var cache = PhoneCache()
   /// The adapter that it is bonded to or connected to.
   let adapter: String?
   /// Whether it has refused commands for lack of permission, so that a response proves permission.
@@ -46,11 +46,11 @@ import Wire
   var address: Address? { session?.address ?? identity?.address }
 
   /// What to store of it, as of this time.
-  func memory(at time: WallTime) -> PhoneMemory {
-    var memory = memory
-    memory.lastSeen = time.seconds
-    memory.seen = notifications.ledger.seen
-    return memory
+  func cache(at time: WallTime) -> PhoneCache {
+    var cache = cache
+    cache.lastSeen = time.seconds
+    cache.seen = notifications.ledger.seen
+    return cache
   }
 
   /// An event about this phone.
@@ -60,14 +60,14 @@ import Wire
 
   /// The event's content, with a notification's date in UTC.
   func dated(_ content: Event.Content) -> Event.Content {
-    guard memory.zone != nil, case .notification(let report) = content else { return content }
+    guard cache.zone != nil, case .notification(let report) = content else { return content }
     return .notification(dated(report))
   }
 
   /// A notification with its date in UTC, if the phone's time zone is known.
   func dated(_ report: NotificationReport) -> NotificationReport {
     var report = report
-    report.sent = memory.zone.flatMap { zone in
+    report.sent = cache.zone.flatMap { zone in
       report.attributes.date.map { WallTime(seconds: $0.secondsSince1970 - Int64(zone)) }
     }
     return report

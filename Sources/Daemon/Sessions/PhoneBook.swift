@@ -36,13 +36,13 @@ import Wire
   ///   - number: the link's.
   ///   - keys: the bonds of its adapter; nil for a phone without a radio.
   func add(on link: any Link, _ number: Int, _ keys: KeyKeeper?) -> Phone {
-    var memory = link.phone.flatMap { keys?.memory(of: $0) } ?? PhoneMemory()
+    var cache = link.phone.flatMap { keys?.cache(of: $0) } ?? PhoneCache()
     let phone = Phone(
       number: number, identity: link.phone, adapter: link.adapter,
-      PhoneNotifications(keeping: grace, scheduler, seen: memory.seen))
-    memory.name = link.phone.flatMap { keys?.ring[$0]?.name }
-    memory.seen = SeenContents()
-    phone.memory = memory
+      PhoneNotifications(keeping: grace, scheduler, seen: cache.seen))
+    cache.name = link.phone.flatMap { keys?.ring[$0]?.name }
+    cache.seen = SeenContents()
+    phone.cache = cache
     follow(phone)
     phones.append(phone)
     return phone
