@@ -177,8 +177,12 @@ extension Grammar<RunOptions> {
       "--require-mitm",
       help: "accept only bonds for which a number was compared or typed (needs --io)",
       set: { $0.requiresAuthentication = true }),
-    .choice(
-      "--io", help: "the board's IO capability while pairing (default: yesno on a terminal)",
+    word(
+      "--io",
+      [
+        "none": .noInputNoOutput, "display": .displayOnly, "keyboard": .keyboardOnly,
+        "yesno": .displayYesNo,
+      ], help: "the board's IO capability while pairing (default: yesno on a terminal)",
       set: { $0.io = $1 }),
     .named(
       "--advertise", value: "PROFILE", names: profiles,

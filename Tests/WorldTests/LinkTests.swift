@@ -33,7 +33,7 @@ struct LinkTests {
     try await inWorld { world in
       world.phone.typesCorrectly = false
       try await world.meet {
-        $0.io = .display
+        $0.io = .displayOnly
         $0.pairable = .always
       }
       try await world.until(.pairingFailed)
@@ -51,14 +51,14 @@ struct LinkTests {
 
   @Test(
     "A second attempt is served, too, where it is the board's user who got the first one wrong",
-    arguments: [PairingIO.keyboard, .yesno])
-  func secondAnswer(_ io: PairingIO) async throws {
+    arguments: [IOCapability.keyboardOnly, .displayYesNo])
+  func secondAnswer(_ io: IOCapability) async throws {
     try await inWorld { world in
       try await world.meet {
         $0.io = io
         $0.pairable = .always
       }
-      try await PairingTests.answer(world, accept: io == .keyboard, passkey: 1)
+      try await PairingTests.answer(world, accept: io == .keyboardOnly, passkey: 1)
       try await world.until(.pairingFailed)
       await world.pass(.seconds(1))
       world.phone.pair()

@@ -4,6 +4,7 @@ import Control
 import EventLoop
 import GAP
 import GATT
+import Mgmt
 import Testing
 import Wire
 
@@ -46,7 +47,7 @@ struct ServiceRunTests {
   @Test("Its failure ends the subscription that it is of, and not one that came after it")
   func failsLate() async throws {
     try await inWorld { world in
-      try await world.meet { $0.io = PairingIO.none }
+      try await world.meet { $0.io = .noInputNoOutput }
       try await world.until(.subscribed)
       let session = try #require(world.daemon?.sessions.first)
       let stub = StubService()
