@@ -92,7 +92,7 @@ struct EventFeedTests {
       _ = recent.record(Event(.notification(report)), at: Self.time)
     }
     let kept = recent.events(since: 0)
-    #expect(kept.count == RecentEvents.Shelf.bytes / (2 * report.size))
+    #expect(kept.count == RecentEvents.bytes / (2 * report.size))
     #expect(kept.last?.seq == 1_000)
     // Of usual ones a thousand are kept.
     report.attributes[.message] = String(repeating: "x", count: 1_024)
