@@ -40,8 +40,6 @@ import Wire
   /// Called when the adapter is no longer served.
   func close() { if let timer { platform.scheduler.cancel(timer) } }
 
-  private var now: Int64 { platform.wallTime.seconds }
-
   // MARK: The disk
 
   /// Reads the bonds, and retries unreadable ones after 1, 2, 4 … 600 s.
@@ -68,7 +66,7 @@ import Wire
   /// - Throws: why it could not be saved; this is retried, and the bond is valid until the daemon
   ///   exits.
   func save(_ bond: Bond) throws(SystemError) {
-    try store.save(ring.add(bond, at: now), of: adapter)
+    try store.save(ring.add(bond, at: platform.wallTime.seconds), of: adapter)
   }
 
   /// Removes the bond, if any, under an address that turned out not to be the phone's identity.

@@ -85,8 +85,6 @@ package struct LinkCondition: Hashable, Sendable {
 
 /// Serves links, whatever their source.
 @LoopActor package protocol LinkServer: AnyObject {
-  /// Whether the daemon is stopping, so that no link is served anymore.
-  var isStopping: Bool { get }
   /// Runs a session on a link, until it ends.
   ///
   /// - Returns: whether the session ever subscribed.

@@ -83,3 +83,64 @@ extension BatteryMonitor: RunningService {
 extension ClockMonitor: RunningService {
   var isInUse: Bool { time != nil }
 }
+
+extension ServiceClient {
+  /// The phone's Generic Attribute service: Service Changed indicates that services were added,
+  /// removed or moved. A phone adds and removes ANCS at any time.
+  ///
+  /// - Parameter onChange: called with the changed handles, and the number of responses received before.
+  static func serviceChanged(
+    _ context: ServiceContext,
+    onChange: @escaping (HandleRange, _ responsesBefore: Int) -> Void
+  ) -> ServiceClient {
+    let changes = ServiceChanges(context, onChange: onChange)
+    return ServiceClient(
+      uuid: .genericAttribute, characteristics: [.serviceChanged], name: nil,
+      title: "Service Changed", phase: .first
+    ) { service, _ throws(ATTFailure) in
+      try await changes.subscribe(to: service)
+      return changes
+    }
+  }
+}
+
+/// The changes of the phone's services, which it indicates on one link.
+@LoopActor private final class ServiceChanges: RunningService {
+  /// Where changes are indicated, as far as is known.
+  private var handle: Handle?
+  private let context: ServiceContext
+  private let onChange: (HandleRange, _ responsesBefore: Int) -> Void
+
+  init(
+    _ context: ServiceContext,
+    onChange: @escaping (HandleRange, _ responsesBefore: Int) -> Void
+  ) {
+    self.context = context
+    self.onChange = onChange
+  }
+
+  func subscribe(to service: LocatedService) async throws(ATTFailure) {
+    guard let changed = service[.serviceChanged], let cccd = changed.cccd else {
+      return context.log.notice("the phone has no Service Changed to subscribe to")
+    }
+    if let handle { context.client.removeHandler(for: handle) }
+    handle = changed.value
+    listen()
+    try await context.client.enable(cccd, .indications, attempts: 2)
+  }
+
+  private func listen() {
+    guard let handle else { return }
+    // The client retains this closure, so the closure must not retain the client.
+    context.client.setArrivalHandler(for: handle) { [onChange, log = context.log] arrival in
+      do throws(DecodeError) {
+        onChange(try ServiceChanged(decoding: Array(arrival.value)).range, arrival.responsesBefore)
+      } catch {
+        log.dropped("a Service Changed: \(error)", Array(arrival.value))
+      }
+    }
+  }
+
+  /// The service may have changed too. Until it is found again, another change may be indicated where it was.
+  func end() { listen() }
+}

@@ -130,20 +130,18 @@ import Wire
   func useKnownHandles(_ onVerify: () -> Void) async throws(ATTFailure) -> Bool {
     guard let cache = context.phone.cache.handles else { return false }
     let isValid: Bool
-    if case .assume = trust {
+    switch trust {
+    case .assume:
       for service in cache.services { setLocated(service) }
       isValid = try await subscribeToFirst() ? verify(cache.services, onVerify) : false
       if !isValid { forgetHandles() }
       return isValid
+    case .verify: isValid = try await verify(cache.services, onVerify)
+    // Vol 3 Part G, 2.5.2.1.
+    case .hash:
+      isValid = try await context.client.firstValue(of: .databaseHash)?.value == cache.databaseHash
+    case .discover: isValid = false
     }
-    isValid =
-      switch trust {
-      case .assume, .verify: try await verify(cache.services, onVerify)
-      // Vol 3 Part G, 2.5.2.1.
-      case .hash:
-        try await context.client.firstValue(of: .databaseHash)?.value == cache.databaseHash
-      case .discover: false
-      }
     guard isValid else {
       context.phone.cache.handles = nil
       return false
@@ -356,67 +354,6 @@ extension ATTFailure {
   fileprivate var reason: String { code.map { "\($0)" } ?? "\(self)" }
 }
 
-extension ServiceClient {
-  /// The phone's Generic Attribute service: Service Changed indicates that services were added,
-  /// removed or moved. A phone adds and removes ANCS at any time.
-  ///
-  /// - Parameter onChange: called with the changed handles, and the number of responses received before.
-  static func serviceChanged(
-    _ context: ServiceContext,
-    onChange: @escaping (HandleRange, _ responsesBefore: Int) -> Void
-  ) -> ServiceClient {
-    let changes = ServiceChanges(context, onChange: onChange)
-    return ServiceClient(
-      uuid: .genericAttribute, characteristics: [.serviceChanged], name: nil,
-      title: "Service Changed", phase: .first
-    ) { service, _ throws(ATTFailure) in
-      try await changes.subscribe(to: service)
-      return changes
-    }
-  }
-}
-
-/// The changes of the phone's services, which it indicates on one link.
-@LoopActor private final class ServiceChanges: RunningService {
-  /// Where changes are indicated, as far as is known.
-  private var handle: Handle?
-  private let context: ServiceContext
-  private let onChange: (HandleRange, _ responsesBefore: Int) -> Void
-
-  init(
-    _ context: ServiceContext,
-    onChange: @escaping (HandleRange, _ responsesBefore: Int) -> Void
-  ) {
-    self.context = context
-    self.onChange = onChange
-  }
-
-  func subscribe(to service: LocatedService) async throws(ATTFailure) {
-    guard let changed = service[.serviceChanged], let cccd = changed.cccd else {
-      return context.log.notice("the phone has no Service Changed to subscribe to")
-    }
-    if let handle { context.client.removeHandler(for: handle) }
-    handle = changed.value
-    listen()
-    try await context.client.enable(cccd, .indications, attempts: 2)
-  }
-
-  private func listen() {
-    guard let handle else { return }
-    // The client retains this closure, so the closure must not retain the client.
-    context.client.setArrivalHandler(for: handle) { [onChange, log = context.log] arrival in
-      do throws(DecodeError) {
-        onChange(try ServiceChanged(decoding: Array(arrival.value)).range, arrival.responsesBefore)
-      } catch {
-        log.dropped("a Service Changed: \(error)", Array(arrival.value))
-      }
-    }
-  }
-
-  /// The service may have changed too. Until it is found again, another change may be indicated where it was.
-  func end() { listen() }
-}
-
 /// One of the phone's services, and how it is subscribed to. A session has a table of them (`SessionServices`);
 /// CONTRIBUTING.md says how to add one.
 ///
@@ -468,4 +405,44 @@ enum ServicePhase {
   case first
   /// After everything else, and after the session is reported as subscribed.
   case later
+}
+
+/// What a session provides to its services.
+@LoopActor struct ServiceContext {
+  let client: Client
+  let phone: Phone
+  let link: any Link
+  /// For lines about this phone.
+  let log: Log
+  private let daemon: Supervisor
+  /// Tasks of the services may outlive it.
+  private weak let session: Session?
+
+  init(_ session: Session) {
+    (client, phone, link, log) = (session.client, session.phone, session.link, session.log)
+    (daemon, self.session) = (session.daemon, session)
+  }
+
+  /// The clocks.
+  var platform: any Platform { daemon.platform }
+
+  /// Publishes an event of this link.
+  func publish(_ content: Event.Content) { session?.publish(content) }
+
+  /// Reports a failure that does not end the session.
+  func report(_ what: String, _ failure: ATTFailure) { session?.report(what, failure) }
+
+  /// Runs a user's program with an event of this link; if that event was published, it was the last one.
+  func run(_ program: [String], _ content: Event.Content) {
+    let (seq, event) = (daemon.feed.recent.lastSeq, phone.event(content))
+    daemon.hooks.run(program, for: NumberedEvent(seq: seq, time: platform.wallTime, event))
+  }
+
+  /// Called by a service when what the session waits for may have changed.
+  func changed() { session?.onWaitChange() }
+
+  /// Logs a malformed value from the phone.
+  var logDropped: ([UInt8], String) -> Void {
+    { [log] bytes, why in log.dropped("from the phone: \(why)", bytes) }
+  }
 }
