@@ -326,7 +326,7 @@ import Wire
   /// Adapters, links and phones as they are now.
   func status() async -> StatusReport {
     // This queries the controller about each link; meanwhile links may end and new ones begin.
-    var conditions: [Int: LinkCondition] = [:]
+    var conditions: [Int: LinkReport] = [:]
     for session in sessions { conditions[session.number] = await session.link.condition() }
     var report = StatusReport()
     report.version = Program.version
@@ -334,14 +334,7 @@ import Wire
     report.life = life
     report.seq = feed.recent.lastSeq
     report.adapters = radio?.reports ?? []
-    report.links = sessions.map { session in
-      var link = session.report
-      let condition = conditions[session.number]
-      link.rssi = condition?.rssi
-      link.parameters = condition?.parameters
-      link.parametersPause = condition?.parametersPause.map { Int($0.components.seconds) }
-      return link
-    }
+    report.links = sessions.map { $0.report(with: conditions[$0.number] ?? LinkReport()) }
     report.phones = phoneReports
     report.history = historyReport
     report.forwards = settings.live.forwards.map(\.absence)

@@ -445,8 +445,10 @@ import Wire
   }
 
   /// The link, as `status` shows it.
-  var report: LinkReport {
-    var report = LinkReport()
+  ///
+  /// - Parameter condition: what the controller knows of it.
+  func report(with condition: LinkReport) -> LinkReport {
+    var report = condition
     report.adapter = link.adapter
     report.phone = address
     report.name = phone.cache.name
