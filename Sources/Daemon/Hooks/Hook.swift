@@ -67,9 +67,7 @@ extension Hook {
     guard let event = EventName(rawValue: String(name)), Hook.isProgram(program) else { return nil }
     self.event = event
   }
-}
 
-extension Hook {
   /// Its table in a settings file.
   var table: String {
     let run = program.count == 1 ? SettingValue.text(program[0]) : .list(program)

@@ -26,21 +26,10 @@ import Wire
   /// The session on the secured link that is up now.
   weak var session: Session?
 
-  init(
-    number: Int, identity: DeviceAddress?, adapter: String?,
-    _ notifications: PhoneNotifications
-  ) {
-    self.number = number
-    self.identity = identity
-    self.adapter = adapter
-    self.notifications = notifications
-  }
-
-  /// The phone on a link that is not secured: nothing is known about it.
-  convenience init(strangerOn link: any Link, _ scheduler: any Scheduler) {
-    self.init(
-      number: 0, identity: link.phone, adapter: link.adapter,
-      PhoneNotifications(keeping: .zero, scheduler))
+  /// The phone on a link, of which nothing else is known.
+  init(_ number: Int, on link: any Link, _ notifications: PhoneNotifications) {
+    (self.number, self.notifications) = (number, notifications)
+    (identity, adapter) = (link.phone, link.adapter)
   }
 
   /// Its address, if known.
@@ -143,8 +132,7 @@ struct RateLimit {
   func add(on link: any Link, _ number: Int, _ keys: KeyKeeper?) -> Phone {
     var cache = link.phone.flatMap { keys?.cache(of: $0) } ?? PhoneCache()
     let phone = Phone(
-      number: number, identity: link.phone, adapter: link.adapter,
-      PhoneNotifications(keeping: grace, scheduler, seen: cache.seen))
+      number, on: link, PhoneNotifications(keeping: grace, scheduler, seen: cache.seen))
     cache.name = link.phone.flatMap { keys?.ring[$0]?.name }
     cache.seen = SeenContents()
     phone.cache = cache

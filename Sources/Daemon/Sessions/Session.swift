@@ -79,7 +79,7 @@ import Wire
   init(_ link: any Link, _ number: Int, _ daemon: Supervisor, _ quirks: Quirks, _ log: Log) {
     (self.link, self.number, self.daemon) = (link, number, daemon)
     (self.quirks, self.log) = (quirks, log)
-    phone = Phone(strangerOn: link, daemon.platform.scheduler)
+    phone = Phone(0, on: link, PhoneNotifications(keeping: .zero, daemon.platform.scheduler))
     since = daemon.platform.wallTime
     bearer = Bearer(scheduler: daemon.platform.scheduler)
     client = Client(bearer)
@@ -172,7 +172,12 @@ import Wire
 
   private func linkSecured(isNew: Bool) {
     let isFirst = phone.session !== self
-    if isFirst { recognise() }
+    // That the link is secured proves whose it is.
+    if isFirst {
+      phone = daemon.phone(on: link, number)
+      phone.session = self
+      services = makeServices()
+    }
     // The phone's configuration of the board belongs to the bond (Vol 3 Part G, 3.3.3.3). On a link that is not
     // secured yet, nothing was configured under a former bond.
     if isNew, phone.cache.client != ClientState() {
@@ -186,13 +191,6 @@ import Wire
       schedule(.announceOwnChanges, at: scheduler.now + pause)
     }
     jobs.post(.setUp(isNew: isNew))
-  }
-
-  /// The link is secured, which proves whose it is.
-  private func recognise() {
-    phone = daemon.phone(on: link, number)
-    phone.session = self
-    services = makeServices()
   }
 
   private func linkEnded(_ reason: String) {
