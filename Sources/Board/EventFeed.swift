@@ -14,10 +14,8 @@ import Wire
   /// The time by which their age is measured, which nobody sets.
   package let clock: () -> Instant
   private var handlers: [Handler] = []
-  private var lastID = 0
 
   private struct Handler {
-    let id: Int
     let readsQuiet: (EventName) -> Bool
     let handle: (NumberedEvent) -> Void
   }
@@ -48,8 +46,6 @@ import Wire
       name == .why
       ? NumberedEvent(seq: recent.lastSeq, time: now(), event)
       : recent.record(event, at: now(), clock(), ofStranger: isOfStranger)
-    // A handler may unsubscribe itself or another.
-    let handlers = handlers
     for index in handlers.indices where !name.isQuiet || handlers[index].readsQuiet(name) {
       handlers[index].handle(numbered)
     }
@@ -58,47 +54,27 @@ import Wire
   /// Calls `handle` with every event from now on.
   ///
   /// - Parameter readsQuiet: whether it is also called with quiet events of a kind.
-  /// - Returns: the number to pass to `unsubscribe`.
-  @discardableResult package func subscribe(
+  package func subscribe(
     readsQuiet: @escaping (EventName) -> Bool = { _ in false },
     _ handle: @escaping (NumberedEvent) -> Void
-  ) -> Int {
-    lastID += 1
-    handlers.append(Handler(id: lastID, readsQuiet: readsQuiet, handle: handle))
-    return lastID
+  ) {
+    handlers.append(Handler(readsQuiet: readsQuiet, handle: handle))
   }
-
-  /// Ends what `subscribe` began.
-  package func unsubscribe(_ id: Int) { handlers.removeAll { $0.id == id } }
 }
 
-/// Numbers the events and keeps the latest, on separate shelves, so that frequent events never push out rare ones.
+/// Numbers the events and keeps the latest on their shelves.
 /// `incoming` is numbered but not kept, because the notification itself follows each one.
 package struct RecentEvents {
-  /// Where an event is kept.
-  enum Shelf: Int, CaseIterable {
-    case news
-    /// Frequent states: the next one makes it obsolete.
-    case states
-    /// Events of unbonded devices: anybody can connect and disconnect.
-    case strangers
+  /// The maximum size of the events on a shelf in bytes.
+  static let bytes = 8 << 20
 
-    /// The maximum number of events.
-    var capacity: Int {
-      switch self {
-      case .news: 1_000
-      case .states, .strangers: 100
-      }
-    }
-
-    /// Their maximum size in bytes.
-    static let bytes = 8 << 20
-  }
+  /// The maximum number of events on a shelf.
+  static func capacity(of shelf: EventName.Shelf) -> Int { shelf == .news ? 1_000 : 100 }
 
   /// The number of the last event; 0 before the first.
   package private(set) var lastSeq: UInt64 = 0
   /// One for each shelf.
-  private var rings = Shelf.allCases.map { _ in Ring() }
+  private var rings = EventName.Shelf.allCases.map { _ in Ring() }
 
   private struct Ring {
     var events = FIFO<(event: NumberedEvent, instant: Instant, size: Int)>()
@@ -106,11 +82,11 @@ package struct RecentEvents {
     /// The number of the latest dropped event; 0 if none was dropped.
     var lastDropped: UInt64 = 0
 
-    mutating func keep(_ event: NumberedEvent, at instant: Instant, on shelf: Shelf) {
+    mutating func keep(_ event: NumberedEvent, at instant: Instant, atMost capacity: Int) {
       let size = event.size
       events.append((event, instant, size))
       bytes += size
-      while events.count > shelf.capacity || bytes > Shelf.bytes, let oldest = events.popFirst() {
+      while events.count > capacity || bytes > RecentEvents.bytes, let oldest = events.popFirst() {
         bytes -= oldest.size
         lastDropped = oldest.event.seq
       }
@@ -127,8 +103,9 @@ package struct RecentEvents {
   ) -> NumberedEvent {
     lastSeq += 1
     let numbered = NumberedEvent(seq: lastSeq, time: time, event)
-    if let shelf = event.name.shelf(ofStranger: isOfStranger) {
-      rings[shelf.rawValue].keep(numbered, at: instant, on: shelf)
+    if var shelf = event.name.shelf {
+      if isOfStranger { shelf = .strangers }
+      rings[shelf.rawValue].keep(numbered, at: instant, atMost: Self.capacity(of: shelf))
     }
     return numbered
   }
@@ -138,7 +115,7 @@ package struct RecentEvents {
   /// never kept (`incoming`), because they can't be told apart anymore.
   package func missing(since seq: UInt64, from start: Instant? = nil) -> NumberedEvent? {
     let first = (seq > lastSeq ? 0 : seq) + 1
-    let news = rings[Shelf.news.rawValue]
+    let news = rings[EventName.Shelf.news.rawValue]
     let old = news.events.filter { $0.event.seq >= first && $0.instant < start ?? $0.instant }
     let last = max(news.lastDropped, old.last?.event.seq ?? 0)
     guard last >= first else { return nil }
@@ -164,17 +141,6 @@ package struct RecentEvents {
         .map(\.event)
     }
     .sorted { $0.seq < $1.seq }
-  }
-}
-
-extension EventName {
-  /// The shelf for events of this kind; nil if they are not kept.
-  fileprivate func shelf(ofStranger isOfStranger: Bool) -> RecentEvents.Shelf? {
-    switch self {
-    case .incoming, .lost, .why: nil
-    case _ where isOfStranger: .strangers
-    default: isNews ? .news : .states
-    }
   }
 }
 

@@ -5,7 +5,7 @@ import System
 import Wire
 
 /// Diagnostics on standard error. If systemd's journal reads them, it gets each line with its priority, and with the
-/// adapter and the phone concerned (`Journal`).
+/// adapter and the phone concerned, so that `journalctl ADAPTER=hci0` or `-p warning` finds them.
 ///
 /// A line never blocks: unread lines wait in a bounded queue, beyond which they are dropped and counted. Lines that a
 /// phone can cause go through a budget (`limited`), and the data it sent are shown only at `debug`.
@@ -25,6 +25,7 @@ import Wire
     private let writer: LineWriter?
     fileprivate var level = LogLevel.notice
     fileprivate let write: (LogEntry) -> Void
+    private static let journal = "/run/systemd/journal/socket"
 
     /// Standard error, or the journal that reads it. What the journal does not accept at once is written to standard
     /// error, where it waits.
@@ -36,11 +37,11 @@ import Wire
         Array("ancsd: \(lost.count) lines are missing here, because nobody read them in time".utf8)
       }
       self.writer = writer
-      guard Standard.isReadByJournal(), let journal = Journal() else {
+      guard Standard.isReadByJournal(), let journal = try? DatagramSocket(to: Self.journal) else {
         write = { writer.write(stamped ? "\(WallTime.now.localStamp) \($0.line)" : $0.line) }
         return
       }
-      write = { if !journal.take($0) { writer.write($0.markedLine) } }
+      write = { if (try? journal.send($0.fields)) == nil { writer.write($0.markedLine) } }
     }
 
     /// Calls `write` with each line.
@@ -175,19 +176,4 @@ package struct LogEntry: Hashable, Sendable {
     if let phone { fields.append("PHONE=\(phone)") }
     return fields.flatMap { Array($0.utf8) + [UInt8(ascii: "\n")] }
   }
-}
-
-/// systemd's journal, if it reads standard error: it gets the lines with their fields, so that
-/// `journalctl ADAPTER=hci0` or `-p warning` finds them.
-final class Journal {
-  private let socket: DatagramSocket
-
-  init?(at path: String = "/run/systemd/journal/socket") {
-    guard let socket = try? DatagramSocket(to: path) else { return nil }
-    self.socket = socket
-  }
-
-  /// Sends an entry; false if the journal does not accept it now, so that it has to be written
-  /// elsewhere.
-  func take(_ entry: LogEntry) -> Bool { (try? socket.send(entry.fields)) != nil }
 }

@@ -8,25 +8,15 @@ import Wire
 public struct BatteryLevel: Hashable, Sendable {
   public let percent: UInt8
 
-  /// Nil above 100.
-  public init?(percent: UInt8) {
-    guard percent <= 100 else { return nil }
-    self.percent = percent
-  }
-
   /// Decodes exactly one byte, at most 100.
   public init(decoding value: [UInt8]) throws(DecodeError) {
     var reader = ByteReader(value)
-    let percent = try reader.u8()
-    guard let level = BatteryLevel(percent: percent) else {
+    percent = try reader.u8()
+    guard percent <= 100 else {
       throw DecodeError(offset: 0, .invalid("a battery level of \(percent) percent"))
     }
     try reader.end()
-    self = level
   }
-
-  /// The encoded value.
-  public var encoded: [UInt8] { [percent] }
 }
 
 /// The phone's battery on one link: subscribed to, and read once.

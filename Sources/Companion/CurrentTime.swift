@@ -154,8 +154,3 @@ public struct PhoneTime: Hashable, Sendable {
     return Int(exactly: difference.rounded(isWhole ? .up : .toNearestOrEven)) ?? 0
   }
 }
-
-extension PhoneTime: CustomStringConvertible {
-  /// `2026-11-21T07:00:00`, the phone's local time.
-  public var description: String { current.time.description }
-}

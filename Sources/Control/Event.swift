@@ -168,9 +168,7 @@ extension Event.Content {
       try json.required("message", &message)
       try json.optional("rule", &rule)
       self = .error(what: what, code: code, message: message, rule: rule)
-    case .subscribed, .authorization, .incoming, .notification, .media, .battery, .time, .stale,
-      .servicesChanged:
-      try serviceMembers(&json)
+    default: try serviceMembers(&json)
     }
   }
 
@@ -221,9 +219,7 @@ extension Event.Content {
     case .servicesChanged(var services):
       try json.list("services", &services)
       self = .servicesChanged(services)
-    case .ready, .advertising, .connected, .pairing, .paired, .pairingFailed, .disconnected, .lost,
-      .why, .error:
-      break
+    default: break
     }
   }
 }

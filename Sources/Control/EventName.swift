@@ -14,14 +14,22 @@ public enum EventName: String, CaseIterable, JSONNamed, Sendable {
   /// Whether a client has to subscribe to it by name.
   public var isQuiet: Bool { self == .incoming || self == .why }
 
-  /// Whether it is news that a late client may have missed: not a state that the next event makes obsolete, and not an
-  /// event that is never kept.
-  public var isNews: Bool {
+  /// Where the daemon keeps the latest events, on separate shelves, so that frequent ones never push out rare ones.
+  public enum Shelf: Int, CaseIterable, Sendable {
+    /// What a late client may have missed.
+    case news
+    /// Frequent states: the next one makes it obsolete.
+    case states
+    /// Events of unbonded devices: anybody can connect and disconnect.
+    case strangers
+  }
+
+  /// The shelf for events of this kind, unless they are of an unbonded device; nil if they are never kept.
+  public var shelf: Shelf? {
     switch self {
-    case .incoming, .lost, .why, .media, .battery, .time, .advertising: false
-    case .ready, .connected, .pairing, .paired, .pairingFailed, .subscribed, .authorization,
-      .notification, .stale, .servicesChanged, .disconnected, .error:
-      true
+    case .incoming, .lost, .why: nil
+    case .media, .battery, .time, .advertising: .states
+    default: .news
     }
   }
 
@@ -38,10 +46,8 @@ public enum EventName: String, CaseIterable, JSONNamed, Sendable {
   public var outdates: Outdated {
     switch self {
     case .incoming, .notification, .media, .time: []
-    case .ready, .advertising, .connected, .pairing, .paired, .pairingFailed, .subscribed,
-      .authorization, .battery, .stale, .servicesChanged, .error, .lost, .why:
-      .status
     case .disconnected: [.status, .notifications]
+    default: .status
     }
   }
 

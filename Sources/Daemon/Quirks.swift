@@ -98,7 +98,8 @@ extension Grammar<RunOptions> {
     word(name, ["on": true, "off": false], help: help(), set: set)
   }
 
-  private static func word<Whole, Value: Sendable>(
+  /// An option whose value is one of these words.
+  static func word<Whole, Value: Sendable>(
     _ name: String, _ words: KeyValuePairs<String, Value>, help: @autoclosure @escaping LazyText,
     set: @escaping CommandOption<Whole>.Setter<Value>
   ) -> CommandOption<Whole> {

@@ -316,7 +316,7 @@ import Wire
   func remember(_ phone: Phone) {
     guard let identity = phone.identity else { return }
     let adapter = radio?.adapter(named: phone.adapter)
-    adapter?.keys.remember(phone.memory(at: platform.wallTime), of: identity)
+    adapter?.keys.remember(phone.cache(at: platform.wallTime), of: identity)
   }
 
   /// Drops everything known about a phone whose bond was removed.
@@ -324,13 +324,10 @@ import Wire
 
   // MARK: Status
 
-  /// Every phone that has connected since the start.
-  var phones: [Phone] { phoneBook.phones }
-
   /// Adapters, links and phones as they are now.
   func status() async -> StatusReport {
     // This queries the controller about each link; meanwhile links may end and new ones begin.
-    var conditions: [Int: LinkCondition] = [:]
+    var conditions: [Int: LinkReport] = [:]
     for session in sessions { conditions[session.number] = await session.link.condition() }
     var report = StatusReport()
     report.version = Program.version
@@ -338,16 +335,7 @@ import Wire
     report.life = life
     report.seq = feed.recent.lastSeq
     report.adapters = radio?.reports ?? []
-    report.links = sessions.map { session in
-      var link = session.report
-      let condition = conditions[session.number]
-      link.rssi = condition?.rssi
-      let parameters = condition?.parameters
-      (link.interval, link.latency) = (parameters?.minimumMilliseconds, parameters?.latency)
-      link.timeout = parameters?.timeoutMilliseconds
-      link.parametersPause = condition?.parametersPause.map { Int($0.components.seconds) }
-      return link
-    }
+    report.links = sessions.map { $0.report(with: conditions[$0.number] ?? LinkReport()) }
     report.phones = phoneReports
     report.history = historyReport
     report.forwards = settings.live.forwards.map(\.absence)

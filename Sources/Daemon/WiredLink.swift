@@ -53,7 +53,7 @@ import Wire
   }
 
   func work(backlog: Int) {}
-  func condition() async -> LinkCondition { LinkCondition() }
+  func condition() async -> LinkReport { LinkReport() }
   func raiseSecurity() async -> Bool { false }
 
   func send(_ pdu: [UInt8]) {

@@ -201,25 +201,17 @@ public final class HistoryFile {
 
   /// Removes events older than this.
   public func remove(before time: WallTime) throws(HistoryError) {
-    let delete = try prepare("DELETE FROM event WHERE time < ?")
-    defer { sqlite3_finalize(delete) }
-    sqlite3_bind_int64(delete, 1, time.milliseconds)
-    guard sqlite3_step(delete) == SQLITE_DONE else { throw failure() }
+    try run("DELETE FROM event WHERE time < \(time.milliseconds)")
   }
 
   // MARK: Reading
 
   /// The run and the number of the latest event; nil for none.
   public func latest() throws(HistoryError) -> (life: String, seq: UInt64)? {
-    let select = try prepare("SELECT life, seq FROM event ORDER BY id DESC LIMIT 1")
-    defer { sqlite3_finalize(select) }
-    switch sqlite3_step(select) {
-    case SQLITE_ROW:
-      let life = String(decoding: bytes(select, 0), as: UTF8.self)
-      return (life, UInt64(bitPattern: sqlite3_column_int64(select, 1)))
-    case SQLITE_DONE: return nil
-    default: throw failure()
-    }
+    try rows("SELECT life, seq FROM event ORDER BY id DESC LIMIT 1") {
+      let life = String(decoding: bytes($0, 0), as: UTF8.self)
+      return (life: life, seq: UInt64(bitPattern: sqlite3_column_int64($0, 1)))
+    }.first
   }
 
   /// Returns the lines of the next events after a place, 0 at the beginning, that are not older than this, in their
@@ -227,20 +219,12 @@ public final class HistoryFile {
   public func next(
     since time: WallTime?, after place: Int64
   ) throws(HistoryError) -> [(place: Int64, line: [UInt8])] {
-    let select = try prepare(
+    try rows(
       """
       SELECT id, line FROM event
       WHERE id > \(place) AND time >= \(time?.milliseconds ?? 0) ORDER BY id LIMIT 500
-      """)
-    defer { sqlite3_finalize(select) }
-    var rows: [(place: Int64, line: [UInt8])] = []
-    while true {
-      switch sqlite3_step(select) {
-      case SQLITE_ROW: rows.append((sqlite3_column_int64(select, 0), bytes(select, 1)))
-      case SQLITE_DONE: return rows
-      default: throw failure()
-      }
-    }
+      """
+    ) { (place: sqlite3_column_int64($0, 0), line: bytes($0, 1)) }
   }
 
   // MARK: SQLite
@@ -250,10 +234,23 @@ public final class HistoryFile {
   }
 
   private func number(_ pragma: String) throws(HistoryError) -> Int {
-    let query = try prepare("PRAGMA \(pragma)")
-    defer { sqlite3_finalize(query) }
-    guard sqlite3_step(query) == SQLITE_ROW else { throw failure() }
-    return Int(clamping: sqlite3_column_int64(query, 0))
+    try rows("PRAGMA \(pragma)") { Int(clamping: sqlite3_column_int64($0, 0)) }.first ?? 0
+  }
+
+  /// What `read` makes of each row of a query.
+  private func rows<Row>(
+    _ query: String, _ read: (OpaquePointer) -> Row
+  ) throws(HistoryError) -> [Row] {
+    let select = try prepare(query)
+    defer { sqlite3_finalize(select) }
+    var rows: [Row] = []
+    while true {
+      switch sqlite3_step(select) {
+      case SQLITE_ROW: rows.append(read(select))
+      case SQLITE_DONE: return rows
+      default: throw failure()
+      }
+    }
   }
 
   private func prepare(_ statement: String) throws(HistoryError) -> OpaquePointer {

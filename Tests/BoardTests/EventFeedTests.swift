@@ -92,7 +92,7 @@ struct EventFeedTests {
       _ = recent.record(Event(.notification(report)), at: Self.time)
     }
     let kept = recent.events(since: 0)
-    #expect(kept.count == RecentEvents.Shelf.bytes / (2 * report.size))
+    #expect(kept.count == RecentEvents.bytes / (2 * report.size))
     #expect(kept.last?.seq == 1_000)
     // Of usual ones a thousand are kept.
     report.attributes[.message] = String(repeating: "x", count: 1_024)
@@ -119,19 +119,17 @@ struct EventFeedTests {
     #expect(recent.events(since: 9).map(\.seq) == [1, 2, 3, 4, 5])
   }
 
-  @Test("All who subscribed hear an event under one number, until they unsubscribe")
+  @Test("All who subscribed hear an event under one number")
   func feed() async throws {
     try await onLoop {
       let feed = EventFeed { Self.time }
       var one: [UInt64] = []
       var other: [UInt64] = []
-      let id = feed.subscribe(readsQuiet: { $0 == .incoming }) { one.append($0.seq) }
+      feed.subscribe(readsQuiet: { $0 == .incoming }) { one.append($0.seq) }
       feed.subscribe(readsQuiet: { _ in true }) { other.append($0.seq) }
       feed.publish(Event(.paired))
       feed.publish(Self.incoming)
-      feed.unsubscribe(id)
-      feed.publish(Event(.paired))
-      #expect(one == [1, 2] && other == [1, 2, 3])
+      #expect(one == [1, 2] && other == [1, 2])
     }
   }
 

@@ -223,7 +223,7 @@ struct MonitorTests {
       try await monitor.follow(service)
       #expect(told == 1)
       #expect(monitor.time?.zone == nil)
-      #expect(monitor.time?.description == "2026-11-21T12:00:00")
+      #expect(monitor.time?.current.description == "2026-11-21T12:00:00")
       let run = loop.start { try await monitor.run() }
       await loop.settle()
       phone.bearer.close(.closed("gone"))

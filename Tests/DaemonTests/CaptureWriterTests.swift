@@ -199,7 +199,7 @@ private final class StubLink: Link {
   var onChange: (LinkChange) -> Void = { _ in }
 
   func work(backlog: Int) {}
-  func condition() async -> LinkCondition { LinkCondition() }
+  func condition() async -> LinkReport { LinkReport() }
   func send(_ pdu: [UInt8]) {}
   func raiseSecurity() async -> Bool { false }
   func end(_ reason: String) {}

@@ -52,7 +52,7 @@ struct RunArgumentsTests {
     #expect(
       options.start.name == "Kitchen" && options.radio.pairable == .seconds(60)
         && options.radio.allowLegacy)
-    #expect(options.radio.io == .keyboard && options.radio.advertise == .solicitHeartRate)
+    #expect(options.radio.io == .keyboardOnly && options.radio.advertise == .solicitHeartRate)
     #expect(options.start.output.format == .json && options.live.early)
     #expect(options.live.fetch.attributes == [.appIdentifier, .title, .date])
     #expect(options.live.fetch.maximumLengths == [.title: 512, .subtitle: 512, .message: 512])

@@ -29,7 +29,7 @@ extension FuzzTarget {
         try ensure(value.encoded == input, "\(value) is encoded otherwise")
       }
       if let value = try? BatteryLevel(decoding: input) {
-        try ensure(value.encoded == input, "\(value) is encoded otherwise")
+        try ensure([value.percent] == input, "\(value) is not the byte")
       }
       if let value = try? ConnectionParameters(decoding: input) {
         try ensure(value.encoded == input, "\(value) is encoded otherwise")

@@ -325,7 +325,8 @@ import Wire
     let phones = daemon.sessions.map { $0.address?.description ?? "?" }
     if Set(phones).count < phones.count { violate("two sessions with one phone: \(phones)") }
     if world.clock.scheduled > 150 { violate("\(world.clock.scheduled) timers") }
-    if daemon.phones.count > 2 { violate("\(daemon.phones.count) phones are remembered") }
+    let remembered = daemon.phoneBook.phones
+    if remembered.count > 2 { violate("\(remembered.count) phones are remembered") }
     let adapters = daemon.radio?.sortedAdapters ?? []
     if adapters.count > 1 { violate("\(adapters.count) adapters") }
     for adapter in adapters {
@@ -351,7 +352,9 @@ import Wire
     heard = world.events.count
     guard let daemon = world.daemon, world.end == nil, !daemon.isStopping, daemon.life == life
     else { return }
-    let told = daemon.phones.flatMap { $0.notifications.ledger.published().map(\.report.event.uid) }
+    let told = daemon.phoneBook.phones.flatMap {
+      $0.notifications.ledger.published().map(\.report.event.uid)
+    }
     if Set(told) != Set(known.keys) { violate("clients know \(known), and the list is \(told)") }
   }
 

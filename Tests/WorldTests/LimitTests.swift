@@ -310,7 +310,7 @@ struct LimitTests {
         $0.event.phone == stranger.kind.identity.address
           && [.connected, .disconnected].contains($0.event.name)
       }
-      #expect(ofStrangers <= RecentEvents.Shelf.strangers.capacity + 2 && ofStrangers > 50)
+      #expect(ofStrangers <= RecentEvents.capacity(of: .strangers) + 2 && ofStrangers > 50)
       #expect(events.map(\.seq) == events.map(\.seq).sorted())
     }
   }

@@ -33,7 +33,7 @@ struct LinkTests {
     try await inWorld { world in
       world.phone.typesCorrectly = false
       try await world.meet {
-        $0.io = .display
+        $0.io = .displayOnly
         $0.pairable = .always
       }
       try await world.until(.pairingFailed)
@@ -51,14 +51,14 @@ struct LinkTests {
 
   @Test(
     "A second attempt is served, too, where it is the board's user who got the first one wrong",
-    arguments: [PairingIO.keyboard, .yesno])
-  func secondAnswer(_ io: PairingIO) async throws {
+    arguments: [IOCapability.keyboardOnly, .displayYesNo])
+  func secondAnswer(_ io: IOCapability) async throws {
     try await inWorld { world in
       try await world.meet {
         $0.io = io
         $0.pairable = .always
       }
-      try await PairingTests.answer(world, accept: io == .keyboard, passkey: 1)
+      try await PairingTests.answer(world, accept: io == .keyboardOnly, passkey: 1)
       try await world.until(.pairingFailed)
       await world.pass(.seconds(1))
       world.phone.pair()
@@ -134,7 +134,7 @@ struct LinkTests {
       // Nor does it leave the board on the air, as the kernel has it.
       #expect(world.adapter.isOnAir == (stage == .expected))
       #expect(world.daemon?.sessions.count == 1 && world.wait == "news")
-      #expect(world.daemon?.phones.count == 1)
+      #expect(world.daemon?.phoneBook.phones.count == 1)
     }
   }
 
@@ -212,10 +212,10 @@ struct LinkTests {
       try await world.meet()
       try await world.until(.paired)
       await world.pass(.seconds(10))
-      let phone = try #require(world.daemon?.phones.first)
+      let phone = try #require(world.daemon?.phoneBook.phones.first)
       #expect(phone.identity == world.phone.kind.identity)
-      #expect(world.daemon?.phoneReports.first?.name == phone.memory.name)
-      #expect(phone.memory.name != nil)
+      #expect(world.daemon?.phoneReports.first?.name == phone.cache.name)
+      #expect(phone.cache.name != nil)
     }
   }
 
@@ -225,8 +225,8 @@ struct LinkTests {
   {
     let phone = world.phone.kind.identity
     let adapter = try #require(world.daemon?.radio?.sortedAdapters.first?.address)
-    let memory = try #require(world.daemon?.bonds.memory(of: phone, on: adapter))
-    return memory.client.configurations
+    let cache = try #require(world.daemon?.bonds.cache(of: phone, on: adapter))
+    return cache.client.configurations
   }
 
   @Test("What the phone has configured before it has paired belongs to the bond")

@@ -18,25 +18,25 @@ struct PairingTests {
 
   /// How a board with this capability pairs with a phone with that one (Vol 3 Part H, 2.3.5.1).
   struct Capabilities: CustomStringConvertible {
-    var board: PairingIO
+    var board: IOCapability
     var phone: IOCapability
     var method: PairingMethod
     var isAuthenticated: Bool { method != .justWorks }
-    var description: String { "\(board.rawValue) and \(phone): \(method.rawValue)" }
+    var description: String { "\(board) and \(phone): \(method.rawValue)" }
   }
 
   static let capabilities: [Capabilities] = [
-    .init(board: .none, phone: .keyboardDisplay, method: .justWorks),
-    .init(board: .none, phone: .noInputNoOutput, method: .justWorks),
-    .init(board: .display, phone: .keyboardDisplay, method: .display),
-    .init(board: .display, phone: .keyboardOnly, method: .display),
-    .init(board: .display, phone: .displayYesNo, method: .justWorks),
-    .init(board: .keyboard, phone: .keyboardDisplay, method: .entry),
-    .init(board: .keyboard, phone: .displayOnly, method: .entry),
-    .init(board: .yesno, phone: .keyboardDisplay, method: .confirm),
-    .init(board: .yesno, phone: .displayYesNo, method: .confirm),
-    .init(board: .yesno, phone: .keyboardOnly, method: .display),
-    .init(board: .yesno, phone: .noInputNoOutput, method: .justWorks),
+    .init(board: .noInputNoOutput, phone: .keyboardDisplay, method: .justWorks),
+    .init(board: .noInputNoOutput, phone: .noInputNoOutput, method: .justWorks),
+    .init(board: .displayOnly, phone: .keyboardDisplay, method: .display),
+    .init(board: .displayOnly, phone: .keyboardOnly, method: .display),
+    .init(board: .displayOnly, phone: .displayYesNo, method: .justWorks),
+    .init(board: .keyboardOnly, phone: .keyboardDisplay, method: .entry),
+    .init(board: .keyboardOnly, phone: .displayOnly, method: .entry),
+    .init(board: .displayYesNo, phone: .keyboardDisplay, method: .confirm),
+    .init(board: .displayYesNo, phone: .displayYesNo, method: .confirm),
+    .init(board: .displayYesNo, phone: .keyboardOnly, method: .display),
+    .init(board: .displayYesNo, phone: .noInputNoOutput, method: .justWorks),
   ]
 
   /// Answers what the board asks, as a person would over the control socket.
@@ -131,7 +131,7 @@ struct FailedPairingTests {
   /// Something that goes wrong, and what the daemon says of it.
   struct Failing: CustomStringConvertible {
     var what: String
-    var io = PairingIO.none
+    var io = IOCapability.noInputNoOutput
     var phone: @Sendable (inout Handset.Kind) -> Void = { _ in }
     var act: @LoopActor @Sendable (World) async throws -> Void = { _ in }
     var reason: String
@@ -152,15 +152,15 @@ struct FailedPairingTests {
       what: "nobody looks at the phone", act: { $0.phone.consent = .ignores },
       reason: "the phone did not respond"),
     .init(
-      what: "the board's user says no", io: .yesno,
+      what: "the board's user says no", io: .displayYesNo,
       act: { world in try await PairingTests.answer(world, accept: false) },
       reason: "it was declined on this board"),
     .init(
-      what: "the board's user types another number", io: .keyboard,
+      what: "the board's user types another number", io: .keyboardOnly,
       act: { world in try await PairingTests.answer(world, passkey: 1) },
       reason: "the phone refused, or the numbers did not match"),
     .init(
-      what: "the phone's user types another number", io: .display,
+      what: "the phone's user types another number", io: .displayOnly,
       act: { $0.phone.typesCorrectly = false },
       reason: "the phone refused, or the numbers did not match"),
     .init(
@@ -230,7 +230,7 @@ struct FailedPairingTests {
     "A phone that pairs while pairing is closed by hand gets no bond", arguments: [true, false])
   func closedMeanwhile(isAsked: Bool) async throws {
     try await inWorld { world in
-      try await world.start { $0.io = isAsked ? .yesno : PairingIO.none }
+      try await world.start { $0.io = isAsked ? .displayYesNo : .noInputNoOutput }
       try await world.until(.advertising)
       world.phone.consent = .accepts(after: .seconds(3))
       world.phone.connect(to: world.adapter)

@@ -112,7 +112,7 @@ struct SecuredCommandTests {
       #expect(stranger.connect(to: world.adapter))
       stranger.pair()
       try await world.until(.subscribed)
-      let phones = try #require(world.daemon?.phones)
+      let phones = try #require(world.daemon?.phoneBook.phones)
       #expect(
         phones.map(\.identity) == [world.phone.kind.identity, stranger.kind.identity])
       #expect(phones.map(\.notifications.ledger.count) == [3, 0])

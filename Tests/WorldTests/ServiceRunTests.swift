@@ -4,6 +4,7 @@ import Control
 import EventLoop
 import GAP
 import GATT
+import Mgmt
 import Testing
 import Wire
 
@@ -11,7 +12,7 @@ import Wire
 @testable import Daemon
 
 /// A client of the phone's battery whose runs end when the test says so.
-@LoopActor private final class StubService: ServiceClient {
+@LoopActor private final class StubService {
   /// A subscription.
   final class Run: RunningService {
     private(set) var isEnded = false
@@ -22,20 +23,18 @@ import Wire
     func end() { isEnded = true }
   }
 
-  let uuid = UUID.batteryService
-  let characteristics = [UUID.batteryLevel]
-  let name: PhoneService? = .battery
-  let title = "the stub"
-  let phase = ServicePhase.first
   /// Oldest first.
   private(set) var runs: [Run] = []
 
-  func subscribe(
-    to service: LocatedService, again: Bool
-  ) async throws(ATTFailure) -> (any RunningService)? {
-    let run = Run()
-    runs.append(run)
-    return run
+  var client: ServiceClient {
+    ServiceClient(
+      uuid: .batteryService, characteristics: [.batteryLevel], name: .battery, title: "the stub",
+      phase: .first
+    ) { _, _ throws(ATTFailure) in
+      let run = Run()
+      self.runs.append(run)
+      return run
+    }
   }
 
   func failRun(_ place: Int) {
@@ -48,11 +47,11 @@ struct ServiceRunTests {
   @Test("Its failure ends the subscription that it is of, and not one that came after it")
   func failsLate() async throws {
     try await inWorld { world in
-      try await world.meet { $0.io = PairingIO.none }
+      try await world.meet { $0.io = .noInputNoOutput }
       try await world.until(.subscribed)
       let session = try #require(world.daemon?.sessions.first)
       let stub = StubService()
-      let services = SessionServices([stub], ServiceContext(session), .verify)
+      let services = SessionServices([stub.client], ServiceContext(session), .verify)
       var failures = 0
       services.onFailure = { failures += 1 }
       Loop.start {

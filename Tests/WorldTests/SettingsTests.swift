@@ -168,9 +168,9 @@ struct ReloadTests {
       world.phone.leave()
       try await world.until(.disconnected)
       await world.pass(.seconds(9))
-      #expect(world.daemon?.phones.first?.notifications.ledger.count != 0)
+      #expect(world.daemon?.phoneBook.phones.first?.notifications.ledger.count != 0)
       await world.pass(.seconds(2))
-      #expect(world.daemon?.phones.first?.notifications.ledger.count == 0)
+      #expect(world.daemon?.phoneBook.phones.first?.notifications.ledger.count == 0)
     }
   }
 

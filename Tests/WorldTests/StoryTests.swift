@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
 import Control
 import EventLoop
 import JSON
@@ -58,7 +59,7 @@ struct Story: CustomTestStringConvertible, Sendable {
   }
 
   var name: String
-  var io: PairingIO
+  var io: IOCapability
   /// Whether the phone uses private addresses.
   var isPrivate: Bool
   var scenes: [Scene]
@@ -69,7 +70,9 @@ struct Story: CustomTestStringConvertible, Sendable {
 
   init(_ json: JSONValue) throws {
     name = try #require(json["name"]?.string)
-    io = try #require(PairingIO(rawValue: json["io"]?.string ?? "none"))
+    var options = RunOptions()
+    try Grammar.run.setting("io")?.set(.text(json["io"]?.string ?? "none"), in: &options)
+    io = try #require(options.radio.io)
     isPrivate = json["private"]?.bool ?? false
     scenes = try (json["scenes"]?.array ?? []).map {
       try #require(Scene($0), "no such act: \($0)")

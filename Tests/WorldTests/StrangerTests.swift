@@ -191,7 +191,7 @@ struct AdmissionTests {
       #expect(failure.status == .usage && "\(failure)".contains("--io"))
       try await world.start {
         $0.requiresAuthentication = true
-        $0.io = .yesno
+        $0.io = .displayYesNo
       }
       let weak = world.stranger { $0.capability = .noInputNoOutput }
       await world.pass(.seconds(1))
@@ -211,7 +211,7 @@ struct AdmissionTests {
 struct PairingAnswerTests {
   /// A board on which two phones have asked, one after the other.
   @LoopActor static func twoPhonesAsk(_ world: World) async throws -> Handset {
-    try await world.start { $0.io = .yesno }
+    try await world.start { $0.io = .displayYesNo }
     await world.pass(.seconds(1))
     #expect(world.phone.connect(to: world.adapter))
     try await world.until(.pairing)
@@ -271,7 +271,7 @@ struct PairingAnswerTests {
     try await inWorld { world in
       world.platform.isInteractive = true
       try await world.meet {
-        $0.io = .yesno
+        $0.io = .displayYesNo
         $0.pairable = .always
       }
       try await world.until(.pairing)
@@ -293,7 +293,7 @@ struct PairingAnswerTests {
     var phone = Handset.Kind()
     phone.capability = .noInputNoOutput
     try await inWorld(phone) { world in
-      try await world.meet { $0.io = .yesno }
+      try await world.meet { $0.io = .displayYesNo }
       guard case .pairing(let question) = try await world.until(.pairing).content else { return }
       #expect(question.method == .justWorks && question.seconds == 30)
       await world.pass(.seconds(5))
@@ -312,7 +312,7 @@ struct PairingAnswerTests {
       kind.address = Address(0x0000_5E00_5377)
       let second = world.kernel.plug(kind)
       try await world.start {
-        $0.io = .yesno
+        $0.io = .displayYesNo
         $0.pairable = .always
       }
       await world.pass(.seconds(5))
@@ -339,7 +339,7 @@ struct PairingAnswerTests {
   func oneAtATime() async throws {
     try await inWorld { world in
       try await world.meet {
-        $0.io = .yesno
+        $0.io = .displayYesNo
         $0.pairable = .always
       }
       try await world.until(.pairing)
@@ -358,7 +358,7 @@ struct ClosedBehindTests {
   @Test("A phone that waited for its turn is told why it has none")
   func latecomer() async throws {
     try await inWorld { world in
-      try await world.meet { $0.io = .yesno }
+      try await world.meet { $0.io = .displayYesNo }
       try await world.until(.pairing)
       let other = world.stranger()
       await world.pass(.seconds(1))

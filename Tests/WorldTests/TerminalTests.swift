@@ -46,7 +46,7 @@ struct TerminalTests {
   func quiet() async throws {
     try await inWorld { world in
       world.platform.isInteractive = true
-      try await world.start { $0.io = PairingIO.none }
+      try await world.start { $0.io = .noInputNoOutput }
       await world.pass(.seconds(1))
       world.phone.connect(to: world.adapter)
       try await world.until(.subscribed)

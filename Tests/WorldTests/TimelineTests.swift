@@ -31,7 +31,7 @@ struct TimelineTests {
     "A pairing and its session: the kernel's events, the PDUs, the waits and what was published")
   func pairing() async throws {
     try await inWorld { world in
-      try await world.start { $0.io = .yesno }
+      try await world.start { $0.io = .displayYesNo }
       try await world.until(.advertising)
       world.phone.connect(to: world.adapter)
       guard case .pairing(let question) = try await world.until(.pairing).content,

@@ -164,7 +164,7 @@ struct ToldTests {
       #expect(world.phone.connect(to: world.adapter))
       try await world.until(.subscribed)
       await world.pass(.seconds(600))
-      #expect(world.daemon?.phones.count == 1)
+      #expect(world.daemon?.phoneBook.phones.count == 1)
       #expect(Self.told(world) == ["added 1 Mum", "added 1 Mum repeat"])
       #expect(try await Self.listed(world) == ["1 Mum"])
     }

@@ -212,23 +212,23 @@ struct WaitTests {
       world.phone.connect(to: world.adapter)
     },
     Scene("confirmation-there") { world in try await connected(world) },
-    Scene("entry-there") { world in try await connected(world, .display) },
-    Scene("confirmation-here") { world in try await connected(world, .yesno) },
+    Scene("entry-there") { world in try await connected(world, .displayOnly) },
+    Scene("confirmation-here") { world in try await connected(world, .displayYesNo) },
     Scene("consent-here") { world in
-      try await world.start { $0.io = .yesno }
+      try await world.start { $0.io = .displayYesNo }
       await world.pass(.seconds(1))
       let phone = world.stranger { $0.capability = .noInputNoOutput }
       #expect(phone.connect(to: world.adapter))
       await world.pass(.seconds(10))
     },
     Scene("another-pairs") { world in
-      try await connected(world, .yesno)
+      try await connected(world, .displayYesNo)
       let other = world.stranger()
       await world.pass(.seconds(1))
       #expect(other.connect(to: world.adapter))
       await world.pass(.seconds(1))
     },
-    Scene("entry-here") { world in try await connected(world, .keyboard) },
+    Scene("entry-here") { world in try await connected(world, .keyboardOnly) },
     Scene("pairing-failed") { world in
       try await connected(world) { $0.phone.consent = .refuses(after: .seconds(1)) }
     },
@@ -294,7 +294,7 @@ struct WaitTests {
 
   /// Starts the daemon and connects the phone, which differs from the usual one by `change`.
   @LoopActor static func connected(
-    _ world: World, _ io: PairingIO = .none, _ change: (World) -> Void = { _ in }
+    _ world: World, _ io: IOCapability = .noInputNoOutput, _ change: (World) -> Void = { _ in }
   ) async throws {
     try await world.start { $0.io = io }
     await world.pass(.seconds(1))

@@ -40,8 +40,6 @@ import Wire
   /// Called when the adapter is no longer served.
   func close() { if let timer { platform.scheduler.cancel(timer) } }
 
-  private var now: Int64 { platform.wallTime.seconds }
-
   // MARK: The disk
 
   /// Reads the bonds, and retries unreadable ones after 1, 2, 4 … 600 s.
@@ -68,7 +66,7 @@ import Wire
   /// - Throws: why it could not be saved; this is retried, and the bond is valid until the daemon
   ///   exits.
   func save(_ bond: Bond) throws(SystemError) {
-    try store.save(ring.add(bond, at: now), of: adapter)
+    try store.save(ring.add(bond, at: platform.wallTime.seconds), of: adapter)
   }
 
   /// Removes the bond, if any, under an address that turned out not to be the phone's identity.
@@ -82,17 +80,17 @@ import Wire
   }
 
   /// The stored data about a phone.
-  package func memory(of phone: DeviceAddress) -> PhoneMemory? {
-    store.memory(of: phone, on: adapter)
+  package func cache(of phone: DeviceAddress) -> PhoneCache? {
+    store.cache(of: phone, on: adapter)
   }
 
   /// Stores data about a bonded phone.
-  package func remember(_ memory: PhoneMemory, of phone: DeviceAddress) {
+  package func remember(_ cache: PhoneCache, of phone: DeviceAddress) {
     guard ring[phone] != nil else { return }
-    if let name = memory.name { ring.name(phone, name) }
-    var memory = memory
-    memory.strikes = ring.strikes[phone]
-    store.remember(memory, of: phone, on: adapter)
+    if let name = cache.name { ring.name(phone, name) }
+    var cache = cache
+    cache.strikes = ring.strikes[phone]
+    store.remember(cache, of: phone, on: adapter)
   }
 
   /// The board has subscribed on a phone's link.
@@ -112,7 +110,7 @@ import Wire
   }
 
   private func saveStrikes(of phone: DeviceAddress) {
-    remember(memory(of: phone) ?? PhoneMemory(), of: phone)
+    remember(cache(of: phone) ?? PhoneCache(), of: phone)
   }
 
   // MARK: The kernel

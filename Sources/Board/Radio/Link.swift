@@ -40,8 +40,8 @@ import Wire
   /// Tells the link how many notifications are still to be fetched: when the session begins to
   /// serve and at each change. The link may adapt its connection parameters.
   func work(backlog: Int)
-  /// Reads the link's RSSI and connection parameters from the controller.
-  func condition() async -> LinkCondition
+  /// The part of the link's report that the controller knows: its RSSI and connection parameters.
+  func condition() async -> LinkReport
   /// Sends a PDU, or keeps it until the link can.
   func send(_ pdu: [UInt8])
   /// Raises the security level after the phone refused a request for lack of security.
@@ -71,22 +71,8 @@ package enum LinkChange: Hashable, Sendable {
   case ended(String)
 }
 
-/// The condition of a link's radio connection.
-package struct LinkCondition: Hashable, Sendable {
-  /// The phone's signal strength at the board, in dBm.
-  package var rssi: Int?
-  /// The connection parameters in force.
-  package var parameters: ConnectionParameters?
-  /// How long the phone is not asked for others; nil: it may be.
-  package var parametersPause: Duration?
-
-  package init() {}
-}
-
 /// Serves links, whatever their source.
 @LoopActor package protocol LinkServer: AnyObject {
-  /// Whether the daemon is stopping, so that no link is served anymore.
-  var isStopping: Bool { get }
   /// Runs a session on a link, until it ends.
   ///
   /// - Returns: whether the session ever subscribed.

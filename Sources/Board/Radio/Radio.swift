@@ -404,8 +404,9 @@ import Wire
     func isMeant(_ bond: Bond) -> Bool { selector.matches(bond.identity.address, name: bond.name) }
     var failure: SystemError?
     // The disk may have less than memory: a bond, or its name, could not be saved.
-    var places: Set<BondStore.Place> = []
-    do throws(SystemError) { places = try bonds.places(where: isMeant) } catch { failure = error }
+    var stored: [BondStore.Place: Bond] = [:]
+    do throws(SystemError) { stored = try bonds.bonds() } catch { failure = error }
+    var places = Set(stored.filter { isMeant($0.value) }.keys)
     for adapter in sortedAdapters {
       for bond in adapter.keys.ring.bonds where isMeant(bond) {
         places.insert(BondStore.Place(adapter: adapter.address, phone: bond.identity))
@@ -427,8 +428,10 @@ import Wire
         failure = failure ?? error
       }
     }
-    // The bonds of an absent adapter are on the disk alone.
-    let isLast = ((try? bonds.places { _ in true }) ?? places).isEmpty
+    // The bonds of an absent adapter are on the disk alone, and so is one that could not be removed.
+    let isLast =
+      failure == nil && places.isSuperset(of: stored.keys)
+      && adapters.values.allSatisfy { $0.keys.ring.bonds.isEmpty }
     if !places.isEmpty, isLast { desk.window.lastBondForgotten(at: now) }
     windowChanged()
     if let failure { throw failure }

@@ -131,13 +131,14 @@ import Wire
     setTimer()
   }
 
-  func condition() async -> LinkCondition {
-    guard let connectionHandle else { return LinkCondition() }
-    var condition = LinkCondition()
-    condition.parameters = owner.controller?.parameters(of: connectionHandle)
-    condition.parametersPause = owner.parameterPatience.pause(of: peer, at: now)
-    condition.rssi = await owner.signalStrength(of: peer)
-    return condition
+  func condition() async -> LinkReport {
+    var report = LinkReport()
+    guard let connectionHandle else { return report }
+    report.parameters = owner.controller?.parameters(of: connectionHandle)
+    let pause = owner.parameterPatience.pause(of: peer, at: now)
+    report.parametersPause = pause.map { Int($0.components.seconds) }
+    report.rssi = await owner.signalStrength(of: peer)
+    return report
   }
 
   func end(_ reason: String) { handle(.end(reason)) }

@@ -16,8 +16,9 @@ package struct RadioSettings: Hashable, Sendable {
   package var allowLegacy = false
   /// Whether to accept only bonds for which a number was compared or typed.
   package var requiresAuthentication = false
-  /// The board's IO capability while pairing; nil: `yesno` on a terminal, else `none`.
-  package var io: PairingIO?
+  /// The board's IO capability while pairing (Core Specification Vol 3 Part H, 2.3.2); nil: it shows a number and takes
+  /// yes or no on a terminal, else nothing.
+  package var io: IOCapability?
   /// The advertising profile; nil: the profiles in rotation while any phone may pair, else `solicit`.
   package var advertise: AdvertisingProfile?
   /// Whether to request connection parameters that suit the current load.
@@ -36,7 +37,7 @@ package struct RadioSettings: Hashable, Sendable {
   package func policy(
     isInteractive: Bool, pause: Duration
   ) throws(Failure) -> PairingPolicy {
-    let capability = (io ?? (isInteractive ? .yesno : .none)).capability
+    let capability = io ?? (isInteractive ? .displayYesNo : .noInputNoOutput)
     guard !requiresAuthentication || capability != .noInputNoOutput else {
       throw Failure(
         .usage, "--require-mitm", "the board can neither show a number nor take one",
@@ -45,20 +46,5 @@ package struct RadioSettings: Hashable, Sendable {
     return PairingPolicy(
       capability: capability, allowsLegacy: allowLegacy,
       requiresAuthentication: requiresAuthentication, pause: pause)
-  }
-}
-
-/// The board's IO capability while pairing (Core Specification Vol 3 Part H, 2.3.2).
-package enum PairingIO: String, CaseIterable, Sendable {
-  case none, display, keyboard, yesno
-
-  /// The capability as mgmt knows it.
-  var capability: IOCapability {
-    switch self {
-    case .none: .noInputNoOutput
-    case .display: .displayOnly
-    case .keyboard: .keyboardOnly
-    case .yesno: .displayYesNo
-    }
   }
 }

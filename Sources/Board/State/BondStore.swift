@@ -32,7 +32,7 @@ import Wire
   /// The bonds that could not be saved yet.
   private var unsaved: [Place: Bond] = [:]
   /// Data about phones that is not on the disk yet.
-  private var unwritten: [Place: PhoneMemory] = [:]
+  private var unwritten: [Place: PhoneCache] = [:]
   /// Runs while there is something to save.
   private lazy var timer = Deadline(scheduler) { [weak self] in self?.saveAll() }
   private static let pause: Duration = .seconds(60)
@@ -89,9 +89,9 @@ import Wire
     for name in names where name.hasSuffix(BondFile.suffix) {
       do {
         guard var bond: Bond = try directory.read("\(folder)/\(name)") else { continue }
-        let memory = memory(of: bond.identity, on: adapter)
-        bond.name = memory?.name ?? bond.name
-        found.strikes[bond.identity] = memory?.strikes
+        let cache = cache(of: bond.identity, on: adapter)
+        bond.name = cache?.name ?? bond.name
+        found.strikes[bond.identity] = cache?.strikes
         adopt(bond, in: name, of: adapter)
         found.usable.removeAll { $0.identity == bond.identity }
         found.usable.append(bond)
@@ -106,15 +106,15 @@ import Wire
     return found
   }
 
-  /// The places of the selected phones' bonds, including forgotten ones.
-  func places(where isMeant: (Bond) -> Bool) throws(SystemError) -> Set<Place> {
-    var places: Set<Place> = []
+  /// The bonds of all adapters by their places, including forgotten ones.
+  func bonds() throws(SystemError) -> [Place: Bond] {
+    var bonds: [Place: Bond] = [:]
     for adapter in try directory.names().compactMap({ Address(folder: $0) }) {
-      for bond in allBonds(of: adapter).usable where isMeant(bond) {
-        places.insert(Place(adapter: adapter, phone: bond.identity))
+      for bond in allBonds(of: adapter).usable {
+        bonds[Place(adapter: adapter, phone: bond.identity)] = bond
       }
     }
-    return places
+    return bonds
   }
 
   /// Moves a bond that an earlier version filed by address alone to its proper place.
@@ -123,9 +123,9 @@ import Wire
     guard name == former + BondFile.suffix else { return }
     do {
       try save(bond, of: adapter)
-      let cache = "\(adapter.folder)/\(former)\(Self.cacheSuffix)"
-      if let memory: PhoneMemory = directory.load(cache) {
-        remember(memory, of: bond.identity, on: adapter)
+      let name = "\(adapter.folder)/\(former)\(Self.cacheSuffix)"
+      if let cache: PhoneCache = directory.load(name) {
+        remember(cache, of: bond.identity, on: adapter)
       }
       for suffix in [Self.cacheSuffix, BondFile.suffix] {
         try directory.remove("\(adapter.folder)/\(former)\(suffix)")
@@ -183,23 +183,23 @@ import Wire
   }
 
   /// The stored data about a phone.
-  func memory(of phone: DeviceAddress, on adapter: Address) -> PhoneMemory? {
+  func cache(of phone: DeviceAddress, on adapter: Address) -> PhoneCache? {
     unwritten[Place(adapter: adapter, phone: phone)]
       ?? directory.load(file(phone, adapter, Self.cacheSuffix))
   }
 
   /// Stores data about a phone. Losing it costs only a discovery, so it is written after the phone's set-up: a worn
   /// disk takes seconds, during which the phone would get no response.
-  func remember(_ memory: PhoneMemory, of phone: DeviceAddress, on adapter: Address) {
-    unwritten[Place(adapter: adapter, phone: phone)] = memory
+  func remember(_ cache: PhoneCache, of phone: DeviceAddress, on adapter: Address) {
+    unwritten[Place(adapter: adapter, phone: phone)] = cache
     saveLater()
   }
 
   /// Writes stored data to the disk; called when a link is over.
   package func writeDown() {
-    for (place, memory) in unwritten {
+    for (place, cache) in unwritten {
       do {
-        try directory.save(memory, to: file(place.phone, place.adapter, Self.cacheSuffix))
+        try directory.save(cache, to: file(place.phone, place.adapter, Self.cacheSuffix))
       } catch {
         directory.report("the cache of \(place.phone)", error)
       }

@@ -22,7 +22,6 @@ import Wire
   private var isFull = false
   /// The number of all clients' calls in progress.
   private var calls = 0
-  private var feedHandler: Int?
 
   init(_ daemon: Supervisor, at path: String?) throws(SystemError) {
     (handlers, feed, life) = (ControlHandlers(daemon), daemon.feed, daemon.life)
@@ -32,15 +31,15 @@ import Wire
     listener = try daemon.platform.listenForClients(at: path, log: log) {
       [weak self] in self?.accept($0)
     }
-    feedHandler = feed.subscribe(
+    feed.subscribe(
       readsQuiet: { [weak self] in self?.reads($0) ?? false }
     ) { [weak self] in self?.deliver($0) }
   }
 
   /// Stops listening, and closes each client's connection once its queue has been sent.
   func close() {
-    if let feedHandler { feed.unsubscribe(feedHandler) }
     listener?.close()
+    listener = nil
     for client in clients.values { client.close() }
   }
 
@@ -141,7 +140,7 @@ import Wire
   }
 
   private func deliver(_ event: NumberedEvent) {
-    guard !clients.isEmpty else { return }
+    guard !clients.isEmpty, listener != nil else { return }
     for client in clients.values { client.deliver(event) }
   }
 }
@@ -163,7 +162,7 @@ extension Subscription {
       // A client that comes for the first time misses none; one that names a life of the daemon was there before. One that
       // subscribes only to states misses nothing that still holds.
       let hasSeenAny = since > 0 || self.life != nil
-      if hasSeenAny, EventName.allCases.contains(where: { $0.isNews && includes($0) }) {
+      if hasSeenAny, EventName.allCases.contains(where: { $0.shelf == .news && includes($0) }) {
         missing = recent.missing(since: since, from: start)
       }
     }

@@ -8,66 +8,44 @@ import GAP
 import GATT
 import Wire
 
-/// The Apple Notification Center Service.
-@LoopActor final class NotificationClient: ServiceClient {
-  let uuid = UUID.notificationCenter
-  let characteristics = [UUID.controlPoint, .notificationSource, .dataSource]
-  let name: PhoneService? = .ancs
-  let title = "notifications"
-  let phase = ServicePhase.first
-  let instance: WantedService.Instance
-
-  private let context: ServiceContext
-  private let timing: ConsumerTiming
-  /// Called when the session with the phone's ANCS is dead, with the reason and whether the
-  /// previous one was dead too, so that locating the service again did not help.
-  private let onDead: (_ reason: String, _ again: Bool) -> Void
-  /// Whether the previous session was dead, and this one has shown no sign of life yet.
-  private var wasDead = false
-
-  init(
-    _ context: ServiceContext, _ quirks: Quirks,
-    onDead: @escaping (_ reason: String, _ again: Bool) -> Void
-  ) {
-    self.context = context
-    (instance, timing) = (quirks.notificationCenter, quirks.consumer)
-    self.onDead = onDead
-  }
-
-  func subscribe(
-    to service: LocatedService, again: Bool
-  ) async throws(ATTFailure) -> (any RunningService)? {
-    var timing = timing
-    timing.responsesProve = timing.responsesProve || context.phone.hasRefused
-    guard
-      let consumer = NotificationConsumer(
-        context.client, service, timing: timing, notifications: context.phone.notifications)
-    else { return nil }
-    connect(consumer)
-    try await consumer.subscribe(again: again)
-    return NotificationService(consumer: consumer, context: context)
-  }
-
-  private func connect(_ consumer: NotificationConsumer) {
-    consumer.onSuspicion = { [context] in context.changed() }
-    consumer.onBacklog = { [context] in context.link.work(backlog: $0) }
-    consumer.onIncoming = { [context] in context.publish(.incoming($0)) }
-    consumer.onAuthorization = { [weak self, context] authorization in
-      if authorization != .unknown(until: .response) { self?.wasDead = false }
-      if authorization == .refused { context.phone.hasRefused = true }
-      context.changed()
-      context.publish(.authorization(authorization))
+extension ServiceClient {
+  /// The Apple Notification Center Service.
+  ///
+  /// - Parameters:
+  ///   - onLife: called when the phone's ANCS shows that it works.
+  ///   - onDead: called when the session with it is dead, with the reason.
+  static func notifications(
+    _ context: ServiceContext, _ quirks: Quirks, onLife: @escaping () -> Void,
+    onDead: @escaping (_ reason: String) -> Void
+  ) -> ServiceClient {
+    ServiceClient(
+      uuid: .notificationCenter,
+      characteristics: [.controlPoint, .notificationSource, .dataSource], name: .ancs,
+      title: "notifications", phase: .first, instance: quirks.notificationCenter
+    ) { service, again throws(ATTFailure) in
+      var timing = quirks.consumer
+      timing.responsesProve = timing.responsesProve || context.phone.hasRefused
+      guard
+        let consumer = NotificationConsumer(
+          context.client, service, timing: timing, notifications: context.phone.notifications)
+      else { return nil }
+      consumer.onSuspicion = { context.changed() }
+      consumer.onBacklog = { context.link.work(backlog: $0) }
+      consumer.onIncoming = { context.publish(.incoming($0)) }
+      consumer.onAuthorization = { authorization in
+        if authorization != .unknown(until: .response) { onLife() }
+        if authorization == .refused { context.phone.hasRefused = true }
+        context.changed()
+        context.publish(.authorization(authorization))
+      }
+      consumer.onDead = onDead
+      consumer.onStale = {
+        context.publish(.stale(what: $0, remedy: "the daemon subscribes again"))
+      }
+      consumer.onDropped = context.logDropped
+      try await consumer.subscribe(again: again)
+      return NotificationService(consumer: consumer, context: context)
     }
-    consumer.onDead = { [weak self] reason in
-      guard let self else { return }
-      let again = wasDead
-      wasDead = true
-      onDead(reason, again)
-    }
-    consumer.onStale = { [context] what in
-      context.publish(.stale(what: what, remedy: "the daemon subscribes again"))
-    }
-    consumer.onDropped = context.logDropped
   }
 }
 

@@ -10,55 +10,69 @@ import GATT
 import System
 import Wire
 
-/// The Apple Media Service.
-@LoopActor struct MediaService: ServiceClient {
-  let uuid = UUID.mediaService
-  let characteristics = [UUID.remoteCommand, .entityUpdate, .entityAttribute]
-  let name: PhoneService? = .ams
-  let title = "media"
-  let phase = ServicePhase.first
-  let context: ServiceContext
-  let settings: RemoteSettings
+extension ServiceClient {
+  /// The Apple Media Service.
+  static func media(_ context: ServiceContext, _ settings: RemoteSettings) -> ServiceClient {
+    ServiceClient(
+      uuid: .mediaService, characteristics: [.remoteCommand, .entityUpdate, .entityAttribute],
+      name: .ams, title: "media", phase: .first
+    ) { service, again throws(ATTFailure) in
+      guard let remote = MediaRemote(context.client, service, settings: settings) else {
+        return nil
+      }
+      remote.onChange = { state, changed in
+        let now = context.platform.scheduler.now
+        context.publish(.media(state.carried(to: now), changed: changed))
+      }
+      remote.onDropped = context.logDropped
+      do throws(ATTFailure) {
+        try await remote.subscribe(again: again)
+      } catch {
+        remote.end()
+        throw error
+      }
+      return remote
+    }
+  }
 
-  func subscribe(
-    to service: LocatedService, again: Bool
-  ) async throws(ATTFailure) -> (any RunningService)? {
-    guard let remote = MediaRemote(context.client, service, settings: settings) else { return nil }
-    remote.onChange = { [context] state, changed in
-      context.publish(.media(state.carried(to: context.platform.scheduler.now), changed: changed))
+  /// The phone's Battery Service.
+  static func battery(_ context: ServiceContext) -> ServiceClient {
+    ServiceClient(
+      uuid: .batteryService, characteristics: [.batteryLevel], name: .battery,
+      title: "the battery level", phase: .later
+    ) { service, _ throws(ATTFailure) in
+      let monitor = BatteryMonitor(context.client)
+      monitor.onDropped = context.logDropped
+      monitor.onLevel = { context.publish(.battery(level: Int($0.percent))) }
+      try await monitor.follow(service)
+      return monitor
     }
-    remote.onDropped = context.logDropped
-    do {
-      try await remote.subscribe(again: again)
-    } catch {
-      remote.end()
-      throw error
+  }
+
+  /// The phone's Current Time Service. The board's own clock is not set by it.
+  static func time(_ context: ServiceContext) -> ServiceClient {
+    ServiceClient(
+      uuid: .currentTimeService, characteristics: [.currentTime, .localTimeInformation],
+      name: .time, title: "the time", phase: .later
+    ) { service, _ throws(ATTFailure) in
+      let monitor = ClockMonitor(context.client)
+      monitor.onDropped = context.logDropped
+      monitor.onTime = { time, instant in
+        context.phone.cache.zone = time.zone?.secondsFromUTC ?? context.phone.cache.zone
+        let now = context.platform.wallTime
+        let age = (context.platform.scheduler.now - instant).inSeconds
+        let offset = time.offset(
+          fromBoardTime: Double(now.seconds) + Double(now.nanoseconds) / 1e9 - age,
+          boardZone: now.zoneOffset)
+        context.publish(.time(time.current.time, offset: Double(offset)))
+      }
+      try await monitor.follow(service)
+      return monitor
     }
-    return remote
   }
 }
 
 extension MediaRemote: RunningService {}
-
-/// The phone's Battery Service.
-@LoopActor struct BatteryService: ServiceClient {
-  let uuid = UUID.batteryService
-  let characteristics = [UUID.batteryLevel]
-  let name: PhoneService? = .battery
-  let title = "the battery level"
-  let phase = ServicePhase.later
-  let context: ServiceContext
-
-  func subscribe(
-    to service: LocatedService, again: Bool
-  ) async throws(ATTFailure) -> (any RunningService)? {
-    let monitor = BatteryMonitor(context.client)
-    monitor.onDropped = context.logDropped
-    monitor.onLevel = { [context] in context.publish(.battery(level: Int($0.percent))) }
-    try await monitor.follow(service)
-    return monitor
-  }
-}
 
 extension BatteryMonitor: RunningService {
   var isInUse: Bool { level != nil }
@@ -66,36 +80,67 @@ extension BatteryMonitor: RunningService {
   func describe(in report: inout LinkReport) { report.battery = level.map { Int($0.percent) } }
 }
 
-/// The phone's Current Time Service. The board's own clock is not set by it.
-@LoopActor struct TimeService: ServiceClient {
-  let uuid = UUID.currentTimeService
-  let characteristics = [UUID.currentTime, .localTimeInformation]
-  let name: PhoneService? = .time
-  let title = "the time"
-  let phase = ServicePhase.later
-  let context: ServiceContext
+extension ClockMonitor: RunningService {
+  var isInUse: Bool { time != nil }
+}
 
-  func subscribe(
-    to service: LocatedService, again: Bool
-  ) async throws(ATTFailure) -> (any RunningService)? {
-    let monitor = ClockMonitor(context.client)
-    monitor.onDropped = context.logDropped
-    monitor.onTime = { publish($0, asOf: $1) }
-    try await monitor.follow(service)
-    return monitor
-  }
-
-  private func publish(_ time: PhoneTime, asOf instant: Instant) {
-    context.phone.memory.zone = time.zone?.secondsFromUTC ?? context.phone.memory.zone
-    let now = context.platform.wallTime
-    let age = (context.platform.scheduler.now - instant).inSeconds
-    let offset = time.offset(
-      fromBoardTime: Double(now.seconds) + Double(now.nanoseconds) / 1e9 - age,
-      boardZone: now.zoneOffset)
-    context.publish(.time(time.current.time, offset: Double(offset)))
+extension ServiceClient {
+  /// The phone's Generic Attribute service: Service Changed indicates that services were added,
+  /// removed or moved. A phone adds and removes ANCS at any time.
+  ///
+  /// - Parameter onChange: called with the changed handles, and the number of responses received before.
+  static func serviceChanged(
+    _ context: ServiceContext,
+    onChange: @escaping (HandleRange, _ responsesBefore: Int) -> Void
+  ) -> ServiceClient {
+    let changes = ServiceChanges(context, onChange: onChange)
+    return ServiceClient(
+      uuid: .genericAttribute, characteristics: [.serviceChanged], name: nil,
+      title: "Service Changed", phase: .first
+    ) { service, _ throws(ATTFailure) in
+      try await changes.subscribe(to: service)
+      return changes
+    }
   }
 }
 
-extension ClockMonitor: RunningService {
-  var isInUse: Bool { time != nil }
+/// The changes of the phone's services, which it indicates on one link.
+@LoopActor private final class ServiceChanges: RunningService {
+  /// Where changes are indicated, as far as is known.
+  private var handle: Handle?
+  private let context: ServiceContext
+  private let onChange: (HandleRange, _ responsesBefore: Int) -> Void
+
+  init(
+    _ context: ServiceContext,
+    onChange: @escaping (HandleRange, _ responsesBefore: Int) -> Void
+  ) {
+    self.context = context
+    self.onChange = onChange
+  }
+
+  func subscribe(to service: LocatedService) async throws(ATTFailure) {
+    guard let changed = service[.serviceChanged], let cccd = changed.cccd else {
+      return context.log.notice("the phone has no Service Changed to subscribe to")
+    }
+    if let handle { context.client.removeHandler(for: handle) }
+    handle = changed.value
+    listen()
+    try await context.client.enable(cccd, .indications, attempts: 2)
+  }
+
+  private func listen() {
+    guard let handle else { return }
+    // The client retains this closure, so the closure must not retain the client.
+    context.client.setArrivalHandler(for: handle) { [onChange, log = context.log] arrival in
+      do throws(DecodeError) {
+        onChange(try ServiceChanged(decoding: Array(arrival.value)).range, arrival.responsesBefore)
+      } catch {
+        log.dropped("a Service Changed: \(error)", Array(arrival.value))
+      }
+    }
+  }
+
+  /// The service may have changed too. Until it is found again, another change may be indicated where it was.
+  func end() { listen() }
 }

@@ -13,7 +13,7 @@ import Wire
 @LoopActor final class SessionServices {
   /// A service and its state.
   @LoopActor private struct Slot {
-    let client: any ServiceClient
+    let client: ServiceClient
     var state = State.missing(again: false)
 
     /// What is subscribed to.
@@ -60,7 +60,7 @@ import Wire
   /// Why the phone refused the last search.
   private var refusal: ATTFailure?
 
-  init(_ clients: [any ServiceClient], _ context: ServiceContext, _ trust: HandleTrust) {
+  init(_ clients: [ServiceClient], _ context: ServiceContext, _ trust: HandleTrust) {
     slots = clients.map { Slot(client: $0) }
     self.context = context
     self.trust = trust
@@ -128,24 +128,22 @@ import Wire
   /// - Parameter onVerify: called before that request.
   /// - Returns: whether they are.
   func useKnownHandles(_ onVerify: () -> Void) async throws(ATTFailure) -> Bool {
-    guard let cache = context.phone.memory.handles else { return false }
+    guard let cache = context.phone.cache.handles else { return false }
     let isValid: Bool
-    if case .assume = trust {
+    switch trust {
+    case .assume:
       for service in cache.services { setLocated(service) }
       isValid = try await subscribeToFirst() ? verify(cache.services, onVerify) : false
       if !isValid { forgetHandles() }
       return isValid
+    case .verify: isValid = try await verify(cache.services, onVerify)
+    // Vol 3 Part G, 2.5.2.1.
+    case .hash:
+      isValid = try await context.client.firstValue(of: .databaseHash)?.value == cache.databaseHash
+    case .discover: isValid = false
     }
-    isValid =
-      switch trust {
-      case .assume, .verify: try await verify(cache.services, onVerify)
-      // Vol 3 Part G, 2.5.2.1.
-      case .hash:
-        try await context.client.firstValue(of: .databaseHash)?.value == cache.databaseHash
-      case .discover: false
-      }
     guard isValid else {
-      context.phone.memory.handles = nil
+      context.phone.cache.handles = nil
       return false
     }
     for service in cache.services { setLocated(service) }
@@ -197,13 +195,13 @@ import Wire
 
   /// Drops ANCS, whose session is dead, so that it is searched for again.
   func dropNotifications() {
-    context.phone.memory.handles = nil
-    for index in slots.indices where slots[index].client is NotificationClient { drop(index) }
+    context.phone.cache.handles = nil
+    for index in slots.indices where slots[index].client.name == .ancs { drop(index) }
   }
 
   /// Discards the handles of an earlier session, which turned out to be wrong.
   func forgetHandles() {
-    context.phone.memory.handles = nil
+    context.phone.cache.handles = nil
     for index in slots.indices { drop(index) }
   }
 
@@ -244,7 +242,7 @@ import Wire
     let client = slots[index].client
     let what = "subscribing to \(client.title)"
     do {
-      guard let running = try await client.subscribe(to: service, again: again) else {
+      guard let running = try await client.subscribe(service, again) else {
         slots[index].state = .incomplete(service)
         let name = client.name?.rawValue.uppercased() ?? client.title
         let why = "the phone's \(name) lacks a characteristic or a CCCD"
@@ -256,7 +254,7 @@ import Wire
       if error.isEnd { throw error }
       slots[index].state = .refused(service, error)
       // The next session searches for itself.
-      context.phone.memory.handles = nil
+      context.phone.cache.handles = nil
       if isCertain { context.report(what, error) }
     }
   }
@@ -285,7 +283,7 @@ import Wire
     context.report("serving \(slots[index].client.title)", failure)
     running.end()
     slots[index].state = .refused(service, failure)
-    context.phone.memory.handles = nil
+    context.phone.cache.handles = nil
     onFailure()
   }
 
@@ -295,7 +293,7 @@ import Wire
   ///
   /// - Returns: whether ANCS or AMS came back.
   func rediscover(in range: HandleRange) async throws(ATTFailure) -> Bool {
-    context.phone.memory.handles = nil
+    context.phone.cache.handles = nil
     var affected = range
     for index in slots.indices {
       guard let service = slots[index].state.service?.service, service.range.overlaps(range) else {
@@ -356,89 +354,30 @@ extension ATTFailure {
   fileprivate var reason: String { code.map { "\($0)" } ?? "\(self)" }
 }
 
-/// The phone's Generic Attribute service: Service Changed indicates that services were added,
-/// removed or moved. A phone adds and removes ANCS at any time.
-@LoopActor final class ServiceChangedClient: ServiceClient, RunningService {
-  let uuid = UUID.genericAttribute
-  let characteristics = [UUID.serviceChanged]
-  let name: PhoneService? = nil
-  let title = "Service Changed"
-  let phase = ServicePhase.first
-  /// Where changes are indicated, as far as is known.
-  private var handle: Handle?
-
-  private let context: ServiceContext
-  /// Called with the changed handles, and the number of responses received before.
-  private let onChange: (HandleRange, _ responsesBefore: Int) -> Void
-
-  init(
-    _ context: ServiceContext,
-    onChange: @escaping (HandleRange, _ responsesBefore: Int) -> Void
-  ) {
-    self.context = context
-    self.onChange = onChange
-  }
-
-  func subscribe(
-    to service: LocatedService, again: Bool
-  ) async throws(ATTFailure) -> (any RunningService)? {
-    guard let changed = service[.serviceChanged], let cccd = changed.cccd else {
-      context.log.notice("the phone has no Service Changed to subscribe to")
-      return self
-    }
-    if let handle { context.client.removeHandler(for: handle) }
-    handle = changed.value
-    listen()
-    try await context.client.enable(cccd, .indications, attempts: 2)
-    return self
-  }
-
-  private func listen() {
-    guard let handle else { return }
-    // The client retains this closure, so the closure must not retain the client.
-    context.client.setArrivalHandler(for: handle) { [onChange, log = context.log] arrival in
-      do throws(DecodeError) {
-        onChange(try ServiceChanged(decoding: Array(arrival.value)).range, arrival.responsesBefore)
-      } catch {
-        log.dropped("a Service Changed: \(error)", Array(arrival.value))
-      }
-    }
-  }
-
-  /// The service may have changed too. Until it is found again, another change may be indicated where it was.
-  func end() { listen() }
-}
-
 /// One of the phone's services, and how it is subscribed to. A session has a table of them (`SessionServices`);
 /// CONTRIBUTING.md says how to add one.
 ///
 ///     located ──▶ subscribe ──▶ RunningService: run ──▶ end
 ///
-@LoopActor protocol ServiceClient {
+@LoopActor struct ServiceClient {
   /// The service's type.
-  var uuid: UUID { get }
+  let uuid: UUID
   /// The types of its characteristics that are used.
-  var characteristics: [UUID] { get }
+  let characteristics: [UUID]
   /// Its name in events and in `status`; nil for one that only the session itself uses.
-  var name: PhoneService? { get }
+  let name: PhoneService?
   /// Its name in errors, as in `subscribing to notifications`.
-  var title: String { get }
+  let title: String
   /// When it is set up.
-  var phase: ServicePhase { get }
+  let phase: ServicePhase
   /// Which instance to use if the phone has several.
-  var instance: WantedService.Instance { get }
-  /// Subscribes to a located service.
+  var instance = WantedService.Instance.first
+  /// Subscribes to a located service; nil if it lacks a mandatory characteristic or CCCD.
   ///
-  /// - Parameter again: whether an earlier subscription on this link may still be active. It has to
-  ///   be ended first, because a phone reports its current state only when a subscription begins.
-  /// - Returns: nil if the service lacks a mandatory characteristic or CCCD.
-  func subscribe(
-    to service: LocatedService, again: Bool
-  ) async throws(ATTFailure) -> (any RunningService)?
-}
-
-extension ServiceClient {
-  var instance: WantedService.Instance { .first }
+  /// `again`: an earlier subscription on this link may still be active. It has to be ended first, because a phone
+  /// reports its current state only when a subscription begins.
+  let subscribe:
+    @LoopActor (LocatedService, _ again: Bool) async throws(ATTFailure) -> (any RunningService)?
 }
 
 /// A service that is subscribed to, until it was removed or the session is over.
@@ -466,4 +405,44 @@ enum ServicePhase {
   case first
   /// After everything else, and after the session is reported as subscribed.
   case later
+}
+
+/// What a session provides to its services.
+@LoopActor struct ServiceContext {
+  let client: Client
+  let phone: Phone
+  let link: any Link
+  /// For lines about this phone.
+  let log: Log
+  private let daemon: Supervisor
+  /// Tasks of the services may outlive it.
+  private weak let session: Session?
+
+  init(_ session: Session) {
+    (client, phone, link, log) = (session.client, session.phone, session.link, session.log)
+    (daemon, self.session) = (session.daemon, session)
+  }
+
+  /// The clocks.
+  var platform: any Platform { daemon.platform }
+
+  /// Publishes an event of this link.
+  func publish(_ content: Event.Content) { session?.publish(content) }
+
+  /// Reports a failure that does not end the session.
+  func report(_ what: String, _ failure: ATTFailure) { session?.report(what, failure) }
+
+  /// Runs a user's program with an event of this link; if that event was published, it was the last one.
+  func run(_ program: [String], _ content: Event.Content) {
+    let (seq, event) = (daemon.feed.recent.lastSeq, phone.event(content))
+    daemon.hooks.run(program, for: NumberedEvent(seq: seq, time: platform.wallTime, event))
+  }
+
+  /// Called by a service when what the session waits for may have changed.
+  func changed() { session?.onWaitChange() }
+
+  /// Logs a malformed value from the phone.
+  var logDropped: ([UInt8], String) -> Void {
+    { [log] bytes, why in log.dropped("from the phone: \(why)", bytes) }
+  }
 }

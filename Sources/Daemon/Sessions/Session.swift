@@ -32,6 +32,8 @@ import Wire
   private(set) var wasSubscribed = false
   /// Whether a request to the phone timed out.
   private(set) var hasTimedOut = false
+  /// Whether the last session with ANCS was dead, and none has shown a sign of life since.
+  private var hasDeadNotifications = false
   /// Called when `wait` may have changed.
   var onWaitChange: () -> Void = {}
 
@@ -77,7 +79,7 @@ import Wire
   init(_ link: any Link, _ number: Int, _ daemon: Supervisor, _ quirks: Quirks, _ log: Log) {
     (self.link, self.number, self.daemon) = (link, number, daemon)
     (self.quirks, self.log) = (quirks, log)
-    phone = Phone(strangerOn: link, daemon.platform.scheduler)
+    phone = Phone(0, on: link, PhoneNotifications(keeping: .zero, daemon.platform.scheduler))
     since = daemon.platform.wallTime
     bearer = Bearer(scheduler: daemon.platform.scheduler)
     client = Client(bearer)
@@ -92,12 +94,12 @@ import Wire
     let context = ServiceContext(self)
     let services = SessionServices(
       [
-        NotificationClient(context, quirks) { [weak self] in
-          self?.notificationsDied($0, again: $1)
-        },
-        MediaService(context: context, settings: quirks.media),
-        ServiceChangedClient(context) { [weak self] in self?.servicesChanged($0, after: $1) },
-        BatteryService(context: context), TimeService(context: context),
+        .notifications(
+          context, quirks, onLife: { [weak self] in self?.hasDeadNotifications = false },
+          onDead: { [weak self] in self?.notificationsDied($0) }),
+        .media(context, quirks.media),
+        .serviceChanged(context) { [weak self] in self?.servicesChanged($0, after: $1) },
+        .battery(context), .time(context),
       ], context, quirks.handles)
     services.onFailure = { [weak self] in self?.serviceFailed() }
     return services
@@ -170,27 +172,25 @@ import Wire
 
   private func linkSecured(isNew: Bool) {
     let isFirst = phone.session !== self
-    if isFirst { recognise() }
+    // That the link is secured proves whose it is.
+    if isFirst {
+      phone = daemon.phone(on: link, number)
+      phone.session = self
+      services = makeServices()
+    }
     // The phone's configuration of the board belongs to the bond (Vol 3 Part G, 3.3.3.3). On a link that is not
     // secured yet, nothing was configured under a former bond.
-    if isNew, phone.memory.client != ClientState() {
-      phone.memory.client = ClientState()
+    if isNew, phone.cache.client != ClientState() {
+      phone.cache.client = ClientState()
       daemon.remember(phone)
     }
-    if !isNew || !isFirst { server.recall(phone.memory.client) }
+    if !isNew || !isFirst { server.recall(phone.cache.client) }
     guard isFirst else { return }
     // iOS has been seen to misbehave if Service Changed is indicated right after encryption.
     if server.hasChangesToAnnounce, let pause = quirks.ownChanges {
       schedule(.announceOwnChanges, at: scheduler.now + pause)
     }
     jobs.post(.setUp(isNew: isNew))
-  }
-
-  /// The link is secured, which proves whose it is.
-  private func recognise() {
-    phone = daemon.phone(on: link, number)
-    phone.session = self
-    services = makeServices()
   }
 
   private func linkEnded(_ reason: String) {
@@ -207,7 +207,7 @@ import Wire
     timers = [:]
     services.end()
     if link.wasSecured, link.isBonded {
-      phone.memory.client = server.client
+      phone.cache.client = server.client
       daemon.remember(phone)
     }
     if phone.session === self { phone.session = nil }
@@ -277,16 +277,16 @@ import Wire
 
   /// Reads the phone's name, unless it is known.
   private func readName() async throws(ATTFailure) {
-    guard phone.memory.name == nil,
+    guard phone.cache.name == nil,
       let name = try await client.firstValue(of: .deviceName)?.value, !name.isEmpty
     else { return }
-    phone.memory.name = String(decoding: name, as: UTF8.self)
+    phone.cache.name = String(decoding: name, as: UTF8.self)
     daemon.remember(phone)
     daemon.phoneBook.named(phone)
   }
 
   private func rememberHandles() async throws(ATTFailure) {
-    guard phone.memory.handles == nil, !services.lacksNotifications else { return }
+    guard phone.cache.handles == nil, !services.lacksNotifications else { return }
     var hash: [UInt8]?
     switch quirks.handles {
     case .discover: return
@@ -295,7 +295,7 @@ import Wire
       hash = try await client.firstValue(of: .databaseHash)?.value
       guard hash?.count == 16 else { return }
     }
-    phone.memory.handles = HandleCache(databaseHash: hash, services: services.located)
+    phone.cache.handles = HandleCache(databaseHash: hash, services: services.located)
     daemon.remember(phone)
   }
 
@@ -315,7 +315,9 @@ import Wire
   }
 
   /// The session with ANCS is dead. Locates ANCS again; if that did not help before, ends the link.
-  private func notificationsDied(_ reason: String, again: Bool) {
+  private func notificationsDied(_ reason: String) {
+    let again = hasDeadNotifications
+    hasDeadNotifications = true
     // The removal of ANCS may cross a request to it, which then fails after its Service Changed.
     if let range = discovery.changing, services.haveNotifications(in: range) {
       return log.info("\(reason), as the phone has indicated: searching")
@@ -441,11 +443,13 @@ import Wire
   }
 
   /// The link, as `status` shows it.
-  var report: LinkReport {
-    var report = LinkReport()
+  ///
+  /// - Parameter condition: what the controller knows of it.
+  func report(with condition: LinkReport) -> LinkReport {
+    var report = condition
     report.adapter = link.adapter
     report.phone = address
-    report.name = phone.memory.name
+    report.name = phone.cache.name
     report.since = since
     report.isEncrypted = link.security.encrypted
     report.isBonded = link.isBonded
@@ -460,7 +464,7 @@ import Wire
   var knownAttributes: KnownLink {
     let located = services.located
     let types = Set(located.map(\.service.uuid))
-    let remembered = (phone.memory.handles?.services ?? []).filter {
+    let remembered = (phone.cache.handles?.services ?? []).filter {
       !types.contains($0.service.uuid)
     }
     var known = KnownLink()

@@ -19,7 +19,7 @@ package struct HandleCache: Hashable, Sendable {
 }
 
 /// The stored data about a phone besides its keys, whose loss is harmless.
-package struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
+package struct PhoneCache: JSONObjectCodable, Hashable, Sendable {
   package var name: String?
   /// When it was last connected, in seconds since 1970 (UTC).
   package var lastSeen: Int64?
