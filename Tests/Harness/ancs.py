@@ -14,6 +14,7 @@ from typing import Any
 from bumble.core import UUID
 from bumble.gatt import Service
 
+from . import att
 from .server import GATTServer, Properties, characteristic, extend, refuse, require_encryption
 
 SERVICE = UUID("7905F431-B5CE-4E99-A40F-4B1E122D00D0")
@@ -23,6 +24,8 @@ DATA_SOURCE = UUID("22EAC6E9-24D6-4BB5-BE44-B36ACE7C7BFB")
 
 ADDED, MODIFIED, REMOVED = range(3)
 SILENT, IMPORTANT, PRE_EXISTING, POSITIVE, NEGATIVE = (1 << bit for bit in range(5))
+#: A flag that iOS 26 sets on some notifications, and that Apple has not described.
+NAMELESS = 1 << 5
 GET_NOTIFICATION, GET_APP, PERFORM = range(3)
 UNKNOWN_COMMAND, INVALID_COMMAND, INVALID_PARAMETER, ACTION_FAILED = range(0xA0, 0xA4)
 
@@ -128,9 +131,19 @@ class NotificationProvider:
         self.actions: list[tuple[int, str]] = []
         self.sessions = 0
 
+        self.authorized = True  # Share System Notifications; off: every command is refused with 0x03
         self.actions_fail = False
+        #: The ATT error for a command, or None to accept it.
+        self.refusal: Callable[[bytes], int | None] = lambda _: None
+        #: Called with each accepted command, before its response is sent.
+        self.on_accepted: Callable[[bytes], None] = lambda _: None
         self.delay = 0.0  # seconds before a response
         self.fragment = 0  # the greatest size of a fragment; 0: what the MTU holds
+        self.early = False  # the response comes before the command's Write Response
+        self.silent: set[int] = set()  # UIDs whose commands get no response
+        self.cut: dict[int, int] = {}  # by UID, the bytes of the response that are sent
+        #: Given a command and its response, the Data Source's values to send instead, if not None.
+        self.override: Callable[[bytes, bytes], Sequence[bytes] | None] = lambda _c, _r: None
 
         self.modified: set[int] = set()  # modified, and not fetched since
         self.subscribers: set[Any] = set()
@@ -165,10 +178,13 @@ class NotificationProvider:
         self.announce(REMOVED, self.notifications.pop(uid))
 
     def announce(self, event: int, notification: Notification) -> None:
-        for bearer in list(self.subscribers):
+        is_told = self.authorized or not self.server.profile.unshared
+        for bearer in list(self.subscribers) if is_told else []:
             self.send_event(bearer, event, notification)
 
     def send_event(self, bearer: Any, event: int, notification: Notification, flags: int = 0) -> None:
+        if (app := self.server.profile.previews) and notification.attributes[0] == app.encode():
+            return
         category = notification.category
         count = sum(n.category == category for n in self.notifications.values())
         flags |= notification.event_flags
@@ -189,9 +205,13 @@ class NotificationProvider:
             asyncio.get_running_loop().call_soon(self.replay, bearer)
 
     def unsubscribed(self, bearer: Any) -> None:
-        if bearer in self.subscribers:
-            self.subscribers.discard(bearer)
-            self.modified.clear()
+        if bearer not in self.subscribers:
+            return
+        self.subscribers.discard(bearer)
+        self.modified.clear()
+        if not self.subscribers and self.server.profile.fresh_uids:
+            kept = [replace(one, uid=uid) for uid, one in enumerate(self.notifications.values(), 1)]
+            self.notifications = {one.uid: one for one in kept}
 
     def replay(self, bearer: Any) -> None:
         """A session begins with the notifications that exist already."""
@@ -202,22 +222,27 @@ class NotificationProvider:
     def on_command(self, bearer: Any, value: bytes) -> None:
         require_encryption(bearer)
         self.commands.append(value)
+        is_open = self.authorized or self.server.profile.unshared
+        code = self.refusal(value) if is_open else att.WRITE_NOT_PERMITTED
+        if code is not None:
+            raise refuse(code)
         if not value:
             raise refuse(INVALID_COMMAND)
         if value[0] == GET_NOTIFICATION:
-            self.respond(bearer, self.notification_attributes(value))
+            self.respond(bearer, value, self.notification_attributes(value))
         elif value[0] == GET_APP:
-            self.respond(bearer, self.app_attributes(value[1:]))
+            self.respond(bearer, value, self.app_attributes(value[1:]))
         elif value[0] == PERFORM:
             self.perform(value[1:])
         else:
             raise refuse(UNKNOWN_COMMAND)
+        self.on_accepted(value)
 
     def notification_attributes(self, command: bytes) -> bytes:
         uid = command_uid(command)
         if uid is None:
             raise refuse(INVALID_COMMAND)
-        if uid not in self.notifications:
+        if uid not in self.notifications or not self.authorized:
             raise refuse(INVALID_PARAMETER)
         self.modified.discard(uid)
         how = cut_with_ellipsis if self.server.profile.ellipsis else cut
@@ -251,11 +276,35 @@ class NotificationProvider:
         # An action removes the notification from the phone's screen.
         asyncio.get_running_loop().call_soon(self.remove, uid)
 
-    def respond(self, bearer: Any, response: bytes) -> None:
-        asyncio.get_running_loop().call_later(self.delay, self.send_response, bearer, response)
+    def respond(self, bearer: Any, command: bytes, response: bytes) -> None:
+        uid = command_uid(command)
+        if uid in self.silent:
+            return
+        if uid is not None and uid in self.cut:
+            response = response[: self.cut[uid]]
+        loop = asyncio.get_running_loop()
+        if (values := self.override(command, response)) is not None:
+            # As they are, even if they are longer than the MTU allows.
+            pdus = [att.notification(self.data.handle, value) for value in values]
+            loop.call_soon(lambda: [self.server.send(bearer, pdu) for pdu in pdus])
+        elif self.early:
+            self.send_response(bearer, response)
+        else:
+            loop.call_later(self.delay, self.send_response, bearer, response)
 
     def send_response(self, bearer: Any, response: bytes) -> None:
         size = bearer.att_mtu - 3
         size = min(self.fragment, size) if self.fragment else size
         for start in range(0, len(response), size):
             self.server.notify(bearer, self.data, response[start : start + size])
+
+    # What the consumer has done
+
+    def fetches(self, uid: int) -> int:
+        """How often a notification's attributes were requested."""
+        return sum(command_uid(command) == uid for command in self.commands)
+
+    def apps_asked_for(self) -> list[str]:
+        """The apps whose attributes were requested, in order."""
+        commands = (c for c in self.commands if c[:1] == bytes([GET_APP]))
+        return [c[1:].split(b"\0")[0].decode("utf-8", "replace") for c in commands]

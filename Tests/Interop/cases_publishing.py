@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 
 from bumble.gatt import Service
 
@@ -13,6 +14,8 @@ from Harness.process import Daemon, Event
 from Harness.services import SERVICES
 from Harness.testbed import check_served
 
+from .link import Link
+from .peers import Phone
 from .testbed import Testbed
 
 DATABASE_HASH = 0x2B2A
@@ -129,6 +132,27 @@ async def everything(bed: Testbed) -> None:
     check(len(phone.links) == 1, "the daemon reconnected")
 
 
+@case("gone-while-fetching")
+async def gone_fetching(bed: Testbed) -> None:
+    """ANCS goes while a response is awaited and others are queued: it starts again, nothing hangs."""
+    daemon, phone, since = await bed.served()
+    service = phone.ancs.service
+    phone.ancs.silent = {1}
+    phone.ancs.post(*map(Notification, range(1, 31)))
+    await eventually(lambda: phone.ancs.fetches(1), "it was not fetched")
+    # The session ends with the service.
+    phone.ancs.subscribers.clear()
+    await phone.server.unpublish(service)
+    await has(daemon, "ancs", since, there=False)
+    phone.ancs.silent = set()
+    await phone.server.publish(service)
+    back = await has(daemon, "ancs", since)
+    await daemon.event("notification", since=back, uid=30, title="Mum", within=9)
+    daemon.none("disconnected")
+    listed = await daemon.listed("notifications")
+    check(len(listed) == 30, f"notifications.list has {len(listed)} of 30")
+
+
 @case("two-of-ancs")
 async def two(bed: Testbed) -> None:
     """A new ANCS appears while the old one is still there: the new one is used."""
@@ -144,3 +168,66 @@ async def two(bed: Testbed) -> None:
     await daemon.event("notification", since=since, uid=5, title="from the new one")
 
 
+@case("odd-services")
+async def odd_services(bed: Testbed) -> None:
+    """ANCS and AMS without descriptors or characteristics are not used, and do no harm."""
+
+    async def one(part: Testbed, what: str) -> None:
+        phone = part.phone()
+        spoil(phone, what)
+        daemon = await part.daemon(phone)
+        connected = await daemon.event("connected")
+        await eventually(
+            lambda: any("services" in event for event in daemon.since(connected))
+            or len(phone.link.requests()) > 8,
+            "nothing was discovered",
+        )
+        await daemon.event("battery", within=10)
+        daemon.none("disconnected")
+        said = [e for e in daemon.events if "services" in e]
+        spoiled = "ams" if "ams" in what else "ancs"
+        # The Data Source is optional: a phone without it does have ANCS.
+        unused = what.endswith("source") or all(spoiled not in e["services"] for e in said)
+        check(unused, f"{spoiled} can't be used, but is reported as present: {said}")
+
+    await bed.every(["ancs-no-cccd", "ancs-empty", "ams-empty", "ancs-no-data-source"], one)
+
+
+def spoil(phone: Phone, what: str) -> None:
+    """Removes a part of a service, as on devices that only resemble iPhones."""
+    service: Service = phone.ams.service if "ams" in what else phone.ancs.service
+    span = range(service.handle + 1, service.end_group_handle + 1)
+    data = phone.ancs.data.handle
+    cccd = att.CCCD.to_bytes(2, "little")
+    if what.endswith("no-cccd"):
+        phone.server.remove_attributes(lambda a: a.handle in span and a.type.to_pdu_bytes() == cccd)
+    elif what.endswith("empty"):
+        phone.server.remove_attributes(lambda a: a.handle in span)
+    else:
+        phone.server.remove_attributes(lambda a: data - 1 <= a.handle <= data + 1)
+
+
+@case("discovery-fails")
+async def discovery_fails(bed: Testbed) -> None:
+    """An error during discovery ends neither the daemon nor its link permanently."""
+
+    async def one(part: Testbed, step: int) -> None:
+        phone = part.phone()
+
+        def fail(link: Link, pdu: bytes) -> Sequence[bytes] | None:
+            if link is phone.links[0] and len(link.requests()) == step:
+                span = att.handle_range(pdu)
+                return [att.error(pdu[0], span[0] if span else 0, att.UNLIKELY)]
+            return None
+
+        phone.intercept = fail
+        daemon = await part.daemon(phone)
+        await phone.connected()
+        await phone.quiet()  # what follows differs with the step
+        check(daemon.running, f"the daemon ended: {daemon.ending}")
+        phone.disconnect()
+        await phone.connected(2)
+        await phone.subscribed()
+        await check_served(daemon, phone, 1)
+
+    await bed.every(range(1, 17), one, name=lambda step: f"at-request-{step}")

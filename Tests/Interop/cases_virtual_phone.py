@@ -10,6 +10,7 @@ import socket
 from Harness.case import case, check
 from Harness.process import Daemon, Event, VirtualPhone, run
 
+from .cases_attributes import uids
 from .prompt import Prompt
 from .testbed import NO_SELF, Testbed
 
@@ -19,6 +20,23 @@ async def pair(bed: Testbed, *options: str) -> tuple[Daemon, VirtualPhone, Event
     phone = await bed.virtual_phone(*options)
     daemon = await bed.daemon(phone)
     return daemon, phone, await daemon.event("subscribed")
+
+
+@case("own-phone-burst")
+async def burst(bed: Testbed) -> None:
+    """`ancsd phone`: 500 notifications at once, in fragments of several sizes, in order, none lost."""
+    daemon, phone, subscribed = await pair(bed)
+    check(subscribed["mtu"] == 185, f"the MTU is {subscribed['mtu']}")
+    first = 1
+    for size in (None, 1, 20, 181):
+        since = daemon.now
+        await phone.do("fragments", size=size)
+        await phone.do("burst", count=500, title="n", message="Saturday? \U0001f370")
+        await daemon.event("notification", since=since, within=30, uid=first + 499)
+        wanted = list(range(first, first + 500))
+        check(uids(daemon, since) == wanted, "the notifications came in another order, or not all")
+        first += 500
+    phone.check_rules()
 
 
 @case("own-phone-prompt")

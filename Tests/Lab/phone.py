@@ -162,6 +162,7 @@ class Phone(RadioDevice):
         self.strikes = 0  # links in a row that ended before the accessory had subscribed (Profile.strikes)
         self.pairings = 0
         self.refusals: list[str] = []  # pairings that failed, by SMP's reason
+        self.failed_encryptions: list[int | None] = []  # HCI reasons
         self.read: dict[str, bytes] = {}  # what the accessory showed, by UUID
         self.protected: str | None = None  # the characteristic that required encryption
         self.steady_after: float | None = None  # seconds from this link's encryption to a supervision timeout of 6 s
@@ -227,6 +228,10 @@ class Phone(RadioDevice):
     def gave_up(self) -> bool:
         """Whether it stays away until its user taps the accessory."""
         return 0 < self.services.server.profile.strikes <= self.strikes
+
+    def tap(self) -> None:
+        """The user taps the accessory's name."""
+        self.strikes = 0
 
     @property
     def subscriptions(self) -> int:
@@ -335,9 +340,11 @@ class Phone(RadioDevice):
             if connection.is_encrypted:
                 return True
             if await self.bonded():
-                # Where the accessory has another key, or none, an iPhone does not replace its bond.
-                with contextlib.suppress(ProtocolError, hci.HCI_Error):
+                try:
                     await connection.encrypt()
+                except (ProtocolError, hci.HCI_Error) as error:
+                    # The accessory has another key, or none: an iPhone does not replace its bond.
+                    self.failed_encryptions.append(error.error_code)
                 return connection.is_encrypted
             return await self.pair(connection)
 

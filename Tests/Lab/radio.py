@@ -78,6 +78,7 @@ class Air(LocalLink):
                 if connection.peer_address in lost:
                     other.on_le_disconnected(connection, CONNECTION_TIMEOUT)
 
+
     async def separate(self, one: Controller, other: Controller) -> None:
         """Takes two controllers out of each other's range for a while: their links time out."""
         for controller in (one, other):
@@ -121,7 +122,7 @@ class AdapterController(Controller):
     """Bumble's controller, with what a kernel needs and Bumble's lacks.
 
     - HCI Reset ends links and advertising, as on a radio that was blocked.
-    - RSSI and transmit power; what connection updates were asked for.
+    - RSSI, transmit power, and connection updates that the peer may refuse.
     - Connections are reported by the event that the host has enabled: newer kernels want the enhanced one.
     - Advertising is reported as to a host that scans with the legacy commands, which all kernels use for
       it, and with scan responses, where Bumble's would repeat the advertisement; without them in
@@ -134,6 +135,7 @@ class AdapterController(Controller):
     def __init__(self, *arguments: Any, **traits: Any) -> None:
         super().__init__(*arguments, **traits)
         self.updates: list[hci.HCI_LE_Connection_Update_Command] = []  # what the host asked for
+        self.update_status = 0  # the peer's answer to that, an HCI status
         self.creations: list[hci.HCI_LE_Create_Connection_Command] = []  # the connections it asked for
 
     def send_hci_packet(self, packet: hci.HCI_Packet) -> None:
@@ -197,7 +199,16 @@ class AdapterController(Controller):
         self, command: hci.HCI_LE_Connection_Update_Command
     ) -> None:
         self.updates.append(command)
-        super().on_hci_le_connection_update_command(command)
+        if self.update_status == 0:
+            super().on_hci_le_connection_update_command(command)
+            return
+        self._send_hci_command_status(hci.HCI_COMMAND_STATUS_PENDING, command.op_code)
+        self.send_hci_packet(
+            hci.HCI_LE_Connection_Update_Complete_Event(
+                status=hci.HCI_ErrorCode(self.update_status), connection_handle=command.connection_handle,
+                connection_interval=0, peripheral_latency=0, supervision_timeout=0,
+            )
+        )
 
     def on_hci_reset_command(
         self, command: hci.HCI_Reset_Command
