@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import CPage
 public import Capture
 import JSON
 
@@ -48,7 +49,7 @@ public struct SessionPicture {
     """.utf8)
 
   public init(_ source: Source) {
-    bytes = PageParts.head
+    bytes = Self.bytes(ancsd_page_head())
     var json = JSONWriter()
     json.object { json in
       json.name("name")
@@ -89,7 +90,12 @@ public struct SessionPicture {
       for warning in warnings { json.add(warning) }
     }
     append(json, as: "warnings")
-    bytes += PageParts.tail
+    bytes += Self.bytes(ancsd_page_tail())
+  }
+
+  /// A part of the page, whose Content-Security-Policy has the hashes of its style sheet and its script (scripts/page).
+  private static func bytes(_ part: ancsd_part) -> [UInt8] {
+    Array(UnsafeBufferPointer(start: part.bytes, count: Int(part.length)))
   }
 
   // MARK: Blocks
