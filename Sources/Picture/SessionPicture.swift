@@ -74,8 +74,11 @@ public struct SessionPicture {
     if rows.count == Self.blockSize { writeBlock() }
   }
 
-  /// Takes the text written so far.
-  public mutating func take() -> [UInt8] {
+  /// Takes the text written so far; none of it if it is shorter.
+  ///
+  /// - Parameter least: a length in bytes.
+  public mutating func take(atLeast least: Int = 0) -> [UInt8] {
+    guard bytes.count >= least else { return [] }
     defer { bytes = [] }
     return bytes
   }

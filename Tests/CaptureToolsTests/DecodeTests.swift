@@ -74,8 +74,8 @@ struct DecodeTests {
     do throws(Failure) {
       var printer = try CapturePrinter(options, of: options.name, console)
       defer { if result.status == .done { try? printer.page?.finish() } }
-      result.status = try CapturePart.decode(
-        options.files.first ?? "", with: &printer, to: console,
+      result.status = try printer.decode(
+        options.files.first ?? "", to: console,
         warn: { result.warnings.append("\($0): \($1)") }
       ) { () throws(SystemError) in
         if rest.isEmpty, let error { throw error }
