@@ -97,6 +97,9 @@ enum PacketField: Hashable, Sendable {
   static func phy(_ label: String) -> PacketField { .choice(label, [""] + phyNames) }
   /// PHYs as bits.
   static func phys(_ label: String) -> PacketField { .bits(label, phyNames) }
+  private static let addressTypes = [
+    "Public", "Random", "Public identity, resolved", "Random identity, resolved",
+  ]
   private static let pairingFlags = ["MITM", "Secure Connections", "keypress", "CT2"]
   private static let phyNames = ["LE 1M", "LE 2M", "LE Coded"]
 }
@@ -204,8 +207,7 @@ extension PacketField {
     case .addressType(let label):
       let type = try reader.u8()
       addressType = type
-      return .choice(
-        label, ["Public", "Random", "Public identity, resolved", "Random identity, resolved"], type)
+      return .choice(label, Self.addressTypes, type)
     case .address(let label): return .text(label, try reader.address().description)
     case .typedAddress(let label):
       return .text(label, try reader.address().text(type: addressType ?? 0))
