@@ -73,12 +73,7 @@ extension PictureRow {
     var row = PictureRow()
     row.time = frame.record.time.microseconds
     row.number = frame.number
-    row.direction =
-      switch frame.record.opcode.direction {
-      case .sent: 1
-      case .received: 2
-      case nil: 0
-      }
+    row.direction = frame.record.opcode.direction.map { $0 == .sent ? 1 : 2 } ?? 0
     row.length = frame.record.data.count
     row.tree.title = frame.title
     row.tree.notes = frame.notes
@@ -243,6 +238,7 @@ enum FactFinder {
       ("ams", unit.profiles.contains(.ams) ? .number(1) : nil),
       ("phoneside", isATT && unit.link?.peerKind == .accessory ? .number(1) : nil),
       ("problem", unit.problem.map { .text(cut($0)) }),
+      ("asked", unit.request.map { .number(Double($0)) }),
       ("handle", handle.map { .number(Double($0)) }),
       ("peer", namesPeer ? unit.link?.peer.map { .text($0.description) } : nil),
     ]

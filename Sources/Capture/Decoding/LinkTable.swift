@@ -7,6 +7,8 @@ struct LinkState: Sendable {
   var dialogue = ATTDialogue()
   var channels = AttributeChannels()
   var reassemblers: [CaptureDirection: Reassembler] = [:]
+  /// The packets of signalling requests without a response so far, by direction and identifier.
+  var signals: [CaptureDirection: [UInt8: Int]] = [:]
   /// Whether the capture has its beginning, or a warning has said that it does not.
   var isKnown: Bool
 
@@ -16,6 +18,16 @@ struct LinkState: Sendable {
       name.peerKind = .phone
     } else if dialogue.local.database.isOfPhone {
       name.peerKind = .accessory
+    }
+  }
+
+  /// Joins a signalling command in a packet, if it is a response, to its request.
+  mutating func join(_ unit: inout DecodedUnit, _ direction: CaptureDirection, packet: Int) {
+    guard unit.bytes.count > 1 else { return }
+    if unit.name.hasSuffix("Request") {
+      signals[direction, default: [:]][unit.bytes[1]] = packet
+    } else if unit.name.hasSuffix("Response") || unit.name.hasSuffix("Reject") {
+      unit.request = signals[direction.opposite]?.removeValue(forKey: unit.bytes[1])
     }
   }
 
