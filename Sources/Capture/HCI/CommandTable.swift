@@ -6,17 +6,14 @@
 /// The table lists the parameters that help to understand a host; the rest of a packet is not
 /// shown. It never includes keys, or values that keys can be computed from.
 enum CommandTable {
-  static subscript(opcode: UInt16) -> PacketLayout? {
-    linkControl[opcode] ?? policyAndBaseband[opcode] ?? information[opcode] ?? lowEnergy[opcode]
-  }
-
   /// A command's name; the opcodes of vendors have none.
   static func name(of opcode: UInt16) -> String {
-    Self[opcode]?.name ?? (opcode >> 10 == 0x3F ? "Vendor" : "Command \(hexadecimal(opcode, 4))")
+    commands[opcode]?.name
+      ?? (opcode >> 10 == 0x3F ? "Vendor" : "Command \(hexadecimal(opcode, 4))")
   }
 
-  /// Link Control commands (7.1), and No Operation.
-  private static let linkControl: PacketTable = [
+  static let commands: PacketTable = [
+    // Link Control commands (7.1), and No Operation.
     0x0000: "No Operation", 0x0401: "Inquiry", 0x0402: "Inquiry Cancel",
     0x0403: "Periodic Inquiry Mode", 0x0404: "Exit Periodic Inquiry Mode",
     0x0405: .init("Create Connection", [.address("Address")]),
@@ -55,10 +52,8 @@ enum CommandTable {
     0x0442: "Set Connectionless Peripheral Broadcast Receive",
     0x0443: "Start Synchronization Train", 0x0444: "Receive Synchronization Train",
     0x0445: "Remote OOB Extended Data Request Reply",
-  ]
 
-  /// Link Policy (7.2), and Controller & Baseband commands (7.3).
-  private static let policyAndBaseband: PacketTable = [
+    // Link Policy (7.2), and Controller & Baseband commands (7.3).
     0x0801: "Hold Mode", 0x0803: "Sniff Mode", 0x0804: "Exit Sniff Mode", 0x0805: "Park State",
     0x0806: "Exit Park State", 0x0807: "QoS Setup", 0x0809: "Role Discovery", 0x080B: "Switch Role",
     0x080C: "Read Link Policy Settings", 0x080D: "Write Link Policy Settings",
@@ -120,10 +115,8 @@ enum CommandTable {
     0x0C7D: "Read Local OOB Extended Data", 0x0C7E: "Read Extended Page Timeout",
     0x0C7F: "Write Extended Page Timeout", 0x0C80: "Read Extended Inquiry Length",
     0x0C81: "Write Extended Inquiry Length",
-  ]
 
-  /// Informational (7.4), status (7.5) and testing commands (7.6).
-  private static let information: PacketTable = [
+    // Informational (7.4), status (7.5) and testing commands (7.6).
     0x1001: .init(
       "Read Local Version Information",
       returns: [
@@ -152,10 +145,8 @@ enum CommandTable {
     0x1803: "Enable Device Under Test Mode", 0x1804: "Write Simple Pairing Debug Mode",
     0x1807: "Enable AMP Receiver Reports", 0x1808: "AMP Test End", 0x1809: "AMP Test",
     0x180A: "Write Secure Connections Test Mode",
-  ]
 
-  /// LE Controller commands (7.8).
-  private static let lowEnergy: PacketTable = [
+    // LE Controller commands (7.8).
     0x2001: .init("LE Set Event Mask", [.hex("Mask", 8)]),
     0x2002: .init("LE Read Buffer Size [v1]", returns: [.u16("ACL Length"), .u8("ACL Packets")]),
     0x2003: .init("LE Read Local Supported Features", returns: [.hex("Features", 8)]),

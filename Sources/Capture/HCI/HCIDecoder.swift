@@ -17,7 +17,7 @@ enum HCIDecoder {
       unit.problem = "\(bytes.count) bytes, three needed"
     } else {
       let parameters = reader.rest()
-      unit.read(CommandTable[opcode]?.fields ?? [.data], from: parameters)
+      unit.read(CommandTable.commands[opcode]?.fields ?? [.data], from: parameters)
       unit.check(parameters, length)
     }
     return ("HCI Command: \(unit.name) (\(split)) plen \(length)", unit)
@@ -55,7 +55,7 @@ enum HCIDecoder {
     guard case .named(_, let opcode, _)? = unit.details.first?.value, !results.isEmpty else {
       return
     }
-    unit.read(CommandTable[UInt16(opcode)]?.results ?? [.status], from: results)
+    unit.read(CommandTable.commands[UInt16(opcode)]?.results ?? [.status], from: results)
   }
 
   private static func meta(_ bytes: ArraySlice<UInt8>, _ unit: inout DecodedUnit) {
