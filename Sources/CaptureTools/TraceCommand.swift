@@ -155,7 +155,9 @@ extension MonitorSocket: PacketMonitor {}
     for link in links {
       let name = "hci\(link.adapter)"
       let known = all.first { $0.adapter == name && $0.phone == link.peer }
-      printer.addLink(to: link.peer, handle: link.handle, adapter: link.adapter, known)
+      printer.decoder.addLink(
+        to: link.peer, handle: link.handle, adapter: link.adapter, remote: known?.services ?? [],
+        local: known?.board ?? [])
       let names =
         known == nil
         ? "its attributes have no names until a discovery is seen"

@@ -13,14 +13,6 @@ struct ATTDialogue: Sendable {
   /// The peer's attributes.
   var remote = ServerView()
 
-  /// For the same peer's next connection: the attributes stay known, transactions start over.
-  var reconnected: ATTDialogue {
-    var dialogue = ATTDialogue()
-    dialogue.local.database = local.database
-    dialogue.remote.database = remote.database
-    return dialogue
-  }
-
   /// Decodes a PDU.
   ///
   /// - Parameters:

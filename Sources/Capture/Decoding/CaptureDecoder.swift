@@ -68,8 +68,9 @@ public struct CaptureDecoder: Sendable {
       if frame.units.first?.code == 0x0C03 { links.endAll(of: record.adapter) }
     case .event:
       if let link = Self.connectedLink(record.data) { links.begin(record.adapter, link) }
-      decode(HCIDecoder.event(record.data), &frame)
-      if let handle = Self.disconnectedHandle(record.data) { links.end(record.adapter, handle) }
+      let handle = decode(HCIDecoder.event(record.data), &frame)
+      // Disconnection Complete, which has the handle only without an error.
+      if record.data.first == 0x05, let handle { links.end(record.adapter, handle) }
     case .aclTransmitted, .aclReceived: decodeACL(record, &frame)
     case .scoTransmitted, .scoReceived, .isoTransmitted, .isoReceived:
       var reader = ByteReader(record.data)
@@ -98,15 +99,18 @@ public struct CaptureDecoder: Sendable {
 
   // MARK: Commands and events
 
-  /// Adds a command or event, with the link that it is about.
+  /// Adds a command or event, with the link that it is about, whose handle it returns.
+  @discardableResult
   private mutating func decode(
     _ packet: (title: String, unit: DecodedUnit), _ frame: inout DecodedFrame
-  ) {
+  ) -> UInt16? {
     var unit = packet.unit
     unit.bytes = frame.record.data
-    if case .number(let handle)? = unit.details.first(where: { $0.key == "handle" })?.value {
-      unit.link = links.name(frame.record.adapter, UInt16(truncatingIfNeeded: handle))
+    var handle: UInt16?
+    if case .number(let number)? = unit.details.first(where: { $0.key == "handle" })?.value {
+      handle = UInt16(truncatingIfNeeded: number)
     }
+    unit.link = handle.map { links.name(frame.record.adapter, $0) }
     let adapter = UInt32(frame.record.adapter) << 16
     if unit.layer == .hciCommand {
       commands[adapter | UInt32(unit.code ?? 0)] = frame.number
@@ -117,6 +121,7 @@ public struct CaptureDecoder: Sendable {
     }
     frame.title = packet.title
     frame.units = [unit]
+    return handle
   }
 
   /// The link that an LE (Enhanced) Connection Complete event without an error reports (Vol 4 Part E,
@@ -137,13 +142,6 @@ public struct CaptureDecoder: Sendable {
       link.aliases.insert(air)
     }
     return link
-  }
-
-  /// The handle in a successful Disconnection Complete event.
-  private static func disconnectedHandle(_ event: [UInt8]) -> UInt16? {
-    guard event.count > 4, event[0] == 0x05, event[2] == 0 else { return nil }
-    var reader = ByteReader(event[3...])
-    return reader.u16OrZero() & 0x0FFF
   }
 
   // MARK: ACL data
