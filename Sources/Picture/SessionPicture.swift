@@ -195,19 +195,23 @@ public struct SessionPicture {
     }
   }
 
-  private mutating func write(_ nodes: [PictureRow.Node], to json: inout JSONWriter) {
+  private mutating func write(_ nodes: [Detail], to json: inout JSONWriter) {
     json.array { json in
       for node in nodes {
         json.element()
         json.array { json in
           add(node.label, to: &json)
-          add(node.value, to: &json)
-          guard node.place != nil || !node.below.isEmpty else { return }
+          if case .bytes(let bytes) = node.value, node.place != nil {
+            add(PictureRow.count(bytes.count), to: &json)
+          } else {
+            add("\(node.value)", to: &json)
+          }
+          guard node.place != nil || !node.children.isEmpty else { return }
           json.add(node.place?.lowerBound ?? 0)
           json.add(node.place?.count ?? 0)
-          guard !node.below.isEmpty else { return }
+          guard !node.children.isEmpty else { return }
           json.element()
-          write(node.below, to: &json)
+          write(node.children, to: &json)
         }
       }
     }

@@ -90,14 +90,9 @@ enum EventTable {
       [.status, .handle, .role], .peer, .connection, [.hex("Clock Accuracy", 1)]),
     0x02: .init(
       "LE Advertising Report",
-      [
-        .several(
-          "Report", key: "reports",
-          [
-            .choice("Event Type", reportTypes), .advertiser("Address"), .advertisingData("Data"),
-            .dBm("RSSI"),
-          ])
-      ]),
+      .reports(
+        .choice("Event Type", reportTypes), .advertiser("Address"), .advertisingData("Data"),
+        .dBm("RSSI"))),
     0x03: .init("LE Connection Update Complete", [.status, .handle], .connection),
     0x04: .init("LE Read Remote Features Complete", [.status, .handle, .hex("Features", 8)]),
     0x05: .init("LE Long Term Key Request", [.handle]),
@@ -111,14 +106,9 @@ enum EventTable {
     // Without PHYs, advertising set and transmit power; periodic advertising interval and direct address.
     0x0D: .init(
       "LE Extended Advertising Report",
-      [
-        .several(
-          "Report", key: "reports",
-          [
-            .hex("Event Type", 2), .advertiser("Address"), .skipped(4), .dBm("RSSI"), .skipped(9),
-            .advertisingData("Data"),
-          ])
-      ]),
+      .reports(
+        .hex("Event Type", 2), .advertiser("Address"), .skipped(4), .dBm("RSSI"), .skipped(9),
+        .advertisingData("Data"))),
     0x0E: .init("LE Periodic Advertising Sync Established [v1]", [.status]),
     0x0F: "LE Periodic Advertising Report [v1]", 0x10: "LE Periodic Advertising Sync Lost",
     0x11: "LE Scan Timeout",

@@ -124,6 +124,10 @@ extension [PacketField] {
   static let enhancedConnection: [PacketField] =
     [.status, .handle, .role] + peer + [.address("Local RPA"), .typedAddress("Peer RPA")]
     + connection + [.hex("Clock Accuracy", 1)]
+  /// The reports of an event about advertising, each with these fields.
+  static func reports(_ fields: PacketField...) -> [PacketField] {
+    [.several("Report", key: "reports", fields)]
+  }
   /// The data lengths of a link.
   static let sentLength: [PacketField] = [.u16("TX Octets"), .u16("TX Time")]
   static let receivedLength: [PacketField] = [.u16("RX Octets"), .u16("RX Time")]
