@@ -4,16 +4,17 @@
 /* clang has #embed in older standards than C23, too, but warns. */
 #pragma clang diagnostic ignored "-Wc23-extensions"
 
-static const unsigned char document[] = {
-#embed "../Picture/Page/page.html"
-};
-
-static const unsigned char style[] = {
+static const unsigned char head[] = {
+#embed "../Picture/Page/head.html"
+    , '<', 's', 't', 'y', 'l', 'e', '>',
 #embed "../Picture/Page/page.css"
+    , '<', '/', 's', 't', 'y', 'l', 'e', '>', '\n',
+#embed "../Picture/Page/body.html"
 };
 
-/* In the order of scripts/page, which computes the hash of them all. */
-static const unsigned char script[] = {
+/* The scripts are in the order of scripts/page, which computes the hash of them all. */
+static const unsigned char tail[] = {
+    '<', 's', 'c', 'r', 'i', 'p', 't', '>',
 #embed "../Picture/Page/model.js"
     ,
 #embed "../Picture/Page/reading.js"
@@ -37,8 +38,9 @@ static const unsigned char script[] = {
 #embed "../Picture/Page/figures.js"
     ,
 #embed "../Picture/Page/app.js"
+    , '<', '/', 's', 'c', 'r', 'i', 'p', 't', '>', '\n',
+#embed "../Picture/Page/end.html"
 };
 
-struct ancsd_part ancsd_page_document(void) { return (struct ancsd_part){document, sizeof document}; }
-struct ancsd_part ancsd_page_style(void) { return (struct ancsd_part){style, sizeof style}; }
-struct ancsd_part ancsd_page_script(void) { return (struct ancsd_part){script, sizeof script}; }
+struct ancsd_part ancsd_page_head(void) { return (struct ancsd_part){head, sizeof head}; }
+struct ancsd_part ancsd_page_tail(void) { return (struct ancsd_part){tail, sizeof tail}; }

@@ -79,13 +79,6 @@ struct CapturePrinter {
     }
   }
 
-  /// Adds a link that was up before the capture began, with what the daemon knows of its attributes.
-  mutating func addLink(to peer: Address, handle: UInt16, adapter: UInt16, _ known: KnownLink?) {
-    decoder.addLink(
-      to: peer, handle: handle, adapter: adapter, remote: known?.services ?? [],
-      local: known?.board ?? [])
-  }
-
   /// Draws a packet, or returns its lines, none if the filter hides it; and a warning for standard error.
   mutating func print(
     _ record: CaptureRecord

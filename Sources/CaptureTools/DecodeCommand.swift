@@ -30,11 +30,11 @@ extension Command {
       var printer = try CapturePrinter(options, of: options.name, console)
       var (status, isDrawn) = (ExitStatus.done, false)
       for path in options.inOrder {
-        let part = try CapturePart(path)
-        let end = try CapturePart.decode(
-          path, with: &printer, to: console, warn: Console.warn
-        ) {
-          () throws(SystemError) in try part.file.read(1 << 16)
+        let file = try CapturePrinter.reading(path) { () throws(SystemError) in
+          try Files.open(path == "-" ? Standard.inputPath : path)
+        }
+        let end = try printer.decode(path, to: console, warn: Console.warn) {
+          () throws(SystemError) in try file.read(1 << 16)
         }
         if status == .done { status = end }
         if end == .done { isDrawn = true }
@@ -64,16 +64,27 @@ extension Grammar<CaptureOptions> {
 extension CaptureOptions {
   /// The capture's name on the page: those of the files, without their directories, which may reveal their owner.
   var name: String {
-    files.map { CapturePart.name(of: $0).split(separator: "/").last.map(String.init) ?? $0 }
+    files.map { CapturePrinter.name(of: $0).split(separator: "/").last.map(String.init) ?? $0 }
       .joined(separator: ", ")
   }
 
   /// The files ordered by the times of their first packets; in the given order if one has none, or is a pipe.
   var inOrder: [String] {
     guard files.count > 1 else { return files }
-    let starts = files.compactMap { path in CapturePart.start(of: path).map { (path, $0) } }
+    let starts = files.compactMap { path in Self.start(of: path).map { (path, $0) } }
     guard starts.count == files.count else { return files }
     return starts.sorted { $0.1 < $1.1 }.map(\.0)
+  }
+
+  /// The time of a file's first packet; nil if it has none near its beginning, or can't be read. Nothing is taken from a
+  /// pipe, because what was read of it is gone.
+  private static func start(of path: String) -> WallTime? {
+    guard Files.isRegular(path), let file = try? Files.open(path),
+      let bytes = try? file.read(1 << 16)
+    else { return nil }
+    var reader = CaptureReader()
+    reader.feed(bytes)
+    return (try? reader.next())??.time
   }
 }
 
@@ -92,39 +103,17 @@ extension CaptureDecoder {
   }
 }
 
-/// A file to decode.
-struct CapturePart: ~Copyable {
-  let file: FileDescriptor
-
-  init(_ path: String) throws(Failure) {
-    file = try Self.reading(path) { () throws(SystemError) in
-      try Files.open(path == "-" ? Standard.inputPath : path)
-    }
-  }
-
-  /// The time of its first packet; nil if it has none near its beginning, or can't be read. Nothing is taken from a pipe,
-  /// because what was read of it is gone.
-  static func start(of path: String) -> WallTime? {
-    guard Files.isRegular(path), let file = try? Files.open(path),
-      let bytes = try? file.read(1 << 16)
-    else { return nil }
-    var reader = CaptureReader()
-    reader.feed(bytes)
-    return (try? reader.next())??.time
-  }
-
-  /// Decodes it.
+extension CapturePrinter {
+  /// Decodes a file, as one more part of what was decoded before.
   ///
   /// - Parameters:
-  ///   - printer: knows what the earlier parts showed.
   ///   - warn: takes the subject and the text of a warning.
   ///   - read: returns the next bytes of the file; none at its end.
-  static func decode(
-    _ path: String, with printer: inout CapturePrinter, to console: Console,
-    warn: (String, String) -> Void, read: () throws(SystemError) -> [UInt8]
+  mutating func decode(
+    _ path: String, to console: Console, warn: (String, String) -> Void,
+    read: () throws(SystemError) -> [UInt8]
   ) throws(Failure) -> ExitStatus {
-    let name = name(of: path)
-    let page = printer.page
+    let (name, page) = (Self.name(of: path), page)
     func tell(_ warning: String) {
       warn(name, warning)
       page?.warn(warning)
@@ -139,11 +128,11 @@ struct CapturePart: ~Copyable {
       } catch {
         fault = error
       }
-      printer.decoder.assumedPeer = reader.assumedPeer
+      decoder.assumedPeer = reader.assumedPeer
       var lines: [String] = []
       var warnings: [String] = []
       for record in records {
-        let printed = try printer.print(record)
+        let printed = try print(record)
         lines += printed.lines
         if let warning = printed.warning { warnings.append(warning) }
       }
@@ -157,14 +146,14 @@ struct CapturePart: ~Copyable {
       }
       if records.count == Self.batch { continue }
       if isAtEnd {
-        if let remark = printer.decoder.remark { tell(remark) }
+        if let remark = decoder.remark { tell(remark) }
         return .done
       }
-      let part = try reading(path, read)
+      let part = try Self.reading(path, read)
       isAtEnd = part.isEmpty
       if isAtEnd {
         reader.finish()
-        printer.decoder.learnHosts(ahead: reader)
+        decoder.learnHosts(ahead: reader)
       } else {
         reader.feed(part)
       }
@@ -176,7 +165,7 @@ struct CapturePart: ~Copyable {
 
   static func name(of path: String) -> String { path == "-" ? "standard input" : path }
 
-  private static func reading<Value: ~Copyable>(
+  fileprivate static func reading<Value: ~Copyable>(
     _ path: String, _ body: () throws(SystemError) -> Value
   ) throws(Failure) -> Value {
     do throws(SystemError) {

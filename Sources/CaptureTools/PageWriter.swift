@@ -35,7 +35,7 @@ final class PageWriter {
         "\(output.path) has reached its maximum size (--capture-limit)")
     }
     picture.add(frame)
-    try write(picture.take(), atLeast: Self.batch)
+    try write(picture.take(atLeast: 1 << 16))
   }
 
   /// Adds a warning about the capture, up to a reasonable number.
@@ -44,27 +44,21 @@ final class PageWriter {
   /// Ends the page.
   func finish() throws(Failure) {
     picture.finish(warnings: warnings)
-    try write(picture.take(), atLeast: 0)
+    try write(picture.take())
   }
 
-  private var waiting: [UInt8] = []
-  /// The number of bytes written at once.
-  private static let batch = 1 << 16
-
-  private func write(_ bytes: [UInt8], atLeast least: Int) throws(Failure) {
-    waiting += bytes
-    guard waiting.count >= least, !waiting.isEmpty else { return }
-    size += Int64(waiting.count)
+  private func write(_ bytes: [UInt8]) throws(Failure) {
+    guard !bytes.isEmpty else { return }
+    size += Int64(bytes.count)
     if output.isStandard {
-      try console.print(waiting)
+      try console.print(bytes)
     } else {
       // It has what the phone sent, so only its owner may read it.
       if file == nil { file = try output.create(mode: 0o600) }
-      do throws(SystemError) { try file?.writeAll(waiting) } catch {
+      do throws(SystemError) { try file?.writeAll(bytes) } catch {
         throw Failure(writing: output.path, error)
       }
     }
-    waiting.removeAll(keepingCapacity: true)
   }
 }
 

@@ -29,20 +29,16 @@ extension Command {
       let console = try Console(options.output)
       return console.onLoop { () async throws(Failure) in
         let trace = try Trace(options, console, Trace.Environment())
-        try onSignal { trace.stop($0) }
+        do throws(SystemError) {
+          try Loop.shared.onSignal([.interrupt, .terminate]) {
+            trace.stop(ExitStatus(signal: $0.rawValue))
+          }
+        } catch {
+          throw Failure(.software, "watching for signals", "\(error)")
+        }
         return try await trace.run()
       }
     })
-
-  @LoopActor private static func onSignal(_ stop: @escaping (ExitStatus) -> Void) throws(Failure) {
-    do throws(SystemError) {
-      try Loop.shared.onSignal([.interrupt, .terminate]) { signal in
-        stop(ExitStatus(signal: signal.rawValue))
-      }
-    } catch {
-      throw Failure(.software, "watching for signals", "\(error)")
-    }
-  }
 }
 
 extension Grammar<CaptureOptions> {
@@ -155,7 +151,9 @@ extension MonitorSocket: PacketMonitor {}
     for link in links {
       let name = "hci\(link.adapter)"
       let known = all.first { $0.adapter == name && $0.phone == link.peer }
-      printer.addLink(to: link.peer, handle: link.handle, adapter: link.adapter, known)
+      printer.decoder.addLink(
+        to: link.peer, handle: link.handle, adapter: link.adapter, remote: known?.services ?? [],
+        local: known?.board ?? [])
       let names =
         known == nil
         ? "its attributes have no names until a discovery is seen"

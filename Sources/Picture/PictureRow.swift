@@ -44,15 +44,8 @@ struct PictureRow {
     var problem: String?
     /// The PDU in hexadecimal; two dots replace a byte that `decode` hides because it may belong to a key.
     var bytes = ""
-    var nodes: [Node] = []
-  }
-
-  /// A detail, its range of bytes, and its children.
-  struct Node {
-    var label: String
-    var value: String
-    var place: Range<Int>?
-    var below: [Node] = []
+    /// The PDU's details and attributes; each place is in the PDU.
+    var nodes: [Detail] = []
   }
 }
 
@@ -73,12 +66,7 @@ extension PictureRow {
     var row = PictureRow()
     row.time = frame.record.time.microseconds
     row.number = frame.number
-    row.direction =
-      switch frame.record.opcode.direction {
-      case .sent: 1
-      case .received: 2
-      case nil: 0
-      }
+    row.direction = frame.record.opcode.direction.map { $0 == .sent ? 1 : 2 } ?? 0
     row.length = frame.record.data.count
     row.tree.title = frame.title
     row.tree.notes = frame.notes
@@ -139,47 +127,26 @@ extension PictureRow {
     AssignedNumbers.name(of: uuid) ?? uuid.description
   }
 
-  private static func nodes(of unit: DecodedUnit) -> [Node] {
-    var nodes = unit.details.map { node($0, base: 0) }
-    for attribute in unit.attributes {
-      var name = attribute.handle.map { hexadecimal($0, 4) } ?? ""
-      if let end = attribute.end { name += "–" + hexadecimal(end, 4) }
-      if let title = attribute.name { name += (name.isEmpty ? "" : " ") + title }
-      var below: [Node] = []
-      if let value = attribute.value {
-        below.append(
-          Node(label: "Value", value: count(value.count), place: attribute.valuePlace))
+  private static func nodes(of unit: DecodedUnit) -> [Detail] {
+    unit.details
+      + unit.attributes.flatMap { attribute in
+        var name = attribute.handle.map { hexadecimal($0, 4) } ?? ""
+        if let end = attribute.end { name += "–" + hexadecimal(end, 4) }
+        if let title = attribute.name { name += (name.isEmpty ? "" : " ") + title }
+        let value = attribute.value.map {
+          Detail("Value", .text(count($0.count))).at(attribute.valuePlace)
+        }
+        let below =
+          [value].compactMap(\.self)
+          + attribute.meaning.map { $0.moved(by: attribute.valuePlace?.lowerBound) }
+        return name.isEmpty ? below : [Detail("Attribute", .text(name), below).at(attribute.place)]
       }
-      below += attribute.meaning.map { node($0, base: attribute.valuePlace?.lowerBound) }
-      guard !name.isEmpty else {
-        nodes += below
-        continue
-      }
-      nodes.append(
-        Node(label: "Attribute", value: name, place: attribute.place, below: below))
-    }
-    return nodes
   }
 
-  private static func count(_ bytes: Int) -> String { bytes == 1 ? "1 byte" : "\(bytes) bytes" }
-
-  /// - Parameter base: the offset of the first byte; nil if unknown.
-  private static func node(_ detail: Detail, base: Int?) -> Node {
-    var node = Node(label: detail.label, value: "")
-    if case .bytes(let bytes) = detail.value, detail.place != nil {
-      node.value = count(bytes.count)
-    } else {
-      node.value = "\(detail.value)"
-    }
-    if let base, let place = detail.place {
-      node.place = place.lowerBound + base..<place.upperBound + base
-    }
-    node.below = detail.children.map { Self.node($0, base: base) }
-    return node
-  }
+  static func count(_ bytes: Int) -> String { bytes == 1 ? "1 byte" : "\(bytes) bytes" }
 
   /// The PDU's bytes: all of them for ATT and signalling, otherwise those that the tree covers.
-  private static func bytes(of unit: DecodedUnit, _ nodes: [Node]) -> String {
+  private static func bytes(of unit: DecodedUnit, _ nodes: [Detail]) -> String {
     let head: Int
     switch unit.layer {
     case .att, .signalling: return unit.bytes.hex
@@ -191,18 +158,31 @@ extension PictureRow {
     }
     var isShown = [Bool](repeating: false, count: unit.bytes.count)
     for index in isShown.indices.prefix(head) { isShown[index] = true }
-    func show(_ nodes: [Node]) {
+    func show(_ nodes: [Detail]) {
       for node in nodes {
         if let place = node.place {
           for index in place.clamped(to: isShown.indices) { isShown[index] = true }
         }
-        show(node.below)
+        show(node.children)
       }
     }
     show(nodes)
     var text = ""
     for (byte, isShown) in zip(unit.bytes, isShown) { text += isShown ? [byte].hex : ".." }
     return text
+  }
+}
+
+extension Detail {
+  /// The same with its places, which count from the beginning of a value, in the PDU; with none if it is unknown where the
+  /// value begins.
+  fileprivate func moved(by start: Int?) -> Detail {
+    var detail = self
+    detail.place = start.flatMap { start in
+      place.map { $0.lowerBound + start..<$0.upperBound + start }
+    }
+    detail.children = children.map { $0.moved(by: start) }
+    return detail
   }
 }
 
@@ -243,6 +223,7 @@ enum FactFinder {
       ("ams", unit.profiles.contains(.ams) ? .number(1) : nil),
       ("phoneside", isATT && unit.link?.peerKind == .accessory ? .number(1) : nil),
       ("problem", unit.problem.map { .text(cut($0)) }),
+      ("asked", unit.request.map { .number(Double($0)) }),
       ("handle", handle.map { .number(Double($0)) }),
       ("peer", namesPeer ? unit.link?.peer.map { .text($0.description) } : nil),
     ]

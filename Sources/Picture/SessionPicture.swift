@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import CPage
 public import Capture
 import JSON
 
@@ -48,7 +49,7 @@ public struct SessionPicture {
     """.utf8)
 
   public init(_ source: Source) {
-    bytes = PageParts.head
+    bytes = Self.bytes(ancsd_page_head())
     var json = JSONWriter()
     json.object { json in
       json.name("name")
@@ -73,8 +74,11 @@ public struct SessionPicture {
     if rows.count == Self.blockSize { writeBlock() }
   }
 
-  /// Takes the text written so far.
-  public mutating func take() -> [UInt8] {
+  /// Takes the text written so far; none of it if it is shorter.
+  ///
+  /// - Parameter least: a length in bytes.
+  public mutating func take(atLeast least: Int = 0) -> [UInt8] {
+    guard bytes.count >= least else { return [] }
     defer { bytes = [] }
     return bytes
   }
@@ -89,7 +93,12 @@ public struct SessionPicture {
       for warning in warnings { json.add(warning) }
     }
     append(json, as: "warnings")
-    bytes += PageParts.tail
+    bytes += Self.bytes(ancsd_page_tail())
+  }
+
+  /// A part of the page, whose Content-Security-Policy has the hashes of its style sheet and its script (scripts/page).
+  private static func bytes(_ part: ancsd_part) -> [UInt8] {
+    Array(UnsafeBufferPointer(start: part.bytes, count: Int(part.length)))
   }
 
   // MARK: Blocks
@@ -186,19 +195,23 @@ public struct SessionPicture {
     }
   }
 
-  private mutating func write(_ nodes: [PictureRow.Node], to json: inout JSONWriter) {
+  private mutating func write(_ nodes: [Detail], to json: inout JSONWriter) {
     json.array { json in
       for node in nodes {
         json.element()
         json.array { json in
           add(node.label, to: &json)
-          add(node.value, to: &json)
-          guard node.place != nil || !node.below.isEmpty else { return }
+          if case .bytes(let bytes) = node.value, node.place != nil {
+            add(PictureRow.count(bytes.count), to: &json)
+          } else {
+            add("\(node.value)", to: &json)
+          }
+          guard node.place != nil || !node.children.isEmpty else { return }
           json.add(node.place?.lowerBound ?? 0)
           json.add(node.place?.count ?? 0)
-          guard !node.below.isEmpty else { return }
+          guard !node.children.isEmpty else { return }
           json.element()
-          write(node.below, to: &json)
+          write(node.children, to: &json)
         }
       }
     }

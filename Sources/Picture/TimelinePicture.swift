@@ -32,9 +32,17 @@ extension SessionPicture {
       }
     }
     rows.sort { $0.time < $1.time }
-    for index in rows.indices {
-      rows[index].number = index + 1
-      add(rows[index])
+    var open: [Int: OpenRequests] = [:]
+    for (index, row) in rows.enumerated() {
+      var row = row
+      row.number = index + 1
+      if row.code >= 0 {
+        let asked = open[row.link, default: OpenRequests()].request(
+          of: Opcode(rawValue: UInt8(row.code)).role, isSent: row.direction == 1,
+          packet: row.number)
+        if let asked { row.facts.append(.init(key: "asked", value: .number(Double(asked)))) }
+      }
+      add(row)
     }
   }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Capture
-import TestLoop
 import Testing
 import Wire
 
@@ -202,21 +201,5 @@ struct AirTests {
     let short = CaptureRecord(.air, remarks + packet.prefix(5), time: Sample.time)
     let frames = Sample.read(Sample.pcap(linkType, of: [short])).records.map { decoder.decode($0) }
     #expect(frames.map(\.notes) == [["5 bytes, less than any packet has"]])
-  }
-
-  @Test("Random packets")
-  func random() {
-    var generator = SeededGenerator(seed: 81)
-    var sniffer = Sniffer()
-    let addresses: [UInt32] = [0x8E89_BED6, Sniffer.address, 0x1234_5678]
-    for _ in 0..<20_000 {
-      if Int.random(in: 0..<50, using: &generator) == 0 { _ = sniffer.connect() }
-      let frame = sniffer.hear(
-        generator.bytes(upTo: 50), Bool.random(using: &generator) ? .fromCentral : .unknown,
-        on: addresses.randomElement(using: &generator) ?? 0,
-        flags: .random(in: 0...0xFFFF, using: &generator),
-        after: .random(in: -100...1000, using: &generator))
-      #expect(!frame.title.isEmpty)
-    }
   }
 }

@@ -276,32 +276,30 @@ struct AttributeTests {
   }
 
   @Test(
-    "Values of common attributes are decoded",
-    arguments: [
-      (0x2A00, Array("Ann’s iPhone".utf8), ["text: Ann’s iPhone"]),
-      (0x2A01, [0x40, 0x00], ["appearance: 0x0040"]),
-      (0x2A2B, [0xEA, 0x07, 11, 21, 7, 0, 0, 6, 0, 0], ["time: 2026-11-21T07:00:00"]),
-      (0x2A0F, [4, 0], ["zone: 3600 s ahead of UTC"]),
-      (
-        0x2A04, [0x18, 0, 0x28, 0, 0, 0, 0xF4, 1],
-        [
-          "minimum_interval: 30 ms", "maximum_interval: 50 ms", "latency: 0",
-          "supervision_timeout: 5000 ms",
-        ]
-      ),
-      (
-        0x2A50, [1, 0x4C, 0, 1, 0, 2, 0],
-        [
-          "vendor_source: Bluetooth SIG (0x01)", "vendor: 0x004c", "product: 0x0001",
-          "version: 0x0002",
-        ]
-      ),
-      (0x2B29, [1], ["features: robust caching (0x01)"]), (0x2A19, [101], []), (0x2A01, [1], []),
-    ] as [(UInt16, [UInt8], [String])])
-  func values(type: UInt16, value: [UInt8], said: [String]) {
-    var link = DecodedLink()
-    _ = link.send(.readByTypeRequest(.all, type: UUID(type)))
-    let unit = link.receive(.readByTypeResponse([.init(handle: 3, value: value)]))
-    #expect(unit?.said == said)
+    "A response has the packet of its request, and a part of an ANCS response that of the command")
+  func requests() {
+    var known = DiscoveredLink()
+    func packet(_ pdu: PDU) -> Int {
+      known.link.frame(.aclTransmitted, Sample.acl(0x40, 0, Sample.att(pdu.encoded))).number
+    }
+    let read = packet(.readRequest(0x0012))
+    #expect(known.link.receive(.readResponse([1]))?.request == read)
+    #expect(known.link.receive(.readResponse([1]))?.request == nil)
+    let command = ControlPointCommand.getNotificationAttributes(7, [.init(.messageSize)])
+    let written = packet(.writeRequest(0x0012, value: command.encoded))
+    #expect(known.link.receive(.writeResponse)?.request == written)
+    let response = DataSourceResponse(.notification(7), [.init(id: 4, value: [0x39])])
+    for fragment in response.fragments(ofAtMost: 6) {
+      let unit = known.link.receive(.handleValueNotification(0x0018, value: fragment))
+      #expect(unit?.request == written)
+    }
+    #expect(known.link.receive(.handleValueNotification(0x0018, value: [0]))?.request == nil)
+    let signal = known.link.frame(
+      .aclTransmitted,
+      Sample.acl(0x40, 0, Sample.frame(5, [0x12, 3, 8, 0] + [UInt8](repeating: 0, count: 8))))
+    #expect(known.link.receive([0x13, 3, 2, 0, 0, 0], channel: 5)?.request == signal.number)
+    let reset = known.link.frame(.command, [0x03, 0x0C, 0])
+    let complete = known.link.frame(.event, [0x0E, 4, 1, 0x03, 0x0C, 0])
+    #expect(complete.units.first?.request == reset.number)
   }
 }

@@ -53,20 +53,6 @@ struct PacketLoggerTests {
     #expect(Sample.read(Sample.packetLogger(records)).records == records)
   }
 
-  @Test("A cut file is read up to its last whole record")
-  func cut() {
-    let file = Sample.packetLogger()
-    let reading = Sample.read(Array(file.dropLast(2)))
-    #expect(reading.records == Array(Sample.records.dropLast()))
-    #expect(
-      reading.error
-        == CaptureFileError(
-          offset: Int64(file.count - 13 - 11), .cut("a record", needed: 24, available: 22)))
-    #expect(reading.error?.isHopeless == false)
-    let head = Sample.read(Array(file.prefix(7)))
-    #expect(head.error?.isHopeless == true)
-  }
-
   @Test(
     "A record with an absurd length ends the file; the records before it are read",
     arguments: [
@@ -103,11 +89,5 @@ struct PacketLoggerTests {
     let error = Sample.read(bytes).error
     #expect(error?.isHopeless == true)
     #expect(Sample.read(bytes, step: 1).error == error)
-  }
-
-  @Test("A pcap file is read by what it contains")
-  func misnamed() {
-    #expect(Sample.read(Sample.pcap(201)).records.count == 4)
-    #expect(Sample.read(Sample.pcap(1)).error?.reason == .unsupported("pcap link type 1"))
   }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The page of --html, byte for byte as in Sources/Picture/Page. Only C can embed files, so this is C. */
+/* The page of --html, whose parts are in Sources/Picture/Page. Only C can embed files, so this is C. */
 #pragma once
 
 struct ancsd_part {
@@ -7,7 +7,6 @@ struct ancsd_part {
   unsigned long length;
 };
 
-/* The document, which marks where the others go; its style sheet; its script. */
-struct ancsd_part ancsd_page_document(void);
-struct ancsd_part ancsd_page_style(void);
-struct ancsd_part ancsd_page_script(void);
+/* The page before the data, with its style sheet, and behind them, with its script. */
+struct ancsd_part ancsd_page_head(void);
+struct ancsd_part ancsd_page_tail(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import ATT
+public import ATT
 
 /// The ATT traffic of one link. Both ends may be client and server, so there are two servers, and every
 /// PDU concerns one of them:
@@ -7,26 +7,21 @@ import ATT
 ///     request, command, confirmation       the server that receives it
 ///     response, notification, indication   the server that sends it
 struct ATTDialogue: Sendable {
+  private var open = OpenRequests()
   /// The attributes of the host that was captured.
   var local = ServerView()
   /// The peer's attributes.
   var remote = ServerView()
 
-  /// For the same peer's next connection: the attributes stay known, transactions start over.
-  var reconnected: ATTDialogue {
-    var dialogue = ATTDialogue()
-    dialogue.local.database = local.database
-    dialogue.remote.database = remote.database
-    return dialogue
-  }
-
   /// Decodes a PDU.
   ///
   /// - Parameters:
   ///   - bearer: its L2CAP channel. Each has its own transactions; the attributes are common.
+  ///   - packet: the number of the packet that completes it.
   ///   - isWhole: false if only its beginning was captured; nothing is learned from it then.
   mutating func decode(
-    _ bytes: [UInt8], _ direction: CaptureDirection, bearer: UInt16 = 4, isWhole: Bool
+    _ bytes: [UInt8], _ direction: CaptureDirection, bearer: UInt16 = 4, packet: Int,
+    isWhole: Bool
   ) -> DecodedUnit {
     guard let first = bytes.first else {
       return DecodedUnit(
@@ -35,6 +30,8 @@ struct ATTDialogue: Sendable {
     let opcode = Opcode(rawValue: first)
     var unit = DecodedUnit(layer: .att, name: "\(opcode)", code: UInt16(first), length: bytes.count)
     unit.bytes = bytes
+    unit.request = open.request(
+      of: opcode.role, isSent: direction == .sent, bearer: bearer, packet: packet)
     guard isWhole else {
       unit.details = [.data(bytes.dropFirst())]
       unit.problem = "truncated in the capture"
@@ -42,12 +39,40 @@ struct ATTDialogue: Sendable {
     }
     unit.isList = opcode.isOfSeveralAttributes
     if opcode.role.isToServer == (direction == .sent) {
-      remote.read(bytes, bearer, into: &unit)
+      remote.read(bytes, bearer, packet, into: &unit)
     } else {
-      local.read(bytes, bearer, into: &unit)
+      local.read(bytes, bearer, packet, into: &unit)
     }
     for attribute in unit.attributes { unit.profiles.formUnion(attribute.profiles) }
     return unit
+  }
+}
+
+/// The requests and indications of one link without a response so far, by the numbers of their packets.
+public struct OpenRequests: Sendable {
+  private struct Side: Hashable {
+    var role: Opcode.Role
+    var isSent: Bool
+    var bearer: UInt16
+  }
+
+  private var packets: [Side: Int] = [:]
+
+  public init() {}
+
+  /// The packet with the request or indication that a PDU completes; nil if it completes none that is known.
+  public mutating func request(
+    of role: Opcode.Role, isSent: Bool, bearer: UInt16 = 4, packet: Int
+  ) -> Int? {
+    switch role {
+    case .request, .indication:
+      packets[Side(role: role, isSent: isSent, bearer: bearer)] = packet
+      return nil
+    case .response, .confirmation:
+      let asked: Opcode.Role = role == .response ? .request : .indication
+      return packets.removeValue(forKey: Side(role: asked, isSent: !isSent, bearer: bearer))
+    case .command, .notification: return nil
+    }
   }
 }
 

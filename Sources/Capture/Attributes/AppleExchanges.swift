@@ -10,16 +10,20 @@ import Wire
 struct NotificationExchange: Sendable {
   private struct Pending: Sendable {
     var assembler: DataSourceAssembler
+    /// The number of the packet with the command.
+    var packet: Int
     var fragments = 0
     var bytes = 0
   }
 
   private var pending: [Pending] = []
+  /// The packet with the command that the last notification of the Data Source responds to.
+  var answered: Int?
   /// Clients should send one command at a time; of more without a response, the oldest are dropped.
   private static let mostPending = 16
 
   /// Decodes a command that is written to the Control Point.
-  mutating func command(_ value: [UInt8]) -> Detail {
+  mutating func command(_ value: [UInt8], _ packet: Int) -> Detail {
     let command: ControlPointCommand
     do throws(ErrorCode) {
       command = try ControlPointCommand(decoding: value)
@@ -29,7 +33,7 @@ struct NotificationExchange: Sendable {
     }
     if let assembler = DataSourceAssembler(for: command, lateBytesPossible: true) {
       if pending.count == Self.mostPending { pending.removeFirst() }
-      pending.append(Pending(assembler: assembler))
+      pending.append(Pending(assembler: assembler, packet: packet))
     }
     return command.detail
   }
@@ -50,6 +54,7 @@ struct NotificationExchange: Sendable {
       var first = pending.removeFirst()
       first.fragments += 1
       first.bytes += fragment.count
+      answered = first.packet
       switch first.assembler.receive(fragment) {
       case .more:
         pending.insert(first, at: 0)
@@ -64,6 +69,7 @@ struct NotificationExchange: Sendable {
         return Self.response("malformed", first.fragments, first.bytes, [detail])
       case .dropped:
         // Not the response to this command; maybe to a later one.
+        answered = nil
         guard pending.isEmpty else { continue }
         (first.fragments, first.bytes) = (0, 0)
         pending = [first]

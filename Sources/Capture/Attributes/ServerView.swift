@@ -24,8 +24,14 @@ struct ServerView: Sendable {
   /// Further prepared writes are not followed.
   private static let mostPrepared = 256
 
+  /// The number of the packet that completes the PDU that is read.
+  private var packet = 0
+
   /// Reads a PDU on one of the link's bearers.
-  mutating func read(_ bytes: [UInt8], _ bearer: UInt16, into unit: inout DecodedUnit) {
+  mutating func read(
+    _ bytes: [UInt8], _ bearer: UInt16, _ packet: Int, into unit: inout DecodedUnit
+  ) {
+    self.packet = packet
     do throws(DecodeError) {
       let pdu = try PDU(decoding: bytes)
       try unit.readFields(bytes)
@@ -89,7 +95,7 @@ struct ServerView: Sendable {
     guard let uuid else { return [] }
     let detail: Detail? =
       switch (access, uuid) {
-      case (.written, .controlPoint): notifications.command(value)
+      case (.written, .controlPoint): notifications.command(value, packet)
       case (.written, _): media.written(value, to: uuid)
       case (.notified, .notificationSource): NotificationExchange.event(value)
       case (.notified, .dataSource): notifications.data(value)
@@ -135,7 +141,9 @@ extension ServerView {
       }
     case .handleValueConfirmation:
       if let handle = indicated.removeValue(forKey: bearer) { name([handle], &unit) }
-    default: interpret(&unit.attributes, .notified)
+    default:
+      interpret(&unit.attributes, .notified)
+      unit.request = notifications.answered.take()
     }
   }
 

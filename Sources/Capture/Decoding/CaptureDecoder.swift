@@ -19,6 +19,8 @@ public struct CaptureDecoder: Sendable {
   /// How many records of the link layer have another form, so that not even the opcode is known.
   public internal(set) var unknownControlRecords = 0
   private var count = 0
+  /// The packets of commands without an event that responds to them so far, by adapter and opcode.
+  private var commands: [UInt32: Int] = [:]
 
   /// The assumed kind of the peer on a link that was up before the capture began, until its traffic shows it; from the
   /// file's reader.
@@ -66,8 +68,9 @@ public struct CaptureDecoder: Sendable {
       if frame.units.first?.code == 0x0C03 { links.endAll(of: record.adapter) }
     case .event:
       if let link = Self.connectedLink(record.data) { links.begin(record.adapter, link) }
-      decode(HCIDecoder.event(record.data), &frame)
-      if let handle = Self.disconnectedHandle(record.data) { links.end(record.adapter, handle) }
+      let handle = decode(HCIDecoder.event(record.data), &frame)
+      // Disconnection Complete, which has the handle only without an error.
+      if record.data.first == 0x05, let handle { links.end(record.adapter, handle) }
     case .aclTransmitted, .aclReceived: decodeACL(record, &frame)
     case .scoTransmitted, .scoReceived, .isoTransmitted, .isoReceived:
       var reader = ByteReader(record.data)
@@ -96,15 +99,29 @@ public struct CaptureDecoder: Sendable {
 
   // MARK: Commands and events
 
-  /// Adds a command or event, with the link that it is about.
-  private func decode(_ packet: (title: String, unit: DecodedUnit), _ frame: inout DecodedFrame) {
+  /// Adds a command or event, with the link that it is about, whose handle it returns.
+  @discardableResult
+  private mutating func decode(
+    _ packet: (title: String, unit: DecodedUnit), _ frame: inout DecodedFrame
+  ) -> UInt16? {
     var unit = packet.unit
     unit.bytes = frame.record.data
-    if case .number(let handle)? = unit.details.first(where: { $0.key == "handle" })?.value {
-      unit.link = links.name(frame.record.adapter, UInt16(truncatingIfNeeded: handle))
+    var handle: UInt16?
+    if case .number(let number)? = unit.details.first(where: { $0.key == "handle" })?.value {
+      handle = UInt16(truncatingIfNeeded: number)
+    }
+    unit.link = handle.map { links.name(frame.record.adapter, $0) }
+    let adapter = UInt32(frame.record.adapter) << 16
+    if unit.layer == .hciCommand {
+      commands[adapter | UInt32(unit.code ?? 0)] = frame.number
+    } else if let first = unit.details.first, first.label == "Command",
+      case .named(_, let opcode, _) = first.value
+    {
+      unit.request = commands.removeValue(forKey: adapter | UInt32(opcode))
     }
     frame.title = packet.title
     frame.units = [unit]
+    return handle
   }
 
   /// The link that an LE (Enhanced) Connection Complete event without an error reports (Vol 4 Part E,
@@ -125,13 +142,6 @@ public struct CaptureDecoder: Sendable {
       link.aliases.insert(air)
     }
     return link
-  }
-
-  /// The handle in a successful Disconnection Complete event.
-  private static func disconnectedHandle(_ event: [UInt8]) -> UInt16? {
-    guard event.count > 4, event[0] == 0x05, event[2] == 0 else { return nil }
-    var reader = ByteReader(event[3...])
-    return reader.u16OrZero() & 0x0FFF
   }
 
   // MARK: ACL data
@@ -171,7 +181,7 @@ public struct CaptureDecoder: Sendable {
     if let note = outcome.note { frame.notes.append(note) }
     frame.link = link.name
     guard let l2cap = outcome.frame else { return }
-    frame.units = decode(l2cap, direction, &link, &frame.notes)
+    frame.units = decode(l2cap, direction, frame.number, &link, &frame.notes)
     if frame.units.contains(where: { !$0.profiles.isEmpty }) { link.seePeerKind() }
     for place in frame.units.indices {
       frame.units[place].channel = l2cap.channel
@@ -192,15 +202,20 @@ public struct CaptureDecoder: Sendable {
 
   /// Decodes a frame by its channel (Vol 3 Part A, 2.1).
   private static func decode(
-    _ frame: L2CAPFrame, _ direction: CaptureDirection, _ link: inout LinkState,
+    _ frame: L2CAPFrame, _ direction: CaptureDirection, _ packet: Int, _ link: inout LinkState,
     _ notes: inout [String]
   ) -> [DecodedUnit] {
     switch frame.channel {
-    case 4: return [link.dialogue.decode(frame.payload, direction, isWhole: frame.isWhole)]
+    case 4:
+      return [
+        link.dialogue.decode(frame.payload, direction, packet: packet, isWhole: frame.isWhole)
+      ]
     case 1, 5:
       return Signalling.commands(in: frame.payload).map { command in
         if frame.isWhole { link.channels.follow(command, direction) }
-        return Signalling.decode(command)
+        var unit = Signalling.decode(command)
+        link.join(&unit, direction, packet: packet)
+        return unit
       }
     case 6, 7:
       if let identity = SecurityManager.identity(frame.payload), direction == .received {
@@ -215,7 +230,10 @@ public struct CaptureDecoder: Sendable {
       }
       if let note = delivery.note { notes.append(note) }
       guard let pdu = delivery.pdu else { return [] }
-      return [link.dialogue.decode(pdu, direction, bearer: delivery.bearer, isWhole: frame.isWhole)]
+      return [
+        link.dialogue.decode(
+          pdu, direction, bearer: delivery.bearer, packet: packet, isWhole: frame.isWhole)
+      ]
     }
   }
 }

@@ -66,6 +66,9 @@ public struct DecodedUnit: Hashable, Sendable {
   public var isList = false
   /// Its fields except for the attributes.
   public var details: [Detail] = []
+  /// The number of the packet that this responds to: with a request, indication or command; for what the Data Source
+  /// notifies, with the command to the Control Point.
+  public var request: Int?
   /// What is wrong with it.
   public var problem: String?
   /// The PDU itself, which the byte ranges of fields refer to.

@@ -68,7 +68,7 @@ public struct Detail: Hashable, Sendable {
 
 extension Detail {
   /// The same, read from these bytes.
-  func at(_ place: Range<Int>?) -> Detail {
+  package func at(_ place: Range<Int>?) -> Detail {
     var detail = self
     detail.place = place
     return detail

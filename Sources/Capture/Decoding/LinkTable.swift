@@ -7,6 +7,8 @@ struct LinkState: Sendable {
   var dialogue = ATTDialogue()
   var channels = AttributeChannels()
   var reassemblers: [CaptureDirection: Reassembler] = [:]
+  /// The packets of signalling requests without a response so far, by direction and identifier.
+  var signals: [CaptureDirection: [UInt8: Int]] = [:]
   /// Whether the capture has its beginning, or a warning has said that it does not.
   var isKnown: Bool
 
@@ -16,6 +18,16 @@ struct LinkState: Sendable {
       name.peerKind = .phone
     } else if dialogue.local.database.isOfPhone {
       name.peerKind = .accessory
+    }
+  }
+
+  /// Joins a signalling command in a packet, if it is a response, to its request.
+  mutating func join(_ unit: inout DecodedUnit, _ direction: CaptureDirection, packet: Int) {
+    guard unit.bytes.count > 1 else { return }
+    if unit.name.hasSuffix("Request") {
+      signals[direction, default: [:]][unit.bytes[1]] = packet
+    } else if unit.name.hasSuffix("Response") || unit.name.hasSuffix("Reject") {
+      unit.request = signals[direction.opposite]?.removeValue(forKey: unit.bytes[1])
     }
   }
 
@@ -49,8 +61,8 @@ struct LinkTable: Sendable {
   /// The assumed kind of the peer on a link that was up before the capture began, until its traffic
   /// shows it.
   var assumedPeer = LinkName.PeerKind.phone
-  /// What was learned on links that have ended, by the addresses of their peers.
-  private var remembered: [Device: ATTDialogue] = [:]
+  /// What was learned of peers on links that have ended, by their addresses.
+  private var remembered: [Device: LearnedDatabase] = [:]
   /// What peers have discovered on the host, by adapter: it is the same for all of them.
   private var hosts: [UInt16: LearnedDatabase] = [:]
 
@@ -61,7 +73,9 @@ struct LinkTable: Sendable {
   mutating func change(_ adapter: UInt16, _ handle: UInt16, _ change: (inout LinkState) -> Void) {
     let place = Place(adapter: adapter, handle: handle)
     // Taken out meanwhile, so that nothing of it is copied.
-    var link = links.removeValue(forKey: place) ?? upBefore(adapter, handle)
+    var link =
+      links.removeValue(forKey: place)
+      ?? new(adapter, LinkName(handle: handle, peerKind: assumedPeer), isKnown: false)
     change(&link)
     keep(link, at: place)
   }
@@ -71,9 +85,13 @@ struct LinkTable: Sendable {
     links[place] = link
   }
 
-  private func upBefore(_ adapter: UInt16, _ handle: UInt16) -> LinkState {
-    let name = LinkName(handle: handle, peerKind: assumedPeer)
-    var link = LinkState(name: name, isKnown: false)
+  /// A link with what is known of its two ends.
+  private func new(_ adapter: UInt16, _ name: LinkName, isKnown: Bool) -> LinkState {
+    var link = LinkState(name: name, isKnown: isKnown)
+    for address in name.addresses {
+      guard let peer = remembered[Device(adapter: adapter, address: address)] else { continue }
+      link.dialogue.remote.database = peer
+    }
     if let host = hosts[adapter] { link.dialogue.local.database = host }
     return link
   }
@@ -86,14 +104,7 @@ struct LinkTable: Sendable {
 
   /// Adds a new connection.
   mutating func begin(_ adapter: UInt16, _ name: LinkName) {
-    var link = LinkState(name: name, isKnown: true)
-    let devices = name.addresses.map { Device(adapter: adapter, address: $0) }
-    if let known = devices.compactMap({ remembered[$0] }).first {
-      link.dialogue = known.reconnected
-    }
-    if let host = hosts[adapter], host.count > link.dialogue.local.database.count {
-      link.dialogue.local.database = host
-    }
+    let link = new(adapter, name, isKnown: true)
     keep(link, at: Place(adapter: adapter, handle: name.handle))
   }
 
@@ -105,7 +116,7 @@ struct LinkTable: Sendable {
     learn(host: link.dialogue.local.database, adapter)
     if remembered.count >= Self.most { remembered.removeAll() }
     for address in link.name.addresses {
-      remembered[Device(adapter: adapter, address: address)] = link.dialogue
+      remembered[Device(adapter: adapter, address: address)] = link.dialogue.remote.database
     }
   }
 

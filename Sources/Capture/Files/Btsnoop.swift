@@ -24,7 +24,8 @@ struct Btsnoop: RecordFormat {
   let order = ByteOrder.bigEndian
   let payload: CapturePayload
 
-  /// Reads the header; nil while it is incomplete.
+  static func recognises(_ head: ArraySlice<UInt8>) -> Bool { magic.starts(with: head) }
+
   init?(_ buffer: inout FileBuffer) throws(CaptureFileError) {
     guard let header = buffer.peek(Self.headerLength) else { return nil }
     var reader = ByteReader(header.dropFirst(Self.magic.count), order: order)
@@ -37,7 +38,9 @@ struct Btsnoop: RecordFormat {
     buffer.drop(Self.headerLength)
   }
 
-  func recordHead(_ reader: inout ByteReader) throws(DecodeError) -> RecordHead {
+  func envelope(
+    _ reader: inout ByteReader
+  ) throws(DecodeError) -> CapturePayload.Envelope {
     let original = Int(clamping: try reader.u32())
     let included = Int(clamping: try reader.u32())
     let adapter = try reader.u16()
@@ -45,15 +48,15 @@ struct Btsnoop: RecordFormat {
     try reader.skip(4)
     let (time, overflow) = Int64(bitPattern: try reader.u64())
       .subtractingReportingOverflow(Self.epoch)
-    var head = RecordHead(
-      included, of: original, at: WallTime(microseconds: overflow ? .min : time))
+    var envelope = CapturePayload.Envelope(
+      time: WallTime(microseconds: overflow ? .min : time), included: included, original: original)
     if payload == .monitor {
-      head.envelope.monitor = (adapter, MonitorOpcode(rawValue: flags))
+      envelope.monitor = (adapter, MonitorOpcode(rawValue: flags))
     } else {
-      head.envelope.direction = flags & 1 == 0 ? .sent : .received
-      head.envelope.isControl = flags & 2 != 0
+      envelope.direction = flags & 1 == 0 ? .sent : .received
+      envelope.isControl = flags & 2 != 0
     }
-    return head
+    return envelope
   }
 }
 

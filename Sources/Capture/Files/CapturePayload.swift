@@ -42,8 +42,10 @@ extension CapturePayload {
   /// What a file says about a packet outside of the packet itself.
   struct Envelope {
     var time: WallTime
-    /// The number of bytes that were not captured; in a damaged file it may be negative.
-    var missing: Int
+    /// The length of the packet in the file; in a damaged file it may be negative.
+    var included: Int
+    /// The packet's length before it was captured.
+    var original: Int
     var direction: CaptureDirection?
     /// Whether it is a command or an event (btsnoop 1001).
     var isControl = false
@@ -58,7 +60,7 @@ extension CapturePayload {
     ) -> CaptureRecord {
       CaptureRecord(
         opcode, Array(data), time: time, adapter: adapter ?? self.adapter,
-        missing: max(0, missing), isDirectionKnown: isDirectionKnown)
+        missing: max(0, original - included), isDirectionKnown: isDirectionKnown)
     }
   }
 

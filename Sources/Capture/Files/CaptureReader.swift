@@ -70,7 +70,7 @@ public struct CaptureReader: Sendable {
     switch state {
     case .unknown:
       guard buffer.count > 0 else { throw buffer.error(.empty) }
-      guard mayBecomeCapture else { throw buffer.error(.notACapture) }
+      guard format != nil else { throw buffer.error(.notACapture) }
       needed = ("the file header", Btsnoop.headerLength)
     case .over: return
     case .reading(let format):
@@ -103,35 +103,24 @@ public struct CaptureReader: Sendable {
     }
   }
 
-  /// Recognises the format; false while the file header is incomplete.
-  private mutating func recognise() throws(CaptureFileError) -> Bool {
-    guard let head = buffer.peek(4) else { return false }
-    if PcapngReader.recognises(head) {
-      state = .reading(PcapngReader())
-    } else if Pcap.recognises(head) {
-      guard let pcap = try Pcap(&buffer) else { return false }
-      state = .reading(pcap)
-    } else if PacketLogger.mayBegin(with: head) {
-      guard let head = buffer.peek(PacketLogger.recordHeadLength) else { return false }
-      guard let format = PacketLogger(head) else { throw buffer.error(.notACapture) }
-      state = .reading(format)
-      assumedPeer = .accessory
-    } else {
-      guard mayBecomeCapture else { throw buffer.error(.notACapture) }
-      guard let btsnoop = try Btsnoop(&buffer) else { return false }
-      state = .reading(btsnoop)
-    }
-    return true
+  private static let formats: [any CaptureFormat.Type] = [
+    PcapngReader.self, Pcap.self, PacketLogger.self, Btsnoop.self,
+  ]
+
+  /// The format that the file may have by its first bytes.
+  private var format: (any CaptureFormat.Type)? {
+    guard let begun = buffer.peek(min(buffer.count, 8)) else { return nil }
+    return Self.formats.first { $0.recognises(begun) }
   }
 
-  /// Whether the file may still turn out to be a capture when more of it comes.
-  private var mayBecomeCapture: Bool {
-    if let begun = buffer.peek(min(buffer.count, 8)), Btsnoop.magic.starts(with: begun) {
-      return true
-    }
-    guard let head = buffer.peek(4) else { return false }
-    return PcapngReader.recognises(head) || Pcap.recognises(head)
-      || PacketLogger.mayBegin(with: head)
+  /// Recognises the format; false while the file header is incomplete.
+  private mutating func recognise() throws(CaptureFileError) -> Bool {
+    guard buffer.count >= 4 else { return false }
+    guard let format else { throw buffer.error(.notACapture) }
+    guard let begun = try format.init(&buffer) else { return false }
+    if begun is PacketLogger { assumedPeer = .accessory }
+    state = .reading(begun)
+    return true
   }
 }
 
@@ -182,6 +171,11 @@ extension CaptureFileError: CustomStringConvertible {
 
 /// A file format, and how far a file of it was read.
 protocol CaptureFormat: Sendable {
+  /// Whether a file that begins with these bytes, up to eight, may have this format. Only btsnoop is recognised by fewer
+  /// than four.
+  static func recognises(_ head: ArraySlice<UInt8>) -> Bool
+  /// Reads the file's header; nil while it is incomplete.
+  init?(_ buffer: inout FileBuffer) throws(CaptureFileError)
   /// The next record; nil while it is incomplete.
   mutating func next(_ buffer: inout FileBuffer) throws(CaptureFileError) -> CaptureRecord?
   /// The size of the next part, for the error about a truncated file.
@@ -195,20 +189,7 @@ protocol RecordFormat: CaptureFormat {
   static var recordHeadLength: Int { get }
   var order: ByteOrder { get }
   var payload: CapturePayload { get }
-  func recordHead(_ reader: inout ByteReader) throws(DecodeError) -> RecordHead
-}
-
-/// What precedes a packet in a file.
-struct RecordHead {
-  /// The length of the packet in the file; in a damaged file it may be negative.
-  var included: Int
-  var envelope: CapturePayload.Envelope
-
-  /// - Parameter original: the packet's length before it was captured.
-  init(_ included: Int, of original: Int, at time: WallTime) {
-    self.included = included
-    envelope = CapturePayload.Envelope(time: time, missing: original - included)
-  }
+  func envelope(_ reader: inout ByteReader) throws(DecodeError) -> CapturePayload.Envelope
 }
 
 extension RecordFormat {
@@ -226,7 +207,7 @@ extension RecordFormat {
       guard let record = buffer.peek(length) else { return nil }
       buffer.drop(length)
       let packet = record.dropFirst(Self.recordHeadLength)
-      if let record = payload.record(packet, head.envelope) { return record }
+      if let record = payload.record(packet, head) { return record }
     }
     return nil
   }
@@ -236,10 +217,10 @@ extension RecordFormat {
     return ("a record", Self.recordHeadLength + min(head.included, 1 << 30))
   }
 
-  private func head(_ buffer: FileBuffer) -> RecordHead? {
+  private func head(_ buffer: FileBuffer) -> CapturePayload.Envelope? {
     guard let bytes = buffer.peek(Self.recordHeadLength) else { return nil }
     var reader = ByteReader(bytes, order: order)
-    return try? recordHead(&reader)
+    return try? envelope(&reader)
   }
 }
 

@@ -48,6 +48,8 @@ public enum CaptureDirection: Hashable, Sendable {
   case sent
   /// From the controller.
   case received
+
+  var opposite: CaptureDirection { self == .sent ? .received : .sent }
 }
 
 /// The kind of a packet on the kernel's HCI monitor channel (`HCI_MON_*` in net/bluetooth/hci_mon.h),

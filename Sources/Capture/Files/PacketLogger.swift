@@ -19,9 +19,16 @@ struct PacketLogger: RecordFormat {
   let order: ByteOrder
   let payload = CapturePayload.packetLogger
 
-  /// The format of a file that begins with these bytes; nil if it is not this one. As no record is
-  /// longer than 65,535 bytes, the first length is plausible in one byte order at most.
-  init?(_ head: ArraySlice<UInt8>) {
+  /// No record is longer than 65,535 bytes, so that half of its length is zero.
+  static func recognises(_ head: ArraySlice<UInt8>) -> Bool {
+    let length = Array(head.prefix(4))
+    guard length.count == 4, length != [0, 0, 0, 0] else { return false }
+    return length.starts(with: [0, 0]) || length.reversed().starts(with: [0, 0])
+  }
+
+  /// Finds out the byte order: the first length is plausible in one at most.
+  init?(_ buffer: inout FileBuffer) throws(CaptureFileError) {
+    guard let head = buffer.peek(Self.recordHeadLength) else { return nil }
     let order = [ByteOrder.bigEndian, .littleEndian].first { order in
       var reader = ByteReader(head, order: order)
       guard let length = try? reader.u32(), (try? reader.skip(4)) != nil,
@@ -29,21 +36,16 @@ struct PacketLogger: RecordFormat {
       else { return false }
       return (UInt32(Self.timeLength)..<1 << 16).contains(length) && microseconds < 1_000_000
     }
-    guard let order else { return nil }
+    guard let order else { throw buffer.error(.notACapture) }
     self.order = order
   }
 
-  /// Whether a file with only these bytes so far, less than a record header, may have this format.
-  static func mayBegin(with head: ArraySlice<UInt8>) -> Bool {
-    let length = Array(head.prefix(4))
-    guard length.count == 4, length != [0, 0, 0, 0] else { return false }
-    return length.starts(with: [0, 0]) || length.reversed().starts(with: [0, 0])
-  }
-
-  func recordHead(_ reader: inout ByteReader) throws(DecodeError) -> RecordHead {
+  func envelope(
+    _ reader: inout ByteReader
+  ) throws(DecodeError) -> CapturePayload.Envelope {
     let length = Int(clamping: try reader.u32()) - Self.timeLength
     let seconds = try reader.u32()
-    return RecordHead(
-      length, of: length, at: WallTime(seconds: seconds, microseconds: try reader.u32()))
+    let time = WallTime(seconds: seconds, microseconds: try reader.u32())
+    return CapturePayload.Envelope(time: time, included: length, original: length)
   }
 }

@@ -19,10 +19,10 @@ struct Pcap: RecordFormat {
     [0xA1, 0xB2, 0x3C, 0x4D]: (.bigEndian, true),
   ]
 
-  /// Whether a file that begins with these four bytes is a pcap file.
-  static func recognises(_ head: ArraySlice<UInt8>) -> Bool { magics[Array(head)] != nil }
+  static func recognises(_ head: ArraySlice<UInt8>) -> Bool {
+    magics[Array(head.prefix(4))] != nil
+  }
 
-  /// Reads the header; nil while it is incomplete.
   init?(_ buffer: inout FileBuffer) throws(CaptureFileError) {
     guard let header = buffer.peek(Self.headerLength),
       let variant = Self.magics[Array(header.prefix(4))]
@@ -42,16 +42,16 @@ struct Pcap: RecordFormat {
     buffer.drop(Self.headerLength)
   }
 
-  func recordHead(_ reader: inout ByteReader) throws(DecodeError) -> RecordHead {
+  func envelope(
+    _ reader: inout ByteReader
+  ) throws(DecodeError) -> CapturePayload.Envelope {
     let seconds = try reader.u32()
     let fraction = try reader.u32()
-    let included = Int(clamping: try reader.u32())
-    let original = Int(clamping: try reader.u32())
-    return RecordHead(
-      included, of: original,
-      at: hasNanoseconds
+    return CapturePayload.Envelope(
+      time: hasNanoseconds
         ? WallTime(seconds: seconds, nanoseconds: fraction)
-        : WallTime(seconds: seconds, microseconds: fraction))
+        : WallTime(seconds: seconds, microseconds: fraction),
+      included: Int(clamping: try reader.u32()), original: Int(clamping: try reader.u32()))
   }
 }
 
@@ -82,8 +82,10 @@ struct PcapngReader: CaptureFormat {
   /// Packets of interfaces with an unsupported link type.
   private var skipped = 0
 
-  /// Whether a file that begins with these bytes is a pcapng file.
   static func recognises(_ head: ArraySlice<UInt8>) -> Bool { head.starts(with: sectionHeader) }
+
+  /// The first section's header is a block like the others.
+  init(_ buffer: inout FileBuffer) {}
 
   mutating func next(_ buffer: inout FileBuffer) throws(CaptureFileError) -> CaptureRecord? {
     while let head = buffer.peek(12) {
@@ -183,7 +185,7 @@ struct PcapngReader: CaptureFormat {
     let interface = interfaces[number]
     let packet = try padded(min(captured, body.remaining), &body)
     var envelope = CapturePayload.Envelope(
-      time: time(stamp, interface), missing: original - packet.count)
+      time: time(stamp, interface), included: packet.count, original: original)
     envelope.adapter = UInt16(truncatingIfNeeded: number)
     for (code, value) in options(&body) where code == 2 && value.count == 4 {  // epb_flags
       var reader = ByteReader(value, order: order)
@@ -204,7 +206,7 @@ struct PcapngReader: CaptureFormat {
     guard let interface = interfaces.first else { return nil }
     let packet = body.rest().prefix(original)
     let envelope = CapturePayload.Envelope(
-      time: WallTime(seconds: 0), missing: original - packet.count)
+      time: WallTime(seconds: 0), included: packet.count, original: original)
     return record(packet, envelope, interface)
   }
 

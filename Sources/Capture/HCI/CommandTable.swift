@@ -6,12 +6,14 @@
 /// The table lists the parameters that help to understand a host; the rest of a packet is not
 /// shown. It never includes keys, or values that keys can be computed from.
 enum CommandTable {
-  static subscript(opcode: UInt16) -> PacketLayout? {
-    linkControl[opcode] ?? policyAndBaseband[opcode] ?? information[opcode] ?? lowEnergy[opcode]
+  /// A command's name; the opcodes of vendors have none.
+  static func name(of opcode: UInt16) -> String {
+    commands[opcode]?.name
+      ?? (opcode >> 10 == 0x3F ? "Vendor" : "Command \(hexadecimal(opcode, 4))")
   }
 
-  /// Link Control commands (7.1), and No Operation.
-  private static let linkControl: PacketTable = [
+  static let commands: PacketTable = [
+    // Link Control commands (7.1), and No Operation.
     0x0000: "No Operation", 0x0401: "Inquiry", 0x0402: "Inquiry Cancel",
     0x0403: "Periodic Inquiry Mode", 0x0404: "Exit Periodic Inquiry Mode",
     0x0405: .init("Create Connection", [.address("Address")]),
@@ -50,16 +52,14 @@ enum CommandTable {
     0x0442: "Set Connectionless Peripheral Broadcast Receive",
     0x0443: "Start Synchronization Train", 0x0444: "Receive Synchronization Train",
     0x0445: "Remote OOB Extended Data Request Reply",
-  ]
 
-  /// Link Policy (7.2), and Controller & Baseband commands (7.3).
-  private static let policyAndBaseband: PacketTable = [
+    // Link Policy (7.2), and Controller & Baseband commands (7.3).
     0x0801: "Hold Mode", 0x0803: "Sniff Mode", 0x0804: "Exit Sniff Mode", 0x0805: "Park State",
     0x0806: "Exit Park State", 0x0807: "QoS Setup", 0x0809: "Role Discovery", 0x080B: "Switch Role",
     0x080C: "Read Link Policy Settings", 0x080D: "Write Link Policy Settings",
     0x080E: "Read Default Link Policy Settings", 0x080F: "Write Default Link Policy Settings",
     0x0810: "Flow Specification", 0x0811: "Sniff Subrating",
-    0x0C01: .init("Set Event Mask", [.hex64("Mask")]),
+    0x0C01: .init("Set Event Mask", [.hex("Mask", 8)]),
     0x0C03: "Reset", 0x0C05: "Set Event Filter", 0x0C08: "Flush", 0x0C09: "Read PIN Type",
     0x0C0A: "Write PIN Type", 0x0C0D: "Read Stored Link Key", 0x0C11: "Write Stored Link Key",
     0x0C12: "Delete Stored Link Key",
@@ -94,7 +94,7 @@ enum CommandTable {
     0x0C5B: "Write Default Erroneous Data Reporting", 0x0C5F: "Enhanced Flush",
     0x0C60: "Send Keypress Notification", 0x0C61: "Read Logical Link Accept Timeout",
     0x0C62: "Write Logical Link Accept Timeout",
-    0x0C63: .init("Set Event Mask Page 2", [.hex64("Mask")]),
+    0x0C63: .init("Set Event Mask Page 2", [.hex("Mask", 8)]),
     0x0C64: "Read Location Data", 0x0C65: "Write Location Data", 0x0C66: "Read Flow Control Mode",
     0x0C67: "Write Flow Control Mode", 0x0C68: "Read Enhanced Transmit Power Level",
     0x0C69: "Read Best Effort Flush Timeout", 0x0C6A: "Write Best Effort Flush Timeout",
@@ -115,18 +115,17 @@ enum CommandTable {
     0x0C7D: "Read Local OOB Extended Data", 0x0C7E: "Read Extended Page Timeout",
     0x0C7F: "Write Extended Page Timeout", 0x0C80: "Read Extended Inquiry Length",
     0x0C81: "Write Extended Inquiry Length",
-  ]
 
-  /// Informational (7.4), status (7.5) and testing commands (7.6).
-  private static let information: PacketTable = [
+    // Informational (7.4), status (7.5) and testing commands (7.6).
     0x1001: .init(
       "Read Local Version Information",
       returns: [
-        .hex8("HCI Version"), .hex16("HCI Subversion"), .hex8("LMP Version"), .u16("Manufacturer"),
-        .hex16("LMP Subversion"),
+        .hex("HCI Version", 1), .hex("HCI Subversion", 2), .hex("LMP Version", 1),
+        .u16("Manufacturer"),
+        .hex("LMP Subversion", 2),
       ]),
     0x1002: "Read Local Supported Commands",
-    0x1003: .init("Read Local Supported Features", returns: [.hex64("Features")]),
+    0x1003: .init("Read Local Supported Features", returns: [.hex("Features", 8)]),
     0x1004: .init("Read Local Extended Features", [.u8("Page")]),
     0x1005: .init(
       "Read Buffer Size",
@@ -146,31 +145,29 @@ enum CommandTable {
     0x1803: "Enable Device Under Test Mode", 0x1804: "Write Simple Pairing Debug Mode",
     0x1807: "Enable AMP Receiver Reports", 0x1808: "AMP Test End", 0x1809: "AMP Test",
     0x180A: "Write Secure Connections Test Mode",
-  ]
 
-  /// LE Controller commands (7.8).
-  private static let lowEnergy: PacketTable = [
-    0x2001: .init("LE Set Event Mask", [.hex64("Mask")]),
+    // LE Controller commands (7.8).
+    0x2001: .init("LE Set Event Mask", [.hex("Mask", 8)]),
     0x2002: .init("LE Read Buffer Size [v1]", returns: [.u16("ACL Length"), .u8("ACL Packets")]),
-    0x2003: .init("LE Read Local Supported Features", returns: [.hex64("Features")]),
+    0x2003: .init("LE Read Local Supported Features", returns: [.hex("Features", 8)]),
     0x2005: .init("LE Set Random Address", [.address("Address")]),
     0x2006: .init(
       "LE Set Advertising Parameters",
       [.milliseconds("Minimum Interval", 0.625), .milliseconds("Maximum Interval", 0.625)],
-      [.advertisingType, .ownAddressType], .peer, [.hex8("Channels"), .hex8("Filter Policy")]),
+      [.advertisingType, .ownAddressType], .peer, [.hex("Channels", 1), .hex("Filter Policy", 1)]),
     0x2007: .init("LE Read Advertising Physical Channel Tx Power", returns: [.dBm("TX Power")]),
     0x2008: .init("LE Set Advertising Data", [.advertisingData("Data")]),
     0x2009: .init("LE Set Scan Response Data", [.advertisingData("Data")]),
     0x200A: .init("LE Set Advertising Enable", [.flag("Advertising")]),
     0x200B: .init(
       "LE Set Scan Parameters",
-      [.hex8("Type"), .milliseconds("Interval", 0.625), .milliseconds("Window", 0.625)],
-      [.ownAddressType, .hex8("Filter Policy")]),
+      [.hex("Type", 1), .milliseconds("Interval", 0.625), .milliseconds("Window", 0.625)],
+      [.ownAddressType, .hex("Filter Policy", 1)]),
     0x200C: .init("LE Set Scan Enable", [.flag("Scanning"), .flag("Filter Duplicates")]),
     0x200D: .init(
       "LE Create Connection",
       [.milliseconds("Scan Interval", 0.625), .milliseconds("Scan Window", 0.625)],
-      [.hex8("Filter Policy")], .peer, [.ownAddressType], .connectionRequest),
+      [.hex("Filter Policy", 1)], .peer, [.ownAddressType], .connectionRequest),
     0x200E: "LE Create Connection Cancel",
     0x200F: .init("LE Read Filter Accept List Size", returns: [.u8("Size")]),
     0x2010: "LE Clear Filter Accept List",
@@ -205,16 +202,21 @@ enum CommandTable {
     0x202E: .init("LE Set Resolvable Private Address Timeout", [.u16("Timeout")]),
     0x202F: .init("LE Read Maximum Data Length", returns: .sentLength + .receivedLength),
     0x2030: .init("LE Read PHY", [.handle], returns: [.handle, .phy("TX PHY"), .phy("RX PHY")]),
-    0x2031: .init("LE Set Default PHY", [.hex8("All PHYs"), .phys("TX PHYs"), .phys("RX PHYs")]),
-    0x2032: .init("LE Set PHY", [.handle, .hex8("All PHYs"), .phys("TX PHYs"), .phys("RX PHYs")]),
+    0x2031: .init("LE Set Default PHY", [.hex("All PHYs", 1), .phys("TX PHYs"), .phys("RX PHYs")]),
+    0x2032: .init(
+      "LE Set PHY", [.handle, .hex("All PHYs", 1), .phys("TX PHYs"), .phys("RX PHYs")]),
     0x2033: "LE Receiver Test [v2]", 0x2034: "LE Transmitter Test [v2]",
     0x2035: .init(
       "LE Set Advertising Set Random Address", [.advertisingHandle, .address("Address")]),
     0x2036: .init(
       "LE Set Extended Advertising Parameters [v1]",
-      [.advertisingHandle, .hex16("Properties"), .milliseconds24("Minimum Interval", 0.625)],
-      [.milliseconds24("Maximum Interval", 0.625), .hex8("Channels"), .ownAddressType], .peer,
-      [.hex8("Filter Policy"), .dBm("TX Power")], returns: [.dBm("Selected TX Power")]),
+      [
+        .advertisingHandle, .hex("Properties", 2),
+        .milliseconds("Minimum Interval", 0.625, width: 3),
+      ],
+      [.milliseconds("Maximum Interval", 0.625, width: 3), .hex("Channels", 1), .ownAddressType],
+      .peer,
+      [.hex("Filter Policy", 1), .dBm("TX Power")], returns: [.dBm("Selected TX Power")]),
     0x2037: .init("LE Set Extended Advertising Data", .advertisingFragment),
     0x2038: .init("LE Set Extended Scan Response Data", .advertisingFragment),
     0x2039: .init(
@@ -230,7 +232,7 @@ enum CommandTable {
     0x2042: .init("LE Set Extended Scan Enable", [.flag("Scanning"), .flag("Filter Duplicates")]),
     0x2043: .init(
       "LE Extended Create Connection [v1]",
-      [.hex8("Filter Policy"), .ownAddressType], .peer, [.phys("Initiating PHYs")]),
+      [.hex("Filter Policy", 1), .ownAddressType], .peer, [.phys("Initiating PHYs")]),
     0x2044: "LE Periodic Advertising Create Sync",
     0x2045: "LE Periodic Advertising Create Sync Cancel",
     0x2046: "LE Periodic Advertising Terminate Sync",
@@ -239,7 +241,7 @@ enum CommandTable {
     0x2049: "LE Clear Periodic Advertiser List", 0x204A: "LE Read Periodic Advertiser List Size",
     0x204B: "LE Read Transmit Power", 0x204C: "LE Read RF Path Compensation",
     0x204D: "LE Write RF Path Compensation",
-    0x204E: .init("LE Set Privacy Mode", .listedDevice, [.hex8("Mode")]),
+    0x204E: .init("LE Set Privacy Mode", .listedDevice, [.hex("Mode", 1)]),
     0x204F: "LE Receiver Test [v3]", 0x2050: "LE Transmitter Test [v3]",
     0x2051: "LE Set Connectionless CTE Transmit Parameters",
     0x2052: "LE Set Connectionless CTE Transmit Enable",

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// The events of HCI (Core Specification Vol 4 Part E, 7.7): code, name, parameters. `HCIDecoder` reads
-/// those that are lists.
+/// The events of HCI (Core Specification Vol 4 Part E, 7.7): code, name, parameters.
 enum EventTable {
   static let events: PacketTable = [
     0x01: .init("Inquiry Complete", [.status]),
     0x02: "Inquiry Result",
     0x03: .init(
       "Connection Complete",
-      [.status, .handle, .address("Address"), .hex8("Link Type"), .flag("Encryption")]),
+      [.status, .handle, .address("Address"), .hex("Link Type", 1), .flag("Encryption")]),
     0x04: .init("Connection Request", [.address("Address")]),
     0x05: .init("Disconnection Complete", [.status, .handle, .reason]),
     0x06: .init("Authentication Complete", [.status, .handle]),
@@ -19,13 +18,17 @@ enum EventTable {
     0x0B: .init("Read Remote Supported Features Complete", [.status, .handle]),
     0x0C: .init(
       "Read Remote Version Information Complete",
-      [.status, .handle, .hex8("Version"), .u16("Manufacturer"), .hex16("Subversion")]),
+      [.status, .handle, .hex("Version", 1), .u16("Manufacturer"), .hex("Subversion", 2)]),
     0x0D: .init("QoS Setup Complete", [.status, .handle]),
-    0x0E: "Command Complete", 0x0F: "Command Status",
-    0x10: .init("Hardware Error", [.hex8("Code")]),
+    0x0E: .init("Command Complete", [.u8("ncmd"), .command]),
+    0x0F: .init(
+      "Command Status", [.choice("Status", ControllerError.names), .u8("ncmd"), .command]),
+    0x10: .init("Hardware Error", [.hex("Code", 1)]),
     0x11: .init("Flush Occurred", [.handle]),
     0x12: .init("Role Change", [.status, .address("Address"), .role]),
-    0x13: "Number of Completed Packets",
+    0x13: .init(
+      "Number of Completed Packets",
+      [.several("Completed", key: "completed", [.handle, .u16("Count")])]),
     0x14: .init("Mode Change", [.status, .handle]),
     0x15: "Return Link Keys",
     0x16: .init("PIN Code Request", [.address("Address")]),
@@ -72,17 +75,26 @@ enum EventTable {
     0x57: .init("Authenticated Payload Timeout Expired", [.handle]),
     0x58: .init("SAM Status Change", [.handle]),
     0x59: .init("Encryption Change [v2]", [.status, .handle, .encryption, .u8("Key Size")]),
-    0xFF: "Vendor",
+    0xFF: .init("Vendor", [.data]),
+  ]
+
+  private static let reportTypes = [
+    "Connectable undirected", "Connectable directed", "Scannable undirected",
+    "Non connectable undirected", "Scan response",
   ]
 
   /// The subevents of the LE Meta Event (7.7.65).
   static let meta: PacketTable = [
     0x01: .init(
       "LE Connection Complete",
-      [.status, .handle, .role], .peer, .connection, [.hex8("Clock Accuracy")]),
-    0x02: "LE Advertising Report",
+      [.status, .handle, .role], .peer, .connection, [.hex("Clock Accuracy", 1)]),
+    0x02: .init(
+      "LE Advertising Report",
+      .reports(
+        .choice("Event Type", reportTypes), .advertiser("Address"), .advertisingData("Data"),
+        .dBm("RSSI"))),
     0x03: .init("LE Connection Update Complete", [.status, .handle], .connection),
-    0x04: .init("LE Read Remote Features Complete", [.status, .handle, .hex64("Features")]),
+    0x04: .init("LE Read Remote Features Complete", [.status, .handle, .hex("Features", 8)]),
     0x05: .init("LE Long Term Key Request", [.handle]),
     0x06: .init("LE Remote Connection Parameter Request", [.handle], .connectionRequest),
     0x07: .init("LE Data Length Change", [.handle], .sentLength, .receivedLength),
@@ -91,7 +103,12 @@ enum EventTable {
     0x0A: .init("LE Enhanced Connection Complete [v1]", .enhancedConnection),
     0x0B: "LE Directed Advertising Report",
     0x0C: .init("LE PHY Update Complete", [.status, .handle, .phy("TX PHY"), .phy("RX PHY")]),
-    0x0D: "LE Extended Advertising Report",
+    // Without PHYs, advertising set and transmit power; periodic advertising interval and direct address.
+    0x0D: .init(
+      "LE Extended Advertising Report",
+      .reports(
+        .hex("Event Type", 2), .advertiser("Address"), .skipped(4), .dBm("RSSI"), .skipped(9),
+        .advertisingData("Data"))),
     0x0E: .init("LE Periodic Advertising Sync Established [v1]", [.status]),
     0x0F: "LE Periodic Advertising Report [v1]", 0x10: "LE Periodic Advertising Sync Lost",
     0x11: "LE Scan Timeout",
@@ -110,7 +127,7 @@ enum EventTable {
     0x1C: "LE Terminate BIG Complete",
     0x1D: .init("LE BIG Sync Established", [.status]),
     0x1E: "LE BIG Sync Lost",
-    0x1F: .init("LE Request Peer SCA Complete", [.status, .handle, .hex8("Clock Accuracy")]),
+    0x1F: .init("LE Request Peer SCA Complete", [.status, .handle, .hex("Clock Accuracy", 1)]),
     0x20: .init("LE Path Loss Threshold", [.handle]),
     0x21: .init("LE Transmit Power Reporting", [.status, .handle]),
     0x22: "LE BIGInfo Advertising Report",

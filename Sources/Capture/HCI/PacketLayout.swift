@@ -33,28 +33,21 @@ struct PacketTable: Sendable, ExpressibleByDictionaryLiteral {
 enum PacketField: Hashable, Sendable {
   /// A controller error code; after a failure the other fields mean nothing and are not shown.
   case status
-  /// A controller error code.
-  case reason
   /// A connection handle: 12 bits in two bytes.
   case handle
   case u8(String)
   case u16(String)
-  case hex8(String)
-  case hex16(String)
-  case hex24(String)
-  case hex32(String)
-  case hex40(String)
-  case hex64(String)
+  /// A number of so many bytes, shown in hexadecimal, with two digits for each by default.
+  case hex(String, Int, digits: Int? = nil)
   /// One byte: zero is no, everything else yes.
   case flag(String)
   /// One byte: the number of the following items. If it is zero, the packet ends there.
   case count(String)
-  /// One byte, signed.
-  case dBm(String)
-  /// Two bytes, in units of this many milliseconds.
-  case milliseconds(String, Double)
-  /// Three bytes, in units of this many milliseconds.
-  case milliseconds24(String, Double)
+  /// A number of so many bytes, divided by a power of ten or the like, with a unit, and the one that means “not known”.
+  case measure(
+    String, width: Int, isSigned: Bool = false, per: Double = 1, unit: String, absent: Int64? = nil)
+  /// A number in units of this many milliseconds.
+  case milliseconds(String, Double, width: Int = 2)
   /// One byte that numbers these names from 0; an empty name is a reserved number.
   case choice(String, [String])
   /// One byte whose bits have these names, the lowest first.
@@ -64,6 +57,8 @@ enum PacketField: Hashable, Sendable {
   case address(String)
   /// An address whose type is in an `addressType` field before it.
   case typedAddress(String)
+  /// The address of an advertiser, after a byte with its type.
+  case advertiser(String)
   /// A byte with the length, then advertising data.
   case advertisingData(String)
   /// Text up to a zero byte or the end.
@@ -72,9 +67,21 @@ enum PacketField: Hashable, Sendable {
   case channels(String)
   /// Two bytes: 0 is accepted, 1 rejected.
   case acceptance(String)
+  /// The opcode of a command.
+  case command
+  /// A byte with the number of items, then the fields of each.
+  case several(String, key: String, [PacketField])
+  /// Bytes that are not shown.
+  case skipped(Int)
+  /// All that is left, if anything is.
+  case data
   /// AuthReq of the Security Manager (Vol 3 Part H, 3.5.1): two bits about bonding, then flags.
   case pairingRequirements
 
+  static func dBm(_ label: String) -> PacketField {
+    .measure(label, width: 1, isSigned: true, unit: "dBm")
+  }
+  static let reason = choice("Reason", ControllerError.names)
   static let advertisingHandle = u8("Advertising Handle")
   static let role = choice("Role", ["Central", "Peripheral"])
   static let encryption = choice("Encryption", ["Off", "On", "On with AES-CCM"])
@@ -90,6 +97,10 @@ enum PacketField: Hashable, Sendable {
   static func phy(_ label: String) -> PacketField { .choice(label, [""] + phyNames) }
   /// PHYs as bits.
   static func phys(_ label: String) -> PacketField { .bits(label, phyNames) }
+  private static let addressTypes = [
+    "Public", "Random", "Public identity, resolved", "Random identity, resolved",
+  ]
+  private static let pairingFlags = ["MITM", "Secure Connections", "keypress", "CT2"]
   private static let phyNames = ["LE 1M", "LE 2M", "LE Coded"]
 }
 
@@ -112,26 +123,22 @@ extension [PacketField] {
   /// The parameters of LE Enhanced Connection Complete.
   static let enhancedConnection: [PacketField] =
     [.status, .handle, .role] + peer + [.address("Local RPA"), .typedAddress("Peer RPA")]
-    + connection + [.hex8("Clock Accuracy")]
+    + connection + [.hex("Clock Accuracy", 1)]
+  /// The reports of an event about advertising, each with these fields.
+  static func reports(_ fields: PacketField...) -> [PacketField] {
+    [.several("Report", key: "reports", fields)]
+  }
   /// The data lengths of a link.
   static let sentLength: [PacketField] = [.u16("TX Octets"), .u16("TX Time")]
   static let receivedLength: [PacketField] = [.u16("RX Octets"), .u16("RX Time")]
   /// A part of the data of an extended advertising set.
   static let advertisingFragment: [PacketField] = [
-    .advertisingHandle, .hex8("Operation"), .hex8("Fragment Preference"), .advertisingData("Data"),
+    .advertisingHandle, .hex("Operation", 1), .hex("Fragment Preference", 1),
+    .advertisingData("Data"),
   ]
 }
 
 extension DecodedUnit {
-  /// Reads a packet; one without a layout is not decoded.
-  mutating func read(_ layout: PacketLayout?, from bytes: ArraySlice<UInt8>) {
-    if let layout {
-      read(layout.fields, from: bytes)
-    } else if !bytes.isEmpty {
-      details = [.data(bytes).at(bytes.indices)]
-    }
-  }
-
   /// Adds the fields at the beginning of `bytes`. If the packet ends early, it adds the complete
   /// fields, and the problem says what is missing.
   ///
@@ -142,10 +149,18 @@ extension DecodedUnit {
     var addressType: UInt8?
     do {
       for field in fields {
+        if case .several(let label, let key, let items) = field {
+          for _ in 0..<(try reader.u8()) {
+            let start = bytes.startIndex + reader.offset
+            let item = Detail.several(label, key: key, try items.read(&reader))
+            details.append(item.at(start..<bytes.startIndex + reader.offset))
+          }
+          continue
+        }
         let start = bytes.startIndex + reader.offset
-        let detail = try field.read(&reader, addressType: &addressType)
+        guard let detail = try field.read(&reader, addressType: &addressType) else { continue }
         details.append(detail.at(start..<bytes.startIndex + reader.offset))
-        switch (field, details.last?.value) {
+        switch (field, detail.value) {
         case (.status, .named(_, 1..., _)), (.count, .number(0)): return []
         default: break
         }
@@ -158,40 +173,51 @@ extension DecodedUnit {
   }
 }
 
+extension [PacketField] {
+  /// Reads fields without their places: those of one of several items, or of an attribute's value.
+  func read(_ reader: inout ByteReader) throws(DecodeError) -> [Detail] {
+    var (details, addressType): ([Detail], UInt8?) = ([], nil)
+    for field in self {
+      if let detail = try field.read(&reader, addressType: &addressType) { details.append(detail) }
+    }
+    return details
+  }
+}
+
 extension PacketField {
+  /// Nil for what is not shown.
   fileprivate func read(
     _ reader: inout ByteReader, addressType: inout UInt8?
-  ) throws(DecodeError) -> Detail {
+  ) throws(DecodeError) -> Detail? {
     switch self {
     case .status: return .choice("Status", ControllerError.names, try reader.u8())
-    case .reason: return .choice("Reason", ControllerError.names, try reader.u8())
     case .handle: return .number("Handle", try reader.u16() & 0x0FFF)
     case .u8(let label), .count(let label): return .number(label, try reader.u8())
     case .u16(let label): return .number(label, try reader.u16())
-    case .hex8(let label): return .named(label, nil, try reader.u8())
-    case .hex16(let label): return .named(label, nil, try reader.u16())
-    case .hex24(let label): return .named(label, nil, try reader.u24())
-    case .hex32(let label): return .named(label, nil, try reader.u32())
-    case .hex40(let label):
-      let (low, high) = (try reader.u32(), try reader.u8())
-      return Detail(label, .named(nil, UInt64(high) << 32 | UInt64(low), digits: 10))
-    case .hex64(let label): return .named(label, nil, try reader.u64())
+    case .hex(let label, let width, let digits):
+      return Detail(label, .named(nil, try reader.number(width), digits: digits ?? 2 * width))
     case .flag(let label): return .flag(label, try reader.u8() != 0)
-    case .dBm(let label): return .measure(label, Double(try reader.i8()), "dBm")
-    case .milliseconds(let label, let unit):
-      return .measure(label, Double(try reader.u16()) * unit, "ms")
-    case .milliseconds24(let label, let unit):
-      return .measure(label, Double(try reader.u24()) * unit, "ms")
+    case .measure(let label, let width, let isSigned, let divisor, let unit, let absent):
+      let number = Int64(truncatingIfNeeded: try reader.number(width))
+      let unused = Int64.bitWidth - 8 * width
+      let value = isSigned ? (number << unused) >> unused : number
+      if value == absent { return .text(label, "not known") }
+      // Division by a power of ten is exact where multiplication is not: 2150 / 100 is 21.5.
+      return .measure(label, Double(value) / divisor, unit)
+    case .milliseconds(let label, let unit, let width):
+      return .measure(label, Double(try reader.number(width)) * unit, "ms")
     case .choice(let label, let names): return .choice(label, names, try reader.u8())
     case .bits(let label, let names): return .bits(label, names, try reader.u8())
     case .addressType(let label):
       let type = try reader.u8()
       addressType = type
-      return .choice(
-        label, ["Public", "Random", "Public identity, resolved", "Random identity, resolved"], type)
+      return .choice(label, Self.addressTypes, type)
     case .address(let label): return .text(label, try reader.address().description)
     case .typedAddress(let label):
       return .text(label, try reader.address().text(type: addressType ?? 0))
+    case .advertiser(let label):
+      let type = try reader.u8() & 1
+      return .text(label, try reader.address().text(type: type))
     case .advertisingData(let label):
       let length = Int(try reader.u8())
       // The legacy commands always have 31 bytes of data, of which so many count.
@@ -205,19 +231,27 @@ extension PacketField {
       let result = try reader.u16()
       guard result < 2 else { return .number(label, result) }
       return .choice(label, ["Accepted", "Rejected"], UInt8(result))
+    case .command:
+      let opcode = try reader.u16()
+      return .named("Command", CommandTable.name(of: opcode), opcode)
+    case .several: return nil  // read by the unit
+    case .skipped(let count):
+      try reader.skip(count)
+      return nil
+    case .data: return reader.isAtEnd ? nil : .data(reader.rest())
     case .pairingRequirements:
       let bits = try reader.u8()
-      let flags = ["MITM", "Secure Connections", "keypress", "CT2"]
-      let names = flags.indices.filter { bits >> ($0 + 2) & 1 == 1 }.map { flags[$0] }
+      let names = Self.pairingFlags.enumerated().filter { bits >> ($0.offset + 2) & 1 == 1 }.map(
+        \.element)
       return .flags("Authentication", [bits & 3 == 1 ? "bonding" : "no bonding"] + names, bits)
     }
   }
 }
 
 extension ByteReader {
-  fileprivate mutating func u24() throws(DecodeError) -> UInt32 {
-    let low = UInt32(try u16())
-    return low | UInt32(try u8()) << 16
+  /// A number of up to eight bytes, little endian.
+  mutating func number(_ width: Int) throws(DecodeError) -> UInt64 {
+    try bytes(width).reversed().reduce(0) { $0 << 8 | UInt64($1) }
   }
 
   /// Text up to a zero byte or the end.

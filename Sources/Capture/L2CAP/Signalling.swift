@@ -5,26 +5,26 @@ import Wire
 enum Signalling {
   private static let table: PacketTable = [
     0x01: .init("Command Reject", [.u16("Reason")]),
-    0x02: .init("Connection Request", [.hex16("PSM"), .hex16("Source CID")]),
+    0x02: .init("Connection Request", [.hex("PSM", 2), .hex("Source CID", 2)]),
     0x03: .init(
       "Connection Response",
-      [.hex16("Destination CID"), .hex16("Source CID"), .u16("Result"), .u16("Status")]),
-    0x04: .init("Configuration Request", [.hex16("Destination CID")]),
-    0x05: .init("Configuration Response", [.hex16("Source CID")]),
-    0x06: .init("Disconnection Request", [.hex16("Destination CID"), .hex16("Source CID")]),
-    0x07: .init("Disconnection Response", [.hex16("Destination CID"), .hex16("Source CID")]),
+      [.hex("Destination CID", 2), .hex("Source CID", 2), .u16("Result"), .u16("Status")]),
+    0x04: .init("Configuration Request", [.hex("Destination CID", 2)]),
+    0x05: .init("Configuration Response", [.hex("Source CID", 2)]),
+    0x06: .init("Disconnection Request", [.hex("Destination CID", 2), .hex("Source CID", 2)]),
+    0x07: .init("Disconnection Response", [.hex("Destination CID", 2), .hex("Source CID", 2)]),
     0x08: "Echo Request", 0x09: "Echo Response", 0x0A: .init("Information Request", [.u16("Type")]),
     0x0B: .init("Information Response", [.u16("Type"), .u16("Result")]),
     0x12: .init("Connection Parameter Update Request", .connectionRequest),
     0x13: .init("Connection Parameter Update Response", [.acceptance("Result")]),
     0x14: .init(
-      "LE Credit Based Connection Request", [.hex16("SPSM"), .hex16("Source CID")], credits),
+      "LE Credit Based Connection Request", [.hex("SPSM", 2), .hex("Source CID", 2)], credits),
     0x15: .init(
       "LE Credit Based Connection Response",
-      [.hex16("Destination CID")], credits, [.u16("Result")]),
-    0x16: .init("Flow Control Credit", [.hex16("CID"), .u16("Credits")]),
+      [.hex("Destination CID", 2)], credits, [.u16("Result")]),
+    0x16: .init("Flow Control Credit", [.hex("CID", 2), .u16("Credits")]),
     0x17: .init(
-      "Credit Based Connection Request", [.hex16("SPSM")], credits, [.channels("Source CIDs")]),
+      "Credit Based Connection Request", [.hex("SPSM", 2)], credits, [.channels("Source CIDs")]),
     0x18: .init(
       "Credit Based Connection Response", credits, [.u16("Result"), .channels("Destination CIDs")]),
     0x19: .init(

@@ -226,7 +226,7 @@ extension AirLinks.Link {
     if packet.flags.direction == nil, let last,
       (0...last.duration + Self.responseTime).contains(time.microseconds(since: last.time))
     {
-      direction = last.direction == .sent ? .received : .sent
+      direction = last.direction.opposite
     }
     last = (time, packet.duration, direction)
     return direction

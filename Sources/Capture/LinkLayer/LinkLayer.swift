@@ -52,8 +52,7 @@ enum LinkLayer {
     var unit = DecodedUnit(
       layer: .linkLayer, name: layout?.name ?? "\(kind) \(hexadecimal(opcode, 2))",
       code: UInt16(opcode), length: length)
-    let rest = unit.read(layout?.fields ?? [], from: payload.dropFirst())
-    if !rest.isEmpty { unit.details.append(.data(rest).at(rest.indices)) }
+    unit.read((layout?.fields ?? []) + [.data], from: payload.dropFirst())
     return unit
   }
 
@@ -76,7 +75,7 @@ enum LinkLayer {
 
   /// CONNECT_IND after the addresses (2.3.3.1), without the channel map.
   private static let connection: [PacketField] = [
-    .hex32("Access Address"), .hex24("CRCInit"), .u8("WinSize"), .u16("WinOffset"),
+    .hex("Access Address", 4), .hex("CRCInit", 3, digits: 8), .u8("WinSize"), .u16("WinOffset"),
     .milliseconds("Interval", 1.25), .u16("Latency"), .milliseconds("Timeout", 10),
   ]
 
@@ -95,20 +94,20 @@ enum LinkLayer {
       "LL_CONNECTION_UPDATE_IND",
       [.u8("WinSize"), .u16("WinOffset"), .milliseconds("Interval", 1.25), .u16("Latency")],
       [.milliseconds("Timeout", 10), .u16("Instant")]),
-    0x01: .init("LL_CHANNEL_MAP_IND", [.hex40("ChM"), .u16("Instant")]),
+    0x01: .init("LL_CHANNEL_MAP_IND", [.hex("ChM", 5), .u16("Instant")]),
     0x02: .init("LL_TERMINATE_IND", [.reason]),
-    0x03: .init("LL_ENC_REQ", [.hex64("Rand"), .hex16("EDIV")]),
+    0x03: .init("LL_ENC_REQ", [.hex("Rand", 8), .hex("EDIV", 2)]),
     0x04: "LL_ENC_RSP", 0x05: "LL_START_ENC_REQ", 0x06: "LL_START_ENC_RSP",
-    0x07: .init("LL_UNKNOWN_RSP", [.hex8("UnknownType")]),
-    0x08: .init("LL_FEATURE_REQ", [.hex64("FeatureSet")]),
-    0x09: .init("LL_FEATURE_RSP", [.hex64("FeatureSet")]),
+    0x07: .init("LL_UNKNOWN_RSP", [.hex("UnknownType", 1)]),
+    0x08: .init("LL_FEATURE_REQ", [.hex("FeatureSet", 8)]),
+    0x09: .init("LL_FEATURE_RSP", [.hex("FeatureSet", 8)]),
     0x0A: "LL_PAUSE_ENC_REQ", 0x0B: "LL_PAUSE_ENC_RSP",
-    0x0C: .init("LL_VERSION_IND", [.hex8("Version"), .u16("Company"), .hex16("Subversion")]),
+    0x0C: .init("LL_VERSION_IND", [.hex("Version", 1), .u16("Company"), .hex("Subversion", 2)]),
     0x0D: .init("LL_REJECT_IND", [.reason]),
-    0x0E: .init("LL_PERIPHERAL_FEATURE_REQ", [.hex64("FeatureSet")]),
+    0x0E: .init("LL_PERIPHERAL_FEATURE_REQ", [.hex("FeatureSet", 8)]),
     0x0F: .init("LL_CONNECTION_PARAM_REQ", parameters),
     0x10: .init("LL_CONNECTION_PARAM_RSP", parameters),
-    0x11: .init("LL_REJECT_EXT_IND", [.hex8("RejectOpcode"), .reason]), 0x12: "LL_PING_REQ",
+    0x11: .init("LL_REJECT_EXT_IND", [.hex("RejectOpcode", 1), .reason]), 0x12: "LL_PING_REQ",
     0x13: "LL_PING_RSP", 0x14: .init("LL_LENGTH_REQ", lengths),
     0x15: .init("LL_LENGTH_RSP", lengths), 0x16: .init("LL_PHY_REQ", [.phys("TX"), .phys("RX")]),
     0x17: .init("LL_PHY_RSP", [.phys("TX"), .phys("RX")]),

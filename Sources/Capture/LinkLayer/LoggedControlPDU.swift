@@ -49,7 +49,7 @@ extension CaptureDecoder {
       var unit = DecodedUnit(
         layer: .linkLayer, name: "a record of another form", length: record.data.count)
       unit.bytes = record.data
-      unit.read(nil, from: record.data[...])
+      unit.read([.data], from: record.data[...])
       frame.title += ": len \(record.data.count)"
       frame.units = [unit]
       return

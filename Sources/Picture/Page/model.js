@@ -253,6 +253,19 @@ class Session {
   }
 
   /**
+   * The first row of a packet; −1 if there is none.
+   * @param {number} number
+   */
+  rowOf(number) {
+    let low = 0, high = this.count;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.number[middle] < number) low = middle + 1; else high = middle;
+    }
+    return this.number[low] === number && low < this.count ? low : -1;
+  }
+
+  /**
    * The first row at or after a time.
    * @param {number} time
    */

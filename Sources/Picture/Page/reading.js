@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 "use strict";
-// From rows to what happened: one pass in their order, which follows links, requests, fetches, notifications, the player.
+// From rows to what happened: one pass in their order, which follows links, fetches, notifications, the player.
 
 /** Goes through the rows once, in their order, and tells the session what they are about. */
 class Reading {
@@ -9,14 +9,10 @@ class Reading {
     this.session = session;
     /** @type {Map<number, Link>} links that are up, by adapter and handle */
     this.up = new Map();
-    /** @type {Map<Link | null, Map<string, number>>} requests without a response so far; null has the controller's */
-    this.open = new Map([[null, new Map()]]);
     /** The row of a CONNECT_IND whose link has not said anything yet; −1 for none. */
     this.announced = -1;
     /** @type {Map<string, number[]>} fragments of PDUs that are not complete */
     this.pieces = new Map();
-    /** @type {Map<Link, Fetch[]>} commands without a whole response so far */
-    this.asked = new Map();
     /** @type {Map<string, Notice>} */
     this.noticed = new Map();
     /** @type {Map<Link, Play>} */
@@ -33,7 +29,7 @@ class Reading {
       this.follow(row, session.factsOf(row));
       this.judge(row, session.factsOf(row));
     }
-    for (const open of this.open.values()) for (const row of open.values()) this.unanswered(row);
+    for (let row = 0; row < session.count; row++) this.unanswered(row);
     if (this.onAir) this.onAir.end = session.end;
     if (session.links.length && session.links.every((link) => link.phoneSide)) session.board = "accessory";
     for (const link of session.links) {
@@ -58,12 +54,16 @@ class Reading {
       if (facts.peer && !link.peer) this.name(link, facts.peer);
       if (facts.phoneside) link.phoneSide = true;
     }
+    const asked = facts.asked === undefined ? -1 : session.rowOf(facts.asked);
+    if (asked >= 0 && facts.response === undefined) {
+      session.partner[asked] = row;
+      session.partner[row] = asked;
+    }
     switch (session.layerOf(row)) {
-      case "att": if (link) this.attribute(row, facts, link); break;
-      case "hci-command": this.ask(null, row, session.nameOf(row)); this.advertise(row, facts); break;
+      case "att": if (link) this.attribute(row, facts, link, asked); break;
+      case "hci-command": this.advertise(row, facts); break;
       case "hci-event": this.event(row, facts, link); break;
       case "link-layer": this.air(row, facts, link); break;
-      case "l2cap-signalling": this.signal(row, facts, link); break;
       case "smp": if (link) this.pair(row, link); break;
       case "link": if (link) this.step(row, facts, link); break;
       case "event": if (link) this.published(row, link); break;
@@ -123,10 +123,7 @@ class Reading {
     link.end = this.session.time[row];
     link.reason = reason;
     this.up.delete(this.session.place[link.first]);
-    this.asked.delete(link);
     this.playing.delete(link);
-    for (const asked of (this.open.get(link) || new Map()).values()) this.unanswered(asked);
-    this.open.delete(link);
   }
 
   /** @param {Link} link @param {string} name @param {number} row */
@@ -140,7 +137,6 @@ class Reading {
   event(row, facts, link) {
     const session = this.session;
     const name = session.nameOf(row);
-    if (facts.command !== undefined) this.complete(null, row, String(facts.command));
     if (facts.rssi !== undefined && link) link.signal.push({ time: session.time[row], value: facts.rssi });
     if (!link) return;
     this.conclude(row, link);
@@ -197,7 +193,7 @@ class Reading {
     if (name === "LL_TERMINATE_IND") this.over(link, row, facts.reason || "");
   }
 
-  // Pairing and signalling
+  // Pairing
 
   /** @param {number} row @param {Link} link */
   pair(row, link) {
@@ -211,15 +207,6 @@ class Reading {
       last.end = time;
       if (/Failed/.test(name)) last.name = "pairing failed";
     }
-  }
-
-  /** @param {number} row @param {Facts} facts @param {Link | null} link */
-  signal(row, facts, link) {
-    if (!link || facts.identifier === undefined) return;
-    const name = this.session.nameOf(row);
-    const to = this.session.direction[row] === 1 ? 2 : 1;
-    if (/Request$/.test(name)) this.ask(link, row, `signal ${facts.identifier} ${this.session.direction[row]}`);
-    if (/(Response|Reject)$/.test(name)) this.complete(link, row, `signal ${facts.identifier} ${to}`);
   }
 
   // The daemon's timeline, which has words instead of packets
@@ -240,49 +227,18 @@ class Reading {
 
   // ATT
 
-  /** @param {Link | null} link @param {number} row @param {string} key */
-  ask(link, row, key) {
-    let open = this.open.get(link);
-    if (!open) this.open.set(link, open = new Map());
-    const before = open.get(key);
-    if (before !== undefined) this.unanswered(before);
-    open.set(key, row);
-  }
-
-  /** @param {Link | null} link @param {number} row @param {string} key */
-  complete(link, row, key) {
-    const open = this.open.get(link);
-    const asked = open && open.get(key);
-    if (!open || asked === undefined) return -1;
-    open.delete(key);
-    this.session.partner[asked] = row;
-    this.session.partner[row] = asked;
-    return asked;
-  }
-
-  /** @param {number} row a request that has no response in the capture */
+  /** A request without a response in the capture. @param {number} row */
   unanswered(row) {
     const session = this.session;
-    if (session.layerOf(row) !== "att") return;
+    if (session.partner[row] >= 0 || !(session.role[row] === ROLE.request || session.role[row] === ROLE.indication)) return;
     const link = session.linkOf(row);
     const waited = (link && link.over ? link.end : session.end) - session.time[row];
     if (waited >= ATT_TIMEOUT) this.trouble(row, 2); else if (waited > 1) this.trouble(row, 1);
   }
 
-  /** @param {number} row @param {Facts} facts @param {Link} link */
-  attribute(row, facts, link) {
+  /** @param {number} row @param {Facts} facts @param {Link} link @param {number} asked */
+  attribute(row, facts, link, asked) {
     const session = this.session;
-    const bearer = facts.channel || 4;
-    const key = (/** @type {number} */ direction, /** @type {string} */ kind) => `${bearer} ${direction} ${kind}`;
-    const direction = session.direction[row];
-    const other = 3 - direction;
-    let asked = -1;
-    switch (session.role[row]) {
-      case ROLE.request: this.ask(link, row, key(direction, "request")); break;
-      case ROLE.response: asked = this.complete(link, row, key(other, "request")); break;
-      case ROLE.indication: this.ask(link, row, key(direction, "indication")); break;
-      case ROLE.confirmation: asked = this.complete(link, row, key(other, "indication")); break;
-    }
     const fromBoard = session.isFromPhone(row) === false;
     const code = session.code[row];
     if (fromBoard && session.role[row] === ROLE.request) {
@@ -325,49 +281,32 @@ class Reading {
       };
       session.fetches.push(fetch);
       session.fetchOf.set(row, fetch);
-      let asked = this.asked.get(link);
-      if (!asked) this.asked.set(link, asked = []);
-      // More than a few at once are no client's.
-      if (asked.length > 64) asked.shift();
-      asked.push(fetch);
       this.mark(link, "fetch", row);
       const notice = fetch.uid >= 0 && this.noticed.get(`${link.number} ${fetch.uid}`);
       if (notice && /Notification Attributes/.test(fetch.kind)) notice.fetches.push(fetch);
     }
-    const waiting = this.asked.get(link);
-    if (asked >= 0 && waiting) {
-      const at = waiting.findIndex((fetch) => fetch.row === asked);
-      if (at >= 0) this.accepted(waiting, at, row, facts);
-    }
-    if (facts.response !== undefined && waiting) this.responded(row, facts, link, waiting);
+    const fetch = session.fetchOf.get(asked);
+    if (fetch && facts.response === undefined) this.accepted(row, facts, fetch);
+    if (fetch && facts.response !== undefined) this.responded(row, facts, link, fetch);
   }
 
-  /** @param {Fetch[]} waiting @param {number} at @param {number} row @param {Facts} facts */
-  accepted(waiting, at, row, facts) {
-    const fetch = waiting[at];
+  /** @param {number} row @param {Facts} facts @param {Fetch} fetch */
+  accepted(row, facts, fetch) {
     fetch.accepted = this.session.time[row];
     if (this.session.code[row] === 0x01) fetch.error = facts.error || "refused";
     // The phone says no more to an action, and none to what it refuses.
-    if (fetch.error || /Action/.test(fetch.kind)) {
-      fetch.end = fetch.accepted;
-      waiting.splice(at, 1);
-    }
+    if (fetch.error || /Action/.test(fetch.kind)) fetch.end = fetch.accepted;
   }
 
-  /** @param {number} row @param {Facts} facts @param {Link} link @param {Fetch[]} waiting */
-  responded(row, facts, link, waiting) {
+  /** @param {number} row @param {Facts} facts @param {Link} link @param {Fetch} fetch */
+  responded(row, facts, link, fetch) {
     const session = this.session;
-    if (/no command/.test(facts.response) || waiting.length === 0) return;
-    const known = facts.uid === undefined ? -1 : waiting.findIndex((fetch) => fetch.uid === facts.uid);
-    const at = Math.max(0, known);
-    const fetch = waiting[at];
     fetch.rows.push(row);
     session.fetchOf.set(row, fetch);
     if (fetch.first !== fetch.first) fetch.first = session.time[row];
     if (facts.response === "to be continued") return;
     fetch.end = session.time[row];
     if (facts.response !== "complete") fetch.error = facts.response;
-    waiting.splice(at, 1);
     for (const part of fetch.rows) if (part !== row) session.whole[part] = row;
     const notice = this.noticed.get(`${link.number} ${fetch.uid}`);
     if (notice && facts.title && !notice.title) notice.title = facts.title;
