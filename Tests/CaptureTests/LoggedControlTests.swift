@@ -51,13 +51,6 @@ struct LoggedControlTests {
       pdu: [0x14, 0xFB, 0x00, 0x48, 0x08, 0xFB, 0x00, 0x48, 0x08],
       fields: ["MaxRxOctets: 251", "MaxRxTime: 2120", "MaxTxOctets: 251", "MaxTxTime: 2120"]),
     Sent(
-      testDescription: "LL_FEATURE_RSP", pdu: [0x09, 0xFF, 0x79, 1, 0x41, 0, 0, 0, 0],
-      fields: ["FeatureSet: 0x00000000410179ff"]),
-    Sent(
-      testDescription: "LL_CONNECTION_PARAM_REQ",
-      pdu: [0x0F, 24, 0, 40, 0, 2, 0, 0x90, 1],
-      fields: ["Interval min: 30 ms", "Interval max: 50 ms", "Latency: 2", "Timeout: 4000 ms"]),
-    Sent(
       testDescription: "LL_PHY_UPDATE_IND", pdu: [0x18, 0x02, 0x02, 0x10, 0x00],
       fields: ["C to P: LE 2M (0x02)", "P to C: LE 2M (0x02)", "Instant: 16"]),
     Sent(
@@ -107,6 +100,81 @@ struct LoggedControlTests {
     #expect(
       frames.map { $0.units.first?.link?.peer }
         == .init(repeating: Address(0xDA62_1FC9_B8DD), count: 3))
+  }
+
+  /// What two link layers agree on, and the event of HCI that says so: its code and parameters up to the handle and behind
+  /// it, and the labels of what is the same in both.
+  struct Agreement: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var pdu: [UInt8]
+    var event: (head: [UInt8], rest: [UInt8])
+    var labels: [(pdu: String, event: String)]
+  }
+
+  static let agreements = [
+    Agreement(
+      testDescription: "LL_CONNECTION_UPDATE_IND",
+      pdu: [0x00, 8, 22, 0, 36, 0, 4, 0, 0x90, 1, 0x2C, 0x01],
+      event: ([0x3E, 0x03, 0], [36, 0, 4, 0, 0x90, 1]),
+      labels: [
+        ("Interval", "Interval"), ("Latency", "Latency"), ("Timeout", "Supervision Timeout"),
+      ]),
+    Agreement(
+      testDescription: "LL_CONNECTION_PARAM_REQ",
+      pdu: [0x0F, 24, 0, 40, 0, 2, 0, 0x90, 1] + [UInt8](repeating: 0xFF, count: 15),
+      event: ([0x3E, 0x06], [24, 0, 40, 0, 2, 0, 0x90, 1]),
+      labels: [
+        ("Interval min", "Minimum Interval"), ("Interval max", "Maximum Interval"),
+        ("Latency", "Latency"), ("Timeout", "Supervision Timeout"),
+      ]),
+    Agreement(
+      testDescription: "LL_PHY_UPDATE_IND", pdu: [0x18, 0x02, 0x01, 0x10, 0x02],
+      event: ([0x3E, 0x0C, 0], [0x02, 0x01]), labels: [("C to P", "TX PHY"), ("P to C", "RX PHY")]),
+    Agreement(
+      testDescription: "LL_LENGTH_RSP", pdu: [0x15, 0x1B, 0, 0x48, 1, 0xFB, 0, 0x48, 8],
+      event: ([0x3E, 0x07], [0xFB, 0, 0x48, 8, 0x1B, 0, 0x48, 1]),
+      labels: [
+        ("MaxRxOctets", "RX Octets"), ("MaxRxTime", "RX Time"), ("MaxTxOctets", "TX Octets"),
+        ("MaxTxTime", "TX Time"),
+      ]),
+    Agreement(
+      testDescription: "LL_VERSION_IND", pdu: [0x0C, 0x0E, 0x4C, 0x00, 0x1E, 0x00],
+      event: ([0x0C, 0], [0x0E, 0x4C, 0x00, 0x1E, 0x00]),
+      labels: [
+        ("Version", "Version"), ("Company", "Manufacturer"), ("Subversion", "Subversion"),
+      ]),
+    Agreement(
+      testDescription: "LL_FEATURE_RSP", pdu: [0x09, 0xFF, 0x79, 1, 0x41, 0, 0, 0, 0],
+      event: ([0x3E, 0x04, 0], [0xFF, 0x79, 1, 0x41, 0, 0, 0, 0]),
+      labels: [("FeatureSet", "Features")]),
+    Agreement(
+      testDescription: "LL_START_ENC_RSP", pdu: [0x06], event: ([0x08, 0], [0x01]), labels: []),
+  ]
+
+  @Test("It agrees with the event of HCI that it causes, on one link", arguments: agreements)
+  func agreement(one: Agreement) throws {
+    let (head, rest) = one.event
+    let parameters = head.dropFirst() + [0x03, 0x04] + rest
+    let frames = try Self.decode([
+      (0x0A, Self.record(one.pdu)), (1, [head[0], UInt8(parameters.count)] + parameters),
+    ]).frames
+    let units = frames.compactMap(\.units.first)
+    try #require(units.count == 2)
+    #expect(units[0].name == one.testDescription && units[0].link == units[1].link)
+    #expect(units.allSatisfy { $0.problem == nil && $0.link?.handle == 1027 })
+    func value(_ unit: DecodedUnit, _ label: String) -> Detail.Value? {
+      unit.details.first { $0.label == label }?.value
+    }
+    for (pdu, event) in one.labels {
+      let found = try #require(value(units[0], pdu), "\(pdu)")
+      #expect(found.description == value(units[1], event)?.description, "\(pdu)")
+    }
+    switch one.pdu[0] {
+    case 0x00: #expect(value(units[0], "Instant") == .number(300))
+    case 0x18: #expect(value(units[0], "Instant") == .number(528))
+    case 0x06: #expect(value(units[1], "Encryption")?.description == "On (0x01)")
+    default: #expect(value(units[0], "Instant") == nil)
+    }
   }
 
   @Test("What is not understood is counted")

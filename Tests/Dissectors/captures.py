@@ -176,12 +176,12 @@ class Stream:
             self.packets += parts
 
 
-def of_noise(seed, broken=False, loses=False):
-    """Random PDUs on three links of each of two adapters at once, in fragments in random order."""
+def of_noise(seed, broken=False, loses=False, adapters=2):
+    """Random PDUs on three links of each adapter at once, in fragments in random order."""
     chance = random.Random(seed)
     traffic = Traffic()
     streams = []
-    for adapter in range(2):
+    for adapter in range(adapters):
         traffic.begin(adapter)
         for handle in (0x0000, 0x0040, 0x0EFF):
             traffic.add(EVENT, connected(handle, 0xC00000000000 + handle))

@@ -9,6 +9,7 @@ and malformed PDUs of every opcode on many links at once, in a capture of `ancsd
 
 import argparse
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -23,6 +24,13 @@ import dissectors
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 UNNAMED = "this link was up before the capture began"
 SEEDS = (1, 2, 3)
+OTHER_FILES = (
+    ("uart.btsnoop", lambda traffic: captures.btsnoop(traffic, 1002)),
+    ("unencapsulated.btsnoop", lambda traffic: captures.btsnoop(traffic, 1001)),
+    ("h4-direction.pcapng", lambda traffic: captures.pcapng(traffic, 201, ">")),
+    ("monitor.pcap", lambda traffic: captures.pcap(traffic, 254, ">")),
+    ("little.pklg", lambda traffic: captures.packetlogger(traffic, "<")),
+)
 VECTORS = os.path.join(ROOT, "Tests", "Vectors", "att-gatt.json")
 
 
@@ -89,9 +97,33 @@ class Check:
         for seed, (kind, broken, loses) in enumerate((
                 ("ordinary", False, False), ("malformed", True, False),
                 ("fragments lost", False, True), ("malformed, fragments lost", True, True)), 1):
-            traffic = captures.of_noise(seed, broken, loses)
-            path = write(folder, "random.btsnoop", captures.btsnoop(traffic, 2001))
-            self.tshark(f"all opcodes, {kind}", path, "air", traffic.pdus)
+            # Files without adapters can hold one only.
+            name, make = OTHER_FILES[seed % len(OTHER_FILES)]
+            for name, make, adapters in (
+                    ("monitor.btsnoop", lambda traffic: captures.btsnoop(traffic, 2001), 2),
+                    (name, make, 1)):
+                traffic = captures.of_noise(seed, broken, loses, adapters)
+                path = write(folder, f"random-{name}", make(traffic))
+                self.tshark(f"all opcodes, {kind}, {name}", path, "air", traffic.pdus)
+
+    def updates(self, path):
+        """Checks that the link layer's parameter updates in a phone's own capture are those of HCI's events."""
+        done = subprocess.run([self.binary, "decode", "--format", "json", path],
+                              capture_output=True, text=True, check=True)
+        begun, told = {}, []
+        for unit in map(json.loads, done.stdout.splitlines()):
+            fields = unit.get("decoded", {})
+            if unit["name"] == "LL_CONNECTION_UPDATE_IND":
+                begun[unit["connection"]] = [fields[key] for key in ("interval", "latency", "timeout")]
+            elif unit["name"] == "LE Connection Update Complete" and unit.get("connection") in begun:
+                event = [fields.get(key) for key in ("interval", "latency", "supervision_timeout")]
+                told.append((unit["frame"], begun.pop(unit["connection"]), event))
+        wrong = [one for one in told if one[1] != one[2]]
+        if told:
+            self.say(not wrong, f"{os.path.basename(path)}, parameter updates",
+                     f"{len(told) - len(wrong)} of {len(told)} are those of HCI's events")
+        for frame, ours, event in wrong[:5]:
+            print(f"       {frame}: link layer {ours}, HCI {event}")
 
     def file(self, path):
         """Checks any capture; in the monitor format, the servers of both ends are separated first."""
@@ -132,6 +164,7 @@ def main():
         check.tshark("run --btsnoop", path)
     for path in arguments.files:
         check.file(path)
+        check.updates(path)
     sys.exit(1 if check.failed else 0)
 
 
