@@ -134,7 +134,9 @@ import Wire
   func condition() async -> LinkReport {
     var report = LinkReport()
     guard let connectionHandle else { return report }
-    report.parameters = owner.controller?.parameters(of: connectionHandle)
+    let parameters = owner.controller?.parameters(of: connectionHandle)
+    (report.interval, report.latency) = (parameters?.minimumMilliseconds, parameters?.latency)
+    report.timeout = parameters?.timeoutMilliseconds
     let pause = owner.parameterPatience.pause(of: peer, at: now)
     report.parametersPause = pause.map { Int($0.components.seconds) }
     report.rssi = await owner.signalStrength(of: peer)
