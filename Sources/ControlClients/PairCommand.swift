@@ -26,14 +26,14 @@ extension Clients {
   ) { options, client throws(Failure) in
     let reader = client.readTyped()
     defer { reader.close() }
-    var pairing = Pairing(client)
+    var pairing = PairingGuide(client)
     return try await pairing.run(seconds: options.seconds)
   }
 }
 
 /// The work of `pair`: a dialogue between the daemon, the phone's user and the user of the
 /// terminal.
-package struct Pairing {
+package struct PairingGuide {
   private let client: ControlClient
   private var dialogue = PairingDialogue()
   /// Whether standard input has ended, so that nobody can answer.

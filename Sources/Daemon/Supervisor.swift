@@ -30,7 +30,7 @@ import Wire
   /// over at every boot of a board without a battery.
   let life = String(UInt64.random(in: 0...UInt64.max), radix: 16)
   let bonds: BondStore
-  let waits: WaitBoard
+  let waits: Waits
   let timeline: Timeline
   /// The user's programs.
   let hooks: HookRunner
@@ -75,7 +75,7 @@ import Wire
     name = start.name ?? platform.hostName
     started = platform.wallTime
     feed = EventFeed(clock: { platform.scheduler.now }) { platform.wallTime }
-    waits = WaitBoard(scheduler: platform.scheduler)
+    waits = Waits(scheduler: platform.scheduler)
     timeline = Timeline(scheduler: platform.scheduler) { platform.wallTime }
     rules = RuleBook(live.rules, live.fetch, log: log) { platform.wallTime }
     phoneBook = PhoneBook(feed, rules, scheduler, grace: live.grace)
@@ -406,7 +406,7 @@ import Wire
     }
   }
 
-  private func line(_ current: WaitBoard.CurrentWait, namesPhone: Bool = true) -> String {
+  private func line(_ current: Waits.CurrentWait, namesPhone: Bool = true) -> String {
     let phone = namesPhone ? current.phone?.description : nil
     return [current.adapter, phone, current.wait.sentence(name: name)]
       .compactMap { $0 }.joined(separator: ": ")

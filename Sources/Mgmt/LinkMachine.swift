@@ -177,8 +177,8 @@ public struct LinkMachine: Hashable, Sendable {
     case over(LinkEnd)
   }
 
-  /// The board at the time of an input.
-  public struct Board: Hashable, Sendable {
+  /// The terms on which the board serves the phone at the time of an input.
+  public struct Terms: Hashable, Sendable {
     /// Whether this phone may pair.
     public var admission: Admission
     public var bonds: [Bond]
@@ -229,21 +229,21 @@ public struct LinkMachine: Hashable, Sendable {
   /// Takes an input.
   ///
   /// - Returns: the actions, in order.
-  public mutating func handle(_ input: Input, on board: Board, at now: Instant) -> [Action] {
+  public mutating func handle(_ input: Input, under terms: Terms, at now: Instant) -> [Action] {
     if case .over = state { return [] }
     var actions: [Action] =
       switch input {
-      case .attached: attached(on: board, at: now)
-      case .event(let event): receive(event, on: board, at: now)
-      case .polled(let reading): polled(reading, on: board, at: now)
+      case .attached: attached(under: terms, at: now)
+      case .event(let event): receive(event, under: terms, at: now)
+      case .polled(let reading): polled(reading, under: terms, at: now)
       case .pairCompleted(let status): pairCompleted(status, at: now)
       case .answered(let accept, let passkey): answered(accept, passkey, at: now)
-      case .windowOpened: windowOpened(on: board, at: now)
-      case .windowClosed: windowClosed(on: board, at: now)
-      case .securityWanted: securityWanted(on: board, at: now)
+      case .windowOpened: windowOpened(under: terms, at: now)
+      case .windowClosed: windowClosed(under: terms, at: now)
+      case .securityWanted: securityWanted(under: terms, at: now)
       case .parametersChanged(let status): tune { $0.updated(status: status, at: now) }
       case .parametersRefused: tune { $0.refused() }
-      case .time: timePassed(on: board, to: now)
+      case .time: timePassed(under: terms, to: now)
       case .channelClosed(let end): channelClosed(end, at: now)
       case .adapterLost: adapterLost()
       case .adapterGone: finish(LinkEnd.adapterGone, .board)
@@ -354,32 +354,33 @@ extension LinkMachine {
 // MARK: - From the channel to encryption
 
 extension LinkMachine {
-  private mutating func attached(on board: Board, at now: Instant) -> [Action] {
+  private mutating func attached(under terms: Terms, at now: Instant) -> [Action] {
     guard case .announced(let early, _) = state else { return [] }
     let events = early.map(Action.receive)
-    if board.bond(with: peer) != nil {
+    if terms.bond(with: peer) != nil {
       state = .expected(Poll(due: now), until: now + policy.pause)
       return [.poll] + events
     }
     state = .closedOut(until: now + Self.patience)
-    return windowOpened(on: board, at: now) + events
+    return windowOpened(under: terms, at: now) + events
   }
 
-  private mutating func polled(_ reading: Reading, on board: Board, at now: Instant) -> [Action] {
+  private mutating func polled(_ reading: Reading, under terms: Terms, at now: Instant) -> [Action]
+  {
     switch state {
     case .expected(let poll, let until):
-      if isEncrypted(reading, with: board.bond(with: peer)) { return secured(at: now) }
+      if isEncrypted(reading, with: terms.bond(with: peer)) { return secured(at: now) }
       state = .expected(poll.next(after: now), until: until)
     case .asked(let poll, let until):
-      if isEncrypted(reading, with: board.bond(with: peer)) { return secured(at: now) }
+      if isEncrypted(reading, with: terms.bond(with: peer)) { return secured(at: now) }
       state = .asked(poll.next(after: now), until: until)
     case .awaited(let poll):
-      if isEncrypted(reading, with: board.bond(with: peer)) { return secured(at: now) }
+      if isEncrypted(reading, with: terms.bond(with: peer)) { return secured(at: now) }
       state = .awaited(poll.next(after: now, longest: .seconds(5)))
     case .ending(.announced(let reason), let former, _):
       if reading == .gone { return finish("\(reason)", .phone) }
       state = former
-      return [.otherEnded] + windowOpened(on: board, at: now)
+      return [.otherEnded] + windowOpened(under: terms, at: now)
     case .announced, .closedOut, .pairing, .secured, .refused, .ending, .over: break
     }
     return []
@@ -399,14 +400,14 @@ extension LinkMachine {
     return [.secured(isNew: false)]
   }
 
-  private mutating func securityWanted(on board: Board, at now: Instant) -> [Action] {
+  private mutating func securityWanted(under terms: Terms, at now: Instant) -> [Action] {
     guard case .expected(let poll, _) = state else { return [] }
-    if board.isLastChance {
+    if terms.isLastChance {
       state = .awaited(poll)
       return [.unencrypted]
     }
     // Its user may have to agree if the phone has lost its bond.
-    let time = board.admission == .open ? Pairing.longest : Self.answerTime
+    let time = terms.admission == .open ? Pairing.longest : Self.answerTime
     state = .asked(poll, until: now + time)
     return [.requestSecurity]
   }
@@ -415,23 +416,23 @@ extension LinkMachine {
 // MARK: - Time
 
 extension LinkMachine {
-  private mutating func timePassed(on board: Board, to now: Instant) -> [Action] {
+  private mutating func timePassed(under terms: Terms, to now: Instant) -> [Action] {
     guard let deadline, now >= deadline else { return [] }
     switch state {
     case .announced: return end("its ATT channel did not open", .board)
-    case .closedOut where board.admission == .busy: return end("another phone is pairing", .board)
+    case .closedOut where terms.admission == .busy: return end("another phone is pairing", .board)
     case .closedOut: return end("pairing is closed for unknown phones", .board)
     case .refused(let failure, _): return end("pairing failed: \(failure)", .board)
     case .expected(_, let until):
-      return now < until ? [.poll] : securityWanted(on: board, at: now)
+      return now < until ? [.poll] : securityWanted(under: terms, at: now)
     case .awaited: return [.poll]
     case .asked(_, let until):
       if now < until { return [.poll] }
       return end("the phone has not encrypted with the bond's key", .unencrypted)
-    case .pairing(let pairing): return giveUp(pairing, on: board, at: now)
+    case .pairing(let pairing): return giveUp(pairing, under: terms, at: now)
     case .secured(let secured):
       if let pairing = secured.pairing, now >= pairing.deadline {
-        return giveUp(pairing, on: board, at: now)
+        return giveUp(pairing, under: terms, at: now)
       }
       return tune { $0.timePassed(to: now) }
     case .ending(.announced, _, _): return [.poll]
@@ -443,13 +444,13 @@ extension LinkMachine {
 
   /// The kernel has not reported the end of a pairing.
   private mutating func giveUp(
-    _ pairing: Pairing, on board: Board, at now: Instant
+    _ pairing: Pairing, under terms: Terms, at now: Instant
   ) -> [Action] {
     let failure: PairingFailure
     var failed: [Action] = []
     switch pairing.turn {
     // A phone without an identity key is known by its address.
-    case .identity where board.bond(with: peer)?.identityResolvingKey == nil:
+    case .identity where terms.bond(with: peer)?.identityResolvingKey == nil:
       return bonded(at: now)
     case .identity:
       failure = .identityTaken(peer.address)

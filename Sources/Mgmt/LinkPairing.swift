@@ -53,30 +53,30 @@ public struct Pairing: Hashable, Sendable {
 // key that arrives anyway is discarded. Only the bonded phone itself can replace a bond: not one that claims its
 // identity, nor a pairing that protects less.
 extension LinkMachine {
-  mutating func windowOpened(on board: Board, at now: Instant) -> [Action] {
-    guard case .closedOut = state, board.admission == .open else { return [] }
+  mutating func windowOpened(under terms: Terms, at now: Instant) -> [Action] {
+    guard case .closedOut = state, terms.admission == .open else { return [] }
     proceed(.phone, at: now)
     return [.pair(.pairDevice(peer, policy.capability))]
   }
 
   /// An unknown phone that is pairing is refused; a bonded one may finish.
-  mutating func windowClosed(on board: Board, at now: Instant) -> [Action] {
-    guard case .pairing = lastState, board.bond(with: peer) == nil else { return [] }
+  mutating func windowClosed(under terms: Terms, at now: Instant) -> [Action] {
+    guard case .pairing = lastState, terms.bond(with: peer) == nil else { return [] }
     return fail(.windowClosed, at: now) + [.discardKeys]
   }
 
   /// Handles mgmt's events about the link.
-  mutating func receive(_ event: MgmtEvent, on board: Board, at now: Instant) -> [Action] {
+  mutating func receive(_ event: MgmtEvent, under terms: Terms, at now: Instant) -> [Action] {
     if case .deviceDisconnected(_, let reason) = event { return disconnected(reason, at: now) }
     if case .announced(let early, let until) = state {
       if early.count < Self.earlyEvents { state = .announced(early + [event], until: until) }
       return []
     }
-    if let prompt = PairingPrompt(event) { return asked(prompt, on: board, at: now) }
+    if let prompt = PairingPrompt(event) { return asked(prompt, under: terms, at: now) }
     return switch event {
-    case .newLongTermKey(let key, let store): longTermKey(key, store: store, on: board, at: now)
+    case .newLongTermKey(let key, let store): longTermKey(key, store: store, under: terms, at: now)
     case .newIdentityResolvingKey(let key, _, let store):
-      identityResolvingKey(key, store: store, on: board, at: now)
+      identityResolvingKey(key, store: store, under: terms, at: now)
     case .authenticationFailed(_, let status): authenticationFailed(status, at: now)
     default: []
     }
@@ -107,8 +107,8 @@ extension LinkMachine {
     return [.failed(failure)]
   }
 
-  private func refusal(on board: Board) -> PairingFailure {
-    board.bond(with: peer) == nil || board.admission == .busy ? board.admission.refusal : .bondLost
+  private func refusal(under terms: Terms) -> PairingFailure {
+    terms.bond(with: peer) == nil || terms.admission == .busy ? terms.admission.refusal : .bondLost
   }
 }
 
@@ -118,7 +118,7 @@ extension LinkMachine {
   /// New Identity Resolving Key. A phone that holds the bond with an identity is known by it from the start, because
   /// its private address can be resolved.
   private mutating func identityResolvingKey(
-    _ key: IdentityResolvingKey, store: Bool, on board: Board, at now: Instant
+    _ key: IdentityResolvingKey, store: Bool, under terms: Terms, at now: Instant
   ) -> [Action] {
     switch lastState {
     case .refused: return [.discardKeys]
@@ -132,7 +132,7 @@ extension LinkMachine {
     // bond that a phone has under it must not suffer from that.
     var isVoid = peer.isResolvable
     if case .secured(let secured) = lastState, secured.isNew { isVoid = true }
-    guard key.peer == peer || board.bond(with: key.peer) == nil else {
+    guard key.peer == peer || terms.bond(with: key.peer) == nil else {
       claimed = key.peer
       let failure = PairingFailure.identityTaken(key.peer.address)
       // If its Long Term Key is still expected, it will be reported for that identity.
@@ -154,17 +154,17 @@ extension LinkMachine {
 
   /// New Long Term Key.
   private mutating func longTermKey(
-    _ key: LongTermKey, store: Bool, on board: Board, at now: Instant
+    _ key: LongTermKey, store: Bool, under terms: Terms, at now: Instant
   ) -> [Action] {
     if case .refused = lastState { return [.discardKeys] }
-    if let failure = reasonToReject(key, on: board, at: now) ?? (store ? nil : .notBonded) {
+    if let failure = reasonToReject(key, under: terms, at: now) ?? (store ? nil : .notBonded) {
       guard wasSecured else { return fail(failure, at: now) + [.discardKeys] }
       // Nothing more may be sent under such a key.
       lastState = .refused(failure, until: now)
       return [.failed(failure), .discardKeys] + end("pairing failed: \(failure)", .board)
     }
     collector.add(key)
-    guard wasSecured || collector.hasIdentity || board.bond(with: peer) == nil else {
+    guard wasSecured || collector.hasIdentity || terms.bond(with: peer) == nil else {
       if collector.bond != nil { proceed(.identity, at: now) }
       return []
     }
@@ -185,7 +185,7 @@ extension LinkMachine {
   }
 
   private func reasonToReject(
-    _ key: LongTermKey, on board: Board, at now: Instant
+    _ key: LongTermKey, under terms: Terms, at now: Instant
   ) -> PairingFailure? {
     let isExpected =
       switch lastState {
@@ -193,11 +193,11 @@ extension LinkMachine {
       case .secured(let secured): secured.awaitsKeys(at: now)
       case .announced, .closedOut, .expected, .asked, .awaited, .refused, .ending, .over: false
       }
-    if !isExpected, board.admission != .open { return refusal(on: board) }
+    if !isExpected, terms.admission != .open { return refusal(under: terms) }
     if let failure = policy.reasonToRefuse(key) { return failure }
     // On a link that is being served, it is another device's key under its phone's identity.
     if !isExpected, wasSecured { return .foreignKey }
-    let bond = board.bond(with: peer)
+    let bond = terms.bond(with: peer)
     return bond?.isAuthenticated == true && !key.kind.isAuthenticated ? .weakerThanBond : nil
   }
 
@@ -238,18 +238,20 @@ extension LinkMachine {
 extension LinkMachine {
   /// The kernel asks something of a person, or nobody if nobody could answer.
   private mutating func asked(
-    _ prompt: PairingPrompt, on board: Board, at now: Instant
+    _ prompt: PairingPrompt, under terms: Terms, at now: Instant
   ) -> [Action] {
     // It asks for no consent to a number that the phone's user has to type, so the only way to refuse is to end the link.
     let no = prompt.reply(to: peer, accept: false) ?? .disconnect(peer)
     // The phone may pair, or could when it began.
-    guard pairing != nil || board.admission == .open else { return refuse(no, on: board, at: now) }
+    guard pairing != nil || terms.admission == .open else {
+      return refuse(no, under: terms, at: now)
+    }
     switch prompt {
     case .consent where policy.requiresAuthentication:
       return decline(no, .notAuthenticated, at: now)
     case .consent where !policy.canAsk:
       // A bonded phone that pairs has lost its bond, but the kernel has not.
-      proceed(board.bond(with: peer) == nil ? .phone : .kernel, at: now)
+      proceed(terms.bond(with: peer) == nil ? .phone : .kernel, at: now)
       return [.ask, .send(.userConfirmReply(peer))]
     case .display(let number, let entered):
       // The event repeats for every digit.
@@ -281,10 +283,10 @@ extension LinkMachine {
 
   /// Refuses because the phone may not pair now. A secured link stays secured.
   private mutating func refuse(
-    _ command: MgmtCommand, on board: Board, at now: Instant
+    _ command: MgmtCommand, under terms: Terms, at now: Instant
   ) -> [Action] {
     // The reason was reported before.
     if case .refused = lastState { return [.send(command)] }
-    return decline(command, refusal(on: board), at: now)
+    return decline(command, refusal(under: terms), at: now)
   }
 }

@@ -28,7 +28,7 @@ struct PairTests {
   }
 
   private func pair(_ daemon: FakeDaemon) async throws(Failure) -> Control.ExitStatus {
-    var pairing = Pairing(daemon.client)
+    var pairing = PairingGuide(daemon.client)
     return try await pairing.run(seconds: 90)
   }
 

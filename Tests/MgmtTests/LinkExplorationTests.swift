@@ -7,10 +7,10 @@ import Wire
 /// Every input in every state of a link (`Explorer`).
 @Suite("A link, explored")
 struct LinkExplorationTests {
-  /// A link and its board. What is saved is a bond from then on, as with the real board.
+  /// A link and its terms. What is saved is a bond from then on, as with the real board.
   private struct Situation: Hashable {
     var link: LinkMachine
-    var board: LinkMachine.Board
+    var terms: LinkMachine.Terms
     /// The early events that its owner is about to pass in again.
     var early: [MgmtEvent] = []
     /// Whether the end of another link was already taken for this one's.
@@ -42,15 +42,15 @@ struct LinkExplorationTests {
 
     mutating func handle(_ input: LinkMachine.Input, at now: Instant) -> [LinkMachine.Action] {
       if input == .time, !early.isEmpty { return handle(.event(early.removeFirst()), at: now) }
-      if case .windowOpened = input { board.admission = .open }
-      if case .windowClosed = input { board.admission = .closed }
-      let actions = link.handle(input, on: board, at: now)
+      if case .windowOpened = input { terms.admission = .open }
+      if case .windowClosed = input { terms.admission = .closed }
+      let actions = link.handle(input, under: terms, at: now)
       for action in actions {
         switch action {
         case .receive(let event): early.append(event)
         case .save(let bond, _):
-          board.bonds.removeAll { $0.identity == bond.identity }
-          board.bonds.append(bond)
+          terms.bonds.removeAll { $0.identity == bond.identity }
+          terms.bonds.append(bond)
         case .otherEnded: wasMistaken = true
         default: break
         }
@@ -98,8 +98,8 @@ struct LinkExplorationTests {
       ]
   }
 
-  /// The boards that make a difference, by who may pair and whose bonds there are.
-  private static let boards: [LinkMachine.Board] = [
+  /// The terms that make a difference, by who may pair and whose bonds there are.
+  private static let terms: [LinkMachine.Terms] = [
     .init(admission: .open, bonds: []),
     .init(admission: .open, bonds: [Sample.bond(with: Sample.other)]),
     .init(admission: .closed, bonds: [Sample.bond()]),
@@ -134,18 +134,18 @@ struct LinkExplorationTests {
     return explorer
   }
 
-  /// What is found with these boards, in all states or within so many of each board; what lies behind counts as fine.
+  /// What is found under these terms, in all states or within so many of each; what lies behind counts as fine.
   private static func found(
-    _ explorer: LinkExplorer, _ boards: [LinkMachine.Board], limit: Int? = nil,
+    _ explorer: LinkExplorer, _ terms: [LinkMachine.Terms], limit: Int? = nil,
     _ graph: inout StateGraph
   ) -> [String] {
-    boards.flatMap { board -> [String] in
+    terms.flatMap { terms -> [String] in
       var found = explorer
-      let capability: IOCapability = board.bonds.isEmpty ? .keyboardDisplay : .noInputNoOutput
+      let capability: IOCapability = terms.bonds.isEmpty ? .keyboardDisplay : .noInputNoOutput
       let link = LinkMachine(
         peer: Sample.phone, policy: PairingPolicy(capability: capability), at: .zero)
       let isWhole = found.explore(
-        from: Situation(link: link, board: board), limit: limit ?? 50_000)
+        from: Situation(link: link, terms: terms), limit: limit ?? 50_000)
       guard isWhole || limit != nil else { return ["too many states"] }
       graph.add(found.graph { caseName($0.link.state) })
       var findings = found.idle { $0.isOver || $0.link.isSecured }
@@ -195,17 +195,17 @@ struct LinkExplorationTests {
       return isTold ? !to.link.wasSecured : to.link.isSecured && !from.link.wasSecured
     }
     findings += found.steps("served without a bond") { _, from, to in
-      to.link.isSecured && !from.link.wasSecured && to.board.bond(with: to.link.peer) == nil
+      to.link.isSecured && !from.link.wasSecured && to.terms.bond(with: to.link.peer) == nil
     }
     findings += found.steps("closed pairing goes on with an unknown phone") { edge, _, to in
       guard edge.input == .windowClosed, case .pairing = to.link.state else { return false }
-      return to.board.bond(with: to.link.peer) == nil
+      return to.terms.bond(with: to.link.peer) == nil
     }
     findings += found.steps("pairing that was opened leaves it out") { edge, _, to in
       edge.input == .windowOpened && caseName(to.link.state) == "closedOut"
     }
     findings += found.states("left out of open pairing") { world, _ in
-      caseName(world.link.state) == "closedOut" && world.board.admission == .open
+      caseName(world.link.state) == "closedOut" && world.terms.admission == .open
     }
     findings += found.steps("a no is ignored") { edge, from, to in
       guard edge.input == .answered(accept: false, nil), let pairing = from.link.pairing else {
@@ -225,7 +225,7 @@ struct LinkExplorationTests {
     }
     findings += found.steps("encryption with the bond's key is ignored") { edge, from, to in
       guard edge.input == .polled(.encrypted(isAuthenticated: false, keySize: 16)),
-        to.board.bond(with: to.link.peer)?.isAuthenticated == false
+        to.terms.bond(with: to.link.peer)?.isAuthenticated == false
       else { return false }
       return ["expected", "asked", "awaited"].contains(caseName(from.link.state))
         && !to.link.isSecured
@@ -236,25 +236,25 @@ struct LinkExplorationTests {
   /// What is wrong with the bonds, and with whom they let in.
   private static func bondsBroken(_ found: LinkExplorer) -> [String] {
     var findings = found.steps("bonded while pairing is closed") { edge, from, _ in
-      guard from.board.admission != .open, from.link.pairing?.isAccepted != true else {
+      guard from.terms.admission != .open, from.link.pairing?.isAccepted != true else {
         return false
       }
       return edge.actions.contains { if case .save(_, isNew: true) = $0 { true } else { false } }
     }
     findings += found.steps("served with another key") { edge, from, to in
       guard case .polled(let reading) = edge.input, to.link.isSecured, !from.link.wasSecured,
-        let bond = from.board.bond(with: from.link.peer)
+        let bond = from.terms.bond(with: from.link.peer)
       else { return false }
       return reading
         != .encrypted(isAuthenticated: bond.isAuthenticated, keySize: Int(bond.keySize))
     }
     findings += found.steps("takes another phone's identity") { _, from, to in
       to.link.isSecured && to.link.peer != from.link.peer
-        && from.board.bond(with: to.link.peer) != nil
+        && from.terms.bond(with: to.link.peer) != nil
     }
     findings += found.steps("a bond protects less") { _, from, to in
-      from.board.bonds.contains { bond in
-        bond.isAuthenticated && to.board.bond(with: bond.identity)?.isAuthenticated == false
+      from.terms.bonds.contains { bond in
+        bond.isAuthenticated && to.terms.bond(with: bond.identity)?.isAuthenticated == false
       }
     }
     findings += found.steps("not asked to encrypt") { edge, from, to in
@@ -274,38 +274,38 @@ struct LinkExplorationTests {
   )
   func link() throws {
     var graph = StateGraph()
-    let findings = Self.found(try Self.explorer(), Self.boards, &graph)
+    let findings = Self.found(try Self.explorer(), Self.terms, &graph)
     #expect(findings.isEmpty, "\(findings.prefix(3).joined(separator: "\n"))")
     let differences = try graph.differences(from: "a link")
     #expect(differences.isEmpty, "\(differences.joined(separator: "\n"))")
   }
 
-  /// Whether a fault is found in few states; with which board is known of each.
-  private static func isFound(_ flawed: LinkExplorer, _ boards: [LinkMachine.Board]) -> Bool {
+  /// Whether a fault is found in few states; under which terms is known of each.
+  private static func isFound(_ flawed: LinkExplorer, _ terms: [LinkMachine.Terms]) -> Bool {
     var graph = StateGraph()
-    return boards.contains { !found(flawed, [$0], limit: 600, &graph).isEmpty }
+    return terms.contains { !found(flawed, [$0], limit: 600, &graph).isEmpty }
   }
 
   @Test("A link with a fault is found")
   func faultyLink() throws {
     let links = try Self.explorer()
-    let boards = [Self.boards[0], .init(admission: .closed, bonds: []), Self.boards[2]]
-    #expect(!Self.isFound(links, boards))
+    let terms = [Self.terms[0], .init(admission: .closed, bonds: []), Self.terms[2]]
+    #expect(!Self.isFound(links, terms))
     for kind in [
       "attached", "polled", "answered", "windowOpened", "windowClosed", "securityWanted",
       "pairCompleted", "channelClosed", "adapterLost", "adapterGone", "displaced", "end", "time",
     ] {
-      #expect(Self.isFound(links.ignoring { caseName($0) == kind }, boards), "ignores \(kind)")
+      #expect(Self.isFound(links.ignoring { caseName($0) == kind }, terms), "ignores \(kind)")
     }
     for state in ["announced", "closedOut", "expected", "asked", "pairing", "refused", "ending"] {
       let forgetful = links.forgetting { caseName($0.link.state) == state }
-      #expect(Self.isFound(forgetful, boards), "has no deadline when it is \(state)")
+      #expect(Self.isFound(forgetful, terms), "has no deadline when it is \(state)")
     }
     for action in ["over", "secured"] {
       #expect(
-        Self.isFound(links.leavingOut { caseName($0) == action }, boards), "leaves out \(action)")
+        Self.isFound(links.leavingOut { caseName($0) == action }, terms), "leaves out \(action)")
     }
-    #expect(Self.isFound(links.repeating { $0 != .poll }, boards))
+    #expect(Self.isFound(links.repeating { $0 != .poll }, terms))
   }
 }
 

@@ -94,7 +94,7 @@ struct LinkFuzzTests {
       var talk = source.talk()
       for _ in 0..<16 {
         talk.now = talk.now + .milliseconds(source.below(4_000))
-        if source.below(8) == 0 { talk.board.admission = [.open, .closed, .busy][source.below(3)] }
+        if source.below(8) == 0 { talk.terms.admission = [.open, .closed, .busy][source.below(3)] }
         let before = talk.machine.state
         let input = source.input()
         Self.check(talk, since: before, talk.tell(input))

@@ -6,7 +6,7 @@ import Wire
 /// A link and the board that it is with, for tests that are conversations.
 struct LinkTalk {
   var machine: LinkMachine
-  var board: LinkMachine.Board
+  var terms: LinkMachine.Terms
   var now = Instant.zero
 
   /// A link that is announced, with the sample's phone unless `peer` says otherwise.
@@ -19,7 +19,7 @@ struct LinkTalk {
       capability: capability, allowsLegacy: allowsLegacy,
       requiresAuthentication: requiresAuthentication)
     machine = LinkMachine(peer: peer, policy: policy, at: .zero)
-    board = LinkMachine.Board(admission: admission, bonds: bonds)
+    terms = LinkMachine.Terms(admission: admission, bonds: bonds)
   }
 
   /// The same once its ATT channel is there.
@@ -31,10 +31,10 @@ struct LinkTalk {
 
   /// Hands in something, and keeps what is to be saved, as the board does.
   mutating func tell(_ input: LinkMachine.Input) -> [LinkMachine.Action] {
-    let actions = machine.handle(input, on: board, at: now)
+    let actions = machine.handle(input, under: terms, at: now)
     for case .save(let bond, _) in actions {
-      board.bonds.removeAll { $0.identity == bond.identity }
-      board.bonds.append(bond)
+      terms.bonds.removeAll { $0.identity == bond.identity }
+      terms.bonds.append(bond)
     }
     return actions
   }
@@ -123,13 +123,13 @@ struct LinkPairingTests {
     _ = talk.hear(.confirm(1))
     let bonded = Bond(identity: phone, longTermKeys: [try Sample.longTermKey(.secure)])
     var known = talk
-    talk.board.admission = .closed
+    talk.terms.admission = .closed
     #expect(talk.tell(.windowClosed) == [.failed(.windowClosed), .discardKeys])
     #expect(talk.tell(.answered(accept: true, nil)) == [])
     #expect(talk.tell(.windowClosed) == [])
     let key = MgmtEvent.newLongTermKey(try Sample.longTermKey(.secureAuthenticated), store: true)
     #expect(talk.hear(key) == [.discardKeys])
-    known.board = .init(admission: .closed, bonds: [bonded])
+    known.terms = .init(admission: .closed, bonds: [bonded])
     #expect(known.tell(.windowClosed) == [])
     #expect(known.tell(.answered(accept: true, nil)) == [yes])
   }
@@ -146,7 +146,7 @@ struct LinkPairingTests {
     #expect(talk.tell(agrees) == [])
     let ltk = try Sample.longTermKey(.secureAuthenticated)
     // The window closed meanwhile (the first bond does that); what was agreed to holds.
-    talk.board.admission = .closed
+    talk.terms.admission = .closed
     #expect(
       talk.hear(.newLongTermKey(ltk, store: true))
         == [.save(Bond(identity: phone, longTermKeys: [ltk]), isNew: true), .secured(isNew: true)])
@@ -239,7 +239,7 @@ struct LinkPairingTests {
           .save(Bond(identity: phone, longTermKeys: [peripheral]), isNew: true),
           .secured(isNew: true),
         ])
-    two.board.admission = .closed
+    two.terms.admission = .closed
     #expect(
       two.hear(.newLongTermKey(central, store: true))
         == [.save(Bond(identity: phone, longTermKeys: [peripheral, central]), isNew: false)])
@@ -308,7 +308,7 @@ struct LinkPairingTests {
     #expect(talk.tell(encrypted) == [.secured(isNew: false)])
     #expect(talk.hear(.confirm()) == [no, .failed(.bondLost)])
     #expect(talk.machine.isSecured)
-    talk.board.admission = .open
+    talk.terms.admission = .open
     #expect(talk.hear(.confirm(5)) == [.ask])
     #expect(talk.tell(.answered(accept: false, nil)) == [no, .failed(.declinedHere)])
     #expect(talk.machine.isSecured)
@@ -400,15 +400,15 @@ struct LinkPairingTests {
     var actions = other.hear(.identity(another))
     #expect(actions.first == .identified && other.machine.peer == Sample.other)
     #expect(actions.last == .restoreKeys && other.machine.isSecured)
-    #expect(other.board.bonds.map(\.identity) == [phone, Sample.other])
-    #expect(other.board.bonds.first == old)
+    #expect(other.terms.bonds.map(\.identity) == [phone, Sample.other])
+    #expect(other.terms.bonds.first == old)
     // A second identity on one link is foreign.
     #expect(other.hear(.identity(irk)) != [] && other.machine.peer == Sample.other)
     // Without any identity it is not the phone, which has one.
     var nobody = talk
     actions = nobody.pass(LinkMachine.keyDistribution)
     #expect(actions.failures == [.identityTaken(phone.address)] && actions.contains(.discardKeys))
-    #expect(actions.end != nil && nobody.board.bonds == [old])
+    #expect(actions.end != nil && nobody.terms.bonds == [old])
     // Nor had the one that is bonded.
     var without = LinkTalk(bonds: [Sample.bond()]).attached
     #expect(without.hear(key) == [])
@@ -433,9 +433,9 @@ struct LinkPairingTests {
     var idle = patient
     #expect(idle.pass(.seconds(10)).end?.reason == "another phone is pairing")
     var late = patient
-    late.board.admission = .closed
+    late.terms.admission = .closed
     #expect(late.pass(.seconds(10)).end?.reason == "pairing is closed for unknown phones")
-    patient.board.admission = .open
+    patient.terms.admission = .open
     #expect(patient.tell(.windowOpened) == [.pair(.pairDevice(phone, .noInputNoOutput))])
   }
 }

@@ -330,7 +330,7 @@ import Wire
   }
 
   func updateWait() {
-    let current = wait.map { WaitBoard.CurrentWait($0, adapter: name) }
+    let current = wait.map { Waits.CurrentWait($0, adapter: name) }
     radio.waits.set(.adapter(name), current)
   }
 

@@ -241,9 +241,9 @@ import Wire
     updateWait()
   }
 
-  /// The board's current state for this link.
-  func board(for link: RadioLink) -> LinkMachine.Board {
-    LinkMachine.Board(
+  /// On which terms the board serves the phone of this link now.
+  func terms(for link: RadioLink) -> LinkMachine.Terms {
+    LinkMachine.Terms(
       admission: admission(of: link), bonds: keys.ring.bonds, isLastChance: link.isLastChance)
   }
 

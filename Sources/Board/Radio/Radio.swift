@@ -22,7 +22,7 @@ import Wire
   /// For lines that any phone in range can cause, however often.
   let strangersLog: Log
   let feed: EventFeed
-  let waits: WaitBoard
+  let waits: Waits
   let timeline: Timeline
   let bonds: BondStore
   weak let sessions: (any LinkServer)?
@@ -55,7 +55,7 @@ import Wire
   package init(
     _ settings: RadioSettings, _ policy: PairingPolicy, name: String, life: String,
     on platform: any Platform, _ log: Log, strangersLog: Log, _ feed: EventFeed,
-    _ waits: WaitBoard, _ timeline: Timeline, _ bonds: BondStore, _ sessions: any LinkServer
+    _ waits: Waits, _ timeline: Timeline, _ bonds: BondStore, _ sessions: any LinkServer
   ) {
     (self.settings, self.policy, self.name, self.life) = (settings, policy, name, life)
     (self.platform, self.log, self.strangersLog) = (platform, log, strangersLog)

@@ -174,7 +174,7 @@ import Wire
     if case .over = machine.state { return }
     history.input(input)
     let heldPhone = machine.holdsPhone
-    perform(machine.handle(input, on: owner.board(for: self), at: now))
+    perform(machine.handle(input, under: owner.terms(for: self), at: now))
     if case .parametersRefused(let status) = input { owner.parametersRefused(status) }
     setTimer()
     if !machine.isUndecided {
@@ -253,7 +253,7 @@ import Wire
   private func tune(_ wanted: ConnectionParameters) {
     let isAsked = connectionHandle.map { owner.request(wanted, of: peer, on: $0) } ?? false
     if isAsked { return }
-    _ = machine.handle(.parametersRefused(status: 0), on: owner.board(for: self), at: now)
+    _ = machine.handle(.parametersRefused(status: 0), under: owner.terms(for: self), at: now)
   }
 
   private func finish(_ end: LinkEnd) {

@@ -388,7 +388,7 @@ struct SetUp {
       let names = status.phones.map { $0.name ?? "\($0.phone)" }.joined(separator: ", ")
       return try say("Paired already: \(names.isEmpty ? "a phone" : names).")
     }
-    var pairing = Pairing(client)
+    var pairing = PairingGuide(client)
     guard
       try await pairing.run(seconds: Int(clamping: options.patience.components.seconds)) == .done
     else {

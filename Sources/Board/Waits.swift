@@ -4,12 +4,12 @@ import EventLoop
 import Wire
 
 /// What the daemon, its adapters and its links wait for. Each sets its own wait here when that may
-/// have changed. `WaitBoard` reports every change, and reports a wait a second time, for the log,
+/// have changed. `Waits` reports every change, and reports a wait a second time, for the log,
 /// when it has lasted some seconds.
 ///
 /// It examines changes once the current work is done, so a wait that begins and ends within it is
 /// not reported. Without changes no timer runs, and the daemon sleeps.
-@LoopActor package final class WaitBoard {
+@LoopActor package final class Waits {
   /// The subject of a wait: an adapter, a link, or the daemon itself.
   package enum Subject: Hashable, Comparable, Sendable {
     case daemon

@@ -9,18 +9,18 @@ import Wire
 @testable import Board
 
 @Suite("The board of what is waited for")
-struct WaitBoardTests {
+struct WaitsTests {
   @Test("A change is reported at once, and again, once, when it has lasted")
   func changes() async throws {
     try await onLoop {
       let clock = HandClock()
-      let board = WaitBoard(scheduler: clock)
+      let board = Waits(scheduler: clock)
       var changes: [String] = []
       var lasting: [String] = []
       board.onNewWait = { changes.append($0.wait.name.rawValue) }
       board.onLastingWait = { lasting.append($0.wait.name.rawValue) }
       @LoopActor func become(_ wait: Wait?, lasting seconds: Int = 0) {
-        let current = wait.map { WaitBoard.CurrentWait($0, adapter: "hci0") }
+        let current = wait.map { Waits.CurrentWait($0, adapter: "hci0") }
         board.set(.adapter("hci0"), current)
         board.set(.adapter("hci0"), current)
         var isOver = false
@@ -55,7 +55,7 @@ struct WaitBoardTests {
   func replaced() async throws {
     try await onLoop {
       let clock = HandClock()
-      let board = WaitBoard(scheduler: clock)
+      let board = Waits(scheduler: clock)
       var changes: [String] = []
       board.onNewWait = { changes.append($0.wait.name.rawValue) }
       board.set(.link(1), .init(.mtu))
@@ -72,7 +72,7 @@ struct WaitBoardTests {
   func links() async throws {
     try await onLoop {
       let clock = HandClock()
-      let board = WaitBoard(scheduler: clock)
+      let board = Waits(scheduler: clock)
       var changes = 0
       board.onNewWait = { _ in changes += 1 }
       board.set(.link(1), .init(.discovery, adapter: "hci0"))
