@@ -24,9 +24,9 @@ struct LinkState: Sendable {
   /// Joins a signalling command in a packet, if it is a response, to its request.
   mutating func join(_ unit: inout DecodedUnit, _ direction: CaptureDirection, packet: Int) {
     guard unit.bytes.count > 1 else { return }
-    if unit.name.hasSuffix("Request") {
+    if Signalling.requests.contains(unit.bytes[0]) {
       signals[direction, default: [:]][unit.bytes[1]] = packet
-    } else if unit.name.hasSuffix("Response") || unit.name.hasSuffix("Reject") {
+    } else if Signalling.responses.contains(unit.bytes[0]) {
       unit.request = signals[direction.opposite]?.removeValue(forKey: unit.bytes[1])
     }
   }
@@ -88,8 +88,8 @@ struct LinkTable: Sendable {
   /// A link with what is known of its two ends.
   private func new(_ adapter: UInt16, _ name: LinkName, isKnown: Bool) -> LinkState {
     var link = LinkState(name: name, isKnown: isKnown)
-    for address in name.addresses {
-      guard let peer = remembered[Device(adapter: adapter, address: address)] else { continue }
+    let peers = name.addresses.map { Device(adapter: adapter, address: $0) }
+    if let peer = peers.lazy.compactMap({ remembered[$0] }).first {
       link.dialogue.remote.database = peer
     }
     if let host = hosts[adapter] { link.dialogue.local.database = host }

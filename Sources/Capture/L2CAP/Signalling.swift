@@ -32,6 +32,10 @@ enum Signalling {
     0x1A: .init("Credit Based Reconfigure Response", [.u16("Result")]),
   ]
 
+  /// The codes of commands that are responded to, under the same identifier, and of those that respond.
+  static let requests: Set<UInt8> = [0x02, 0x04, 0x06, 0x08, 0x0A, 0x12, 0x14, 0x17, 0x19]
+  static let responses: Set<UInt8> = [0x01, 0x03, 0x05, 0x07, 0x09, 0x0B, 0x13, 0x15, 0x18, 0x1A]
+
   private static let credits: [PacketField] = [.u16("MTU"), .u16("MPS"), .u16("Initial Credits")]
 
   /// The commands in a frame: one on LE; there may be several on BR/EDR (Vol 3 Part A, 4).
