@@ -168,7 +168,9 @@ extension Event.Content {
       try json.required("message", &message)
       try json.optional("rule", &rule)
       self = .error(what: what, code: code, message: message, rule: rule)
-    default: try serviceMembers(&json)
+    case .subscribed, .authorization, .incoming, .notification, .media, .battery, .time, .stale,
+      .servicesChanged:
+      try serviceMembers(&json)
     }
   }
 
@@ -219,7 +221,9 @@ extension Event.Content {
     case .servicesChanged(var services):
       try json.list("services", &services)
       self = .servicesChanged(services)
-    default: break
+    case .ready, .advertising, .connected, .pairing, .paired, .pairingFailed, .disconnected, .lost,
+      .why, .error:
+      break
     }
   }
 }
