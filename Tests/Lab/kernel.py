@@ -26,6 +26,12 @@ def survives_packets_of_others() -> bool:
     return not is_older_than("2025-09")
 
 
+def reports_lost_commands() -> bool:
+    """Whether a request of mgmt fails if the controller does not answer (docs/kernel.md, on 5.10)."""
+    release = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    return release is not None and (int(release[1]), int(release[2])) >= (5, 17)
+
+
 class KernelLog:
     """Watches the kernel's log for what must never be there."""
 
