@@ -77,7 +77,7 @@ import Wire
 
 extension Supervisor {
   private static let dialPauses: [Duration] = [
-    .milliseconds(50), .milliseconds(100), .milliseconds(250), .milliseconds(500), .seconds(1),
+    .milliseconds(5), .milliseconds(100), .milliseconds(250), .milliseconds(500), .seconds(1),
     .seconds(2), .seconds(5),
   ]
 
