@@ -103,8 +103,7 @@ package struct RecentEvents {
   ) -> NumberedEvent {
     lastSeq += 1
     let numbered = NumberedEvent(seq: lastSeq, time: time, event)
-    if var shelf = event.name.shelf {
-      if isOfStranger { shelf = .strangers }
+    if let shelf = event.name.shelf(ofStranger: isOfStranger) {
       rings[shelf.rawValue].keep(numbered, at: instant, atMost: Self.capacity(of: shelf))
     }
     return numbered

@@ -24,10 +24,11 @@ public enum EventName: String, CaseIterable, JSONNamed, Sendable {
     case strangers
   }
 
-  /// The shelf for events of this kind, unless they are of an unbonded device; nil if they are never kept.
-  public var shelf: Shelf? {
+  /// The shelf for an event of this kind; nil if it is never kept.
+  public func shelf(ofStranger isOfStranger: Bool = false) -> Shelf? {
     switch self {
     case .incoming, .lost, .why: nil
+    case _ where isOfStranger: .strangers
     case .media, .battery, .time, .advertising: .states
     default: .news
     }

@@ -96,7 +96,7 @@ extension Page<RecordedEvent> {
   }
 
   /// News, and the event that counts missing news.
-  private static let names = Set(EventName.allCases.filter { $0.shelf == .news }).union([.lost])
+  private static let names = Set(EventName.allCases.filter { $0.shelf() == .news }).union([.lost])
 
   /// Records until the daemon exits; the next daemon starts it again.
   func run() async throws(Failure) -> ExitStatus {

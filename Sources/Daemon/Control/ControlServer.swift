@@ -162,7 +162,7 @@ extension Subscription {
       // A client that comes for the first time misses none; one that names a life of the daemon was there before. One that
       // subscribes only to states misses nothing that still holds.
       let hasSeenAny = since > 0 || self.life != nil
-      if hasSeenAny, EventName.allCases.contains(where: { $0.shelf == .news && includes($0) }) {
+      if hasSeenAny, EventName.allCases.contains(where: { $0.shelf() == .news && includes($0) }) {
         missing = recent.missing(since: since, from: start)
       }
     }
