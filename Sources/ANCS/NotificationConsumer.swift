@@ -161,8 +161,7 @@ public final class NotificationConsumer {
       return onDropped(Array(value), "an invalid Notification Source value: \(error)")
     }
     if suspicion != nil { suspicion = nil }
-    event = watch.counted(event, at: now)
-    if watch.startsOver(event) { forget() }
+    if watch.correct(&event, at: now) { forget() }
     onIncoming(event)
     guard event.change.isKnown else {
       return onDropped(Array(value), "an event with the reserved EventID \(event.change)")

@@ -71,15 +71,6 @@ public final class PhoneNotifications {
       hasReportedForgotten = true
       onForgotten()
     }
-    wait()
-  }
-
-  /// Waits for the deadline. When the timer fires, it checks whether the deadline has moved.
-  private func wait() {
-    guard let deadline = ledger.deadline else {
-      if timer.due != nil { timer.due = nil }
-      return
-    }
-    timer.limit(to: deadline)
+    timer.limit(to: ledger.deadline)
   }
 }

@@ -165,22 +165,19 @@ struct SessionWatch: Sendable {
   /// The subscriptions were written: the phone announces what it has.
   mutating func subscribed(at now: Instant) { newsFrom = now + timing.preExisting }
 
-  /// An event of the Notification Source, as it counts: what is announced late is no longer pre-existing. A phone that
+  /// Corrects an event of the Notification Source: what is announced late is no longer pre-existing. A phone that
   /// refused access announces what it has when its user allows that.
-  func counted(_ event: NotificationEvent, at now: Instant) -> NotificationEvent {
-    guard event.flags.contains(.preExisting), let newsFrom, now >= newsFrom else { return event }
-    if case .refused = access { return event }
-    var news = event
-    news.flags.remove(.preExisting)
-    return news
-  }
-
-  /// Whether an event, as it counts, shows that the phone had lost the subscriptions that were written again: it
-  /// announces what it has, so a new session has begun.
-  mutating func startsOver(_ event: NotificationEvent) -> Bool {
-    guard isRenewed, event.flags.contains(.preExisting) else { return false }
-    isRenewed = false
-    return true
+  ///
+  /// - Returns: whether the event shows that the phone had lost the subscriptions that were written again: it announces
+  ///   what it has, so a new session has begun.
+  mutating func correct(_ event: inout NotificationEvent, at now: Instant) -> Bool {
+    guard event.flags.contains(.preExisting) else { return false }
+    if case .refused = access {} else if let newsFrom, now >= newsFrom {
+      event.flags.remove(.preExisting)
+      return false
+    }
+    defer { isRenewed = false }
+    return isRenewed
   }
 
   /// The Notification Source has sent an event. Returns false for the removal of a call that was ended

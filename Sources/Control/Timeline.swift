@@ -137,7 +137,7 @@ public struct PDUHead: Hashable, Sendable {
     } else {
       for place in span.indices { bytes |= UInt64(span[place]) << (8 * UInt64(place)) }
     }
-    bytes &= 1 << (8 * UInt64(layout.end(in: length))) - 1
+    bytes &= (1 &<< (8 &* UInt64(layout.end(in: length)))) &- 1
   }
 
   /// Its fields before any value.

@@ -9,6 +9,7 @@ public final class PacketSocket {
   /// Called with each packet, a slice of a batch. Setting it starts reading, nil pauses it.
   public var onPacket: ((ArraySlice<UInt8>) -> Void)? {
     didSet {
+      handlers += 1
       updateWatch()
       guard oldValue == nil, onPacket != nil, !arrived.isEmpty || hasEnded else { return }
       loop.later { [weak self] in if let self, isOpen, onPacket != nil { read() } }
@@ -49,6 +50,8 @@ public final class PacketSocket {
   private var watch: Watch?
   private var queue: SendQueue
   private var failure: Errno?
+  /// How often `onPacket` was set.
+  private var handlers = 0
   /// What `onPacket` has not had yet. It may be paused between two packets.
   private var arrived = ReceivedPackets()
   /// Whether the end follows them.
@@ -142,10 +145,12 @@ public final class PacketSocket {
   private func read() {
     for _ in 0..<Self.batchesPerTurn {
       let mayBeMore = !arrived.isEmpty || hasEnded || receive()
-      while let packet = arrived.popFirst() {
-        onPacket?(packet)
-        if onPacket == nil { return }
+      while !arrived.isEmpty, let onPacket {
+        // It is copied once for all packets before the next handler, since a copy counts references.
+        let current = handlers
+        while current == handlers, let packet = arrived.popFirst() { onPacket(packet) }
       }
+      if onPacket == nil { return }
       // Freed memory is overwritten (CWipe).
       if carriesKeys { arrived = ReceivedPackets() }
       if hasEnded { return fail(failure) }

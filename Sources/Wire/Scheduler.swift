@@ -89,10 +89,11 @@ public final class Deadline {
     }
   }
 
-  /// Moves it forward, if it would come later. An owner whose deadline may also move back calls only this, and looks
-  /// again when the moment has come.
-  public func limit(to due: Instant) {
-    if timer.map({ due < $0.due }) ?? true { self.due = due }
+  /// Moves it forward, if it would come later; nil: there is none. An owner whose deadline may also move back calls only
+  /// this, and looks again when the moment has come.
+  public func limit(to due: Instant?) {
+    if let due, let timer, timer.due <= due { return }
+    self.due = due
   }
 
   private func pass() {

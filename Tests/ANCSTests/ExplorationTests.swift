@@ -74,13 +74,14 @@ struct ExplorationTests {
     mutating func expect(_ holds: Bool, _ rule: Rule) { if !holds { actions.append(.broke(rule)) } }
 
     mutating func event(_ told: NotificationEvent, at now: Instant) {
-      let event = watch.counted(told, at: now)
+      var event = told
+      let startsOver = watch.correct(&event, at: now)
       let isOld = now - expected.subscribed < timing.preExisting || !mayFetch
       let wasOld = told.flags.contains(.preExisting)
       expect(event.flags.contains(.preExisting) == (wasOld && isOld), .age)
       (expected.heard, expected.probed) = (now, nil)
       if event.category == .incomingCall { expected.rang = now }
-      if watch.startsOver(event) {
+      if startsOver {
         queue.startOver()
         ledger.sessionBegan(at: now, keeping: .zero)
       }
