@@ -172,7 +172,7 @@ struct SessionWatch: Sendable {
   ///   what it has, so a new session has begun.
   mutating func correct(_ event: inout NotificationEvent, at now: Instant) -> Bool {
     guard event.flags.contains(.preExisting) else { return false }
-    if case .refused = access {} else if let newsFrom, now >= newsFrom {
+    if authorization != .refused, let newsFrom, now >= newsFrom {
       event.flags.remove(.preExisting)
       return false
     }
