@@ -23,8 +23,7 @@ struct EndTests {
       case .setUp: world.kernel.unanswered = [.setPowered, .setLowEnergy]
       case .advertising: world.kernel.unanswered = [.addExtendedAdvertisingParameters]
       case .serving:
-        try await world.meet()
-        try await world.until(.subscribed)
+        try await world.serve()
         return world.kernel.unanswered = Set(VirtualAdapter.commands)
       }
       world.launch()
@@ -63,7 +62,6 @@ struct EndTests {
     try await inWorld { world in
       let other = world.kernel.plug()
       try await world.start()
-      try await world.until(.ready)
       world.kernel.deaf = [world.adapter.number]
       try await world.stop()
       #expect(!other.settings.contains(.powered) && world.adapter.settings.contains(.powered))
@@ -81,7 +79,7 @@ struct EndTests {
       #expect(world.kernel.commands.filter { $0 == .readControllerInformation }.count == 8)
       #expect(world.story == ["error"])
       #expect(world.wait == "failing")
-      let status = try await world.call(ControlMethods.status, NoParameters())
+      let status = try await world.status()
       #expect(
         status.adapters.map(\.adapter) == ["hci0"] && status.adapters[0].waiting.wait == "failing")
       world.kernel.refusals = [:]
@@ -108,18 +106,14 @@ struct EndTests {
     }
   }
 
-  /// What of a link's end the kernel reports.
-  enum Report: CaseIterable { case event, nothing }
-
   @Test(
     "A link whose end is reported by half, or not at all, ends with its adapter",
-    arguments: Report.allCases)
-  func half(_ report: Report) async throws {
+    arguments: [true, false])
+  func half(isReported: Bool) async throws {
     try await inWorld { world in
-      try await world.meet()
-      try await world.until(.subscribed)
+      try await world.serve()
       world.kernel.losesChannelEnds = true
-      if report == .event {
+      if isReported {
         world.phone.leave()
         try await world.until(.disconnected, within: .seconds(5))
       } else {

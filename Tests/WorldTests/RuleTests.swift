@@ -61,10 +61,7 @@ struct RulesInForceTests {
         }
         return pdu
       }
-      try await world.meet {
-        $0.rules = rules
-      }
-      try await world.until(.subscribed)
+      try await world.serve { $0.rules = rules }
       try world.phone.phone.perform(
         .add(Self.contents(.social, app: "com.spam.One", "Buy"), uid: 1))
       try world.phone.phone.perform(.add(Self.contents(.social, "Mum"), uid: 2))
@@ -76,9 +73,7 @@ struct RulesInForceTests {
       }
       #expect(spam.isEmpty)
       #expect(!asked.contains(.getAppAttributes(appIdentifier: "com.spam.One", [.displayName])))
-      #expect(
-        try await world.call(ControlMethods.listNotifications, NotificationQuery()).elements.count
-          == 1)
+      #expect(try await world.notifications().count == 1)
       try world.phone.phone.perform(.remove(1))
       try world.phone.phone.perform(.remove(2))
       await world.pass(.seconds(5))
@@ -94,10 +89,9 @@ struct RulesInForceTests {
       world.phone.keyOrder = .longTermFirst
       try world.phone.phone.perform(.add(Self.contents(.social, "Old"), uid: 1))
       let selector = PhoneSelector(name ?? "\(world.phone.kind.identity.address)")
-      try await world.meet {
+      try await world.serve {
         $0.rules = [Self.rule({ $0.phone = selector }, { $0.display = .hidden })]
       }
-      try await world.until(.subscribed)
       try world.phone.phone.perform(.add(Self.contents(.social, "New"), uid: 2))
       await world.pass(.seconds(10))
       #expect(Self.titles(world) == [])
@@ -111,7 +105,7 @@ struct RulesInForceTests {
       world.phone.phone.onEvent = { event in
         if case .action(let uid, .negative) = event { actions.append(uid) }
       }
-      try await world.meet {
+      try await world.serve {
         $0.rules = [
           Self.rule(
             {
@@ -132,7 +126,6 @@ struct RulesInForceTests {
             }),
         ]
       }
-      try await world.until(.subscribed)
       try world.phone.phone.perform(.add(Self.contents(.incomingCall, "+49 666 12345"), uid: 5))
       try world.phone.phone.perform(.add(Self.contents(.social, "Mum"), uid: 6))
       try await world.until(.notification)
@@ -161,12 +154,9 @@ struct RulesInForceTests {
         _ = world.clock.schedule(after: .milliseconds(10)) { world.phone.goOutOfRange() }
         return nil
       }
-      try await world.meet {
-        $0.rules = [
-          Self.rule({ $0.categories = [.incomingCall] }, { $0.action = .negative })
-        ]
+      try await world.serve {
+        $0.rules = [Self.rule({ $0.categories = [.incomingCall] }, { $0.action = .negative })]
       }
-      try await world.until(.subscribed)
       try world.phone.phone.perform(.add(Self.contents(.incomingCall, "Spam"), uid: 5))
       try await world.until(.disconnected)
       await world.pass(.seconds(1))
@@ -177,14 +167,13 @@ struct RulesInForceTests {
   @Test("A rule whose expression exceeds its limit is skipped, which is logged once")
   func beyondLimit() async throws {
     try await inWorld { world in
-      try await world.meet {
+      try await world.serve {
         $0.logLevel = .warning
         $0.rules = [
           Self.rule({ $0.title = try? TextPattern("(a+)+$") }, { $0.display = .hidden }),
           Self.rule({ $0.title = try? TextPattern("!$") }, { $0.display = .urgent }),
         ]
       }
-      try await world.until(.subscribed)
       let title = String(repeating: "a", count: 40) + "!"
       for uid in [1, 2] as [NotificationUID] {
         try world.phone.phone.perform(.add(Self.contents(.social, title), uid: uid))
@@ -201,13 +190,10 @@ struct RulesInForceTests {
   @Test("A rule may have everything fetched where nothing is, and less where all is")
   func fetching() async throws {
     try await inWorld { world in
-      try await world.meet {
+      try await world.serve {
         $0.fetch = .none
-        $0.rules = [
-          Self.rule({ $0.categories = [.email] }, { $0.fetch = [.title] })
-        ]
+        $0.rules = [Self.rule({ $0.categories = [.email] }, { $0.fetch = [.title] })]
       }
-      try await world.until(.subscribed)
       try world.phone.phone.perform(.add(Self.contents(.email, "Letter")))
       try world.phone.phone.perform(.add(Self.contents(.news, "News")))
       await world.pass(.seconds(5))
@@ -234,8 +220,7 @@ struct GraceTests {
   }
 
   @LoopActor private static func list(_ world: World) async throws -> [NotificationReport] {
-    try await world.call(ControlMethods.listNotifications, NotificationQuery()).elements.map(
-      \.report)
+    try await world.notifications().map(\.report)
   }
 
   @LoopActor private static func story(_ world: World, since mark: Int) -> [String] {
@@ -253,13 +238,11 @@ struct GraceTests {
     try await inWorld { world in
       try await Self.begin(world)
       let mark = world.events.count
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await world.phoneLeaves()
       #expect(try await Self.list(world).map(\.isStale) == [true, true])
       try world.phone.phone.perform(.remove(1))
       await world.pass(.seconds(30))
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
+      try await world.phoneComes()
       await world.pass(.seconds(20))
       #expect(Self.story(world, since: mark) == ["added Dad repeat", "removed Mum"])
       let list = try await Self.list(world)
@@ -275,10 +258,8 @@ struct GraceTests {
   func shownWhileAway() async throws {
     try await inWorld { world in
       try await Self.begin(world) { $0.grace = .seconds(60) }
-      world.phone.leave()
-      try await world.until(.disconnected)
-      let list = try await world.call(ControlMethods.listNotifications, NotificationQuery())
-        .elements
+      try await world.phoneLeaves()
+      let list = try await world.notifications()
       #expect(list.count == 2)
       for one in list {
         let shown = try await world.call(
@@ -293,8 +274,7 @@ struct GraceTests {
     try await inWorld { world in
       try await Self.begin(world) { $0.grace = .zero }
       let mark = world.events.count
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await world.phoneLeaves()
       #expect(try await Self.list(world).isEmpty)
       #expect(Self.story(world, since: mark) == ["removed Mum", "removed Dad"])
       #expect(world.story(since: mark).last == "disconnected")
@@ -336,8 +316,7 @@ struct GraceTests {
     try await inWorld { world in
       try await Self.begin(world)
       if !isHere {
-        world.phone.leave()
-        try await world.until(.disconnected)
+        try await world.phoneLeaves()
       }
       let mark = world.events.count
       try await ForgettingTests.forget(world)

@@ -27,28 +27,24 @@ struct SecuredCommandTests {
       #expect(impostor.connect(to: world.adapter))
       await world.pass(.seconds(2))
       #expect(world.daemon?.sessions.count == 1)
+      @LoopActor func refuses<Parameters, Response>(
+        _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters
+      ) async {
+        await #expect(throws: RPCError.self, "\(method.name)") {
+          _ = try await world.call(method, parameters)
+        }
+      }
       for selector in [phone, nil] {
         var write = WriteParameters()
         (write.phone, write.value) = (selector, HexBytes([1, 2, 3]))
         var read = ReadParameters()
         read.phone = selector
-        await #expect(throws: RPCError.self) {
-          _ = try await world.call(ControlMethods.writeAttribute, write)
-        }
+        await refuses(ControlMethods.writeAttribute, write)
         write.isCommand = true
-        await #expect(throws: RPCError.self) {
-          _ = try await world.call(ControlMethods.writeAttribute, write)
-        }
-        await #expect(throws: RPCError.self) {
-          _ = try await world.call(ControlMethods.readAttribute, read)
-        }
-        await #expect(throws: RPCError.self) {
-          _ = try await world.call(ControlMethods.discover, PhoneParameters(phone: selector))
-        }
-        await #expect(throws: RPCError.self) {
-          _ = try await world.call(
-            ControlMethods.sendMediaCommand, MediaParameters(.play, phone: selector))
-        }
+        await refuses(ControlMethods.writeAttribute, write)
+        await refuses(ControlMethods.readAttribute, read)
+        await refuses(ControlMethods.discover, PhoneParameters(phone: selector))
+        await refuses(ControlMethods.sendMediaCommand, MediaParameters(.play, phone: selector))
       }
       let phones = try await world.call(ControlMethods.listPhones, NoParameters()).elements
       #expect(phones.map(\.isConnected) == [false])
@@ -81,8 +77,7 @@ struct SecuredCommandTests {
       try world.phone.phone.perform(
         .burst(3, NotificationContents(.email, app: "com.apple.mobilemail", title: "Mail")))
       await world.pass(.seconds(10))
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await world.phoneLeaves()
       let impostor = world.stranger { $0.privateAddress = world.phone.kind.identity.address }
       await world.pass(.seconds(55))
       #expect(impostor.connect(to: world.adapter))
@@ -104,8 +99,7 @@ struct SecuredCommandTests {
       try world.phone.phone.perform(
         .burst(3, NotificationContents(.email, app: "com.apple.mobilemail", title: "Mail")))
       await world.pass(.seconds(10))
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await world.phoneLeaves()
       try await world.openPairing()
       let stranger = world.stranger { $0.privateAddress = world.phone.kind.identity.address }
       await world.pass(.seconds(1))

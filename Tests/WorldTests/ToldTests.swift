@@ -47,7 +47,7 @@ struct ToldTests {
   }
 
   @LoopActor private static func listed(_ world: World) async throws -> [String] {
-    try await world.call(ControlMethods.listNotifications, NotificationQuery()).elements
+    try await world.notifications()
       .map { "\($0.report.event.uid) \($0.report.attributes.title ?? "-")" }
   }
 
@@ -58,8 +58,7 @@ struct ToldTests {
   }
 
   @LoopActor private static func begin(_ world: World, _ rules: [Rule]) async throws {
-    try await world.meet { $0.rules = rules }
-    try await world.until(.subscribed)
+    try await world.serve { $0.rules = rules }
     await world.pass(.seconds(5))
   }
 
@@ -112,8 +111,7 @@ struct ToldTests {
       let settings = "fetch = [\"app\", \"title\"]\n"
       try await world.start(settings: settings)
       try await world.until(.advertising)
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
+      try await world.phoneComes()
       var spam = Self.contents("Ad")
       spam[.message] = "Win a prize"
       try await Self.phone(world, .add(Self.contents("Mum"), uid: 1), .add(spam, uid: 2))
@@ -140,7 +138,7 @@ struct ToldTests {
       client.subscribe(Subscription(events: [.notification], replay: true))
       await world.pass(.milliseconds(100))
       #expect(client.events.isEmpty)
-      let status = try await world.call(ControlMethods.status, NoParameters())
+      let status = try await world.status()
       #expect(status.links.first?.notifications == 0)
       try world.phone.phone.perform(.remove(1))
       try world.phone.phone.perform(.remove(2))
@@ -160,9 +158,8 @@ struct ToldTests {
       world.replug()
       await world.pass(.seconds(5))
       world.phone.forget(world.adapter)
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
+      try await world.openPairing(seconds: 60)
+      try await world.phoneComes()
       await world.pass(.seconds(600))
       #expect(world.daemon?.phoneBook.phones.count == 1)
       #expect(Self.told(world) == ["added 1 Mum", "added 1 Mum repeat"])

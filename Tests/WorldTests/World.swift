@@ -97,6 +97,24 @@ final class World {
     #expect(phone.connect(to: adapter))
   }
 
+  /// Starts the daemon, and has it serve the phone.
+  func serve(_ change: (inout Options) -> Void = { _ in }) async throws {
+    try await meet(change)
+    try await until(.subscribed)
+  }
+
+  /// The phone comes, and is served.
+  func phoneComes() async throws {
+    #expect(phone.connect(to: adapter))
+    try await until(.subscribed)
+  }
+
+  /// The phone leaves, with or without telling the board, whose link ends.
+  func phoneLeaves(silently: Bool = false) async throws {
+    if silently { phone.goOutOfRange() } else { phone.leave() }
+    try await until(.disconnected)
+  }
+
   /// Starts the daemon with a file of settings, and waits until it is ready.
   func start(settings text: String) async throws {
     launch(try Self.settings(text))
@@ -270,14 +288,21 @@ final class World {
     return try Response(reading: response["result"] ?? .null)
   }
 
-  /// The only link, as `status` has it.
-  func link() async throws -> LinkReport {
-    try #require(try await call(ControlMethods.status, NoParameters()).links.first)
+  func status() async throws -> StatusReport {
+    try await call(ControlMethods.status, NoParameters())
   }
 
-  /// Opens pairing for ten minutes.
-  func openPairing() async throws {
-    _ = try await call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+  /// The only link, as `status` has it.
+  func link() async throws -> LinkReport { try #require(try await status().links.first) }
+
+  /// The notifications that are listed.
+  func notifications() async throws -> [ActiveNotification] {
+    try await call(ControlMethods.listNotifications, NotificationQuery()).elements
+  }
+
+  /// Opens pairing, for ten minutes unless told otherwise.
+  func openPairing(seconds: Int = 600) async throws {
+    _ = try await call(ControlMethods.openPairing, PairingParameters(seconds: seconds))
   }
 
   /// Connects to the control socket.
