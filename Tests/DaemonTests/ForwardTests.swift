@@ -76,9 +76,9 @@ struct ForwardTests {
     ] {
       _ = queue.take(other, phone: nil, time: time, at: .zero)
     }
-    #expect((queue.count == 0))
+    #expect(queue.count == 0)
     _ = queue.take(event(4), phone: nil, time: time, at: .zero)
-    #expect((queue.count == 0) == !isSent)
+    #expect(queue.count == (isSent ? 1 : 0))
     #expect(queue.handled == (isSent ? 3 : 4))
   }
 
@@ -107,10 +107,10 @@ struct ForwardTests {
     #expect(finish(&queue, delivered: 1, at: now) == 0)
     #expect(queue.next(at: now)?.count == 1)
     _ = finish(&queue, delivered: 1, at: now)
-    #expect((queue.count == 0) && queue.handled == 3 && queue.deadline == nil)
+    #expect(queue.count == 0 && queue.handled == 3 && queue.deadline == nil)
     // The same events again, as after a new connection.
     _ = queue.take(event(3), phone: nil, time: Self.noon, at: now)
-    #expect((queue.count == 0))
+    #expect(queue.count == 0)
   }
 
   @Test("What is too old or too much is given up, and counted")
@@ -214,7 +214,7 @@ struct ForwardTests {
   func restart() throws {
     var queue = ForwardQueue(try target(), seen: 10)
     _ = queue.take(event(3), phone: nil, time: Self.noon, at: .zero)
-    #expect((queue.count == 0))
+    #expect(queue.count == 0)
     queue.restarted()
     _ = queue.take(event(3), phone: nil, time: Self.noon, at: .zero)
     #expect(queue.count == 1)

@@ -305,19 +305,6 @@ extension OnTheLoop {
       }
     }
 
-    @Test("A full disk is reported; later lines are still tried")
-    func fullDisk() async throws {
-      try await onLoop {
-        let full = try Files.create("/dev/full")
-        let writer = LineWriter(full.raw)
-        let errors = Arrivals<Errno>()
-        writer.onError = { errors.append($0) }
-        writer.write("one")
-        #expect(await errors.wait(for: 1) == [.noSpace])
-        #expect(writer.droppedLines == 1)
-      }
-    }
-
     private func makePipe() throws -> (reading: Int32, writing: Int32) {
       var ends: [Int32] = [-1, -1]
       try #require(Glibc.pipe(&ends) == 0)
