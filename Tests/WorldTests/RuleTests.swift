@@ -32,12 +32,10 @@ struct RulesInForceTests {
     return rule
   }
 
-  /// The titles of the notifications that were published.
-  @LoopActor private static func titles(_ world: World) -> [String] {
-    world.events.compactMap { event in
-      guard case .notification(let report) = event.content else { return nil }
-      return "\(report.event.change) \(report.attributes.title ?? "-")"
-    }
+  /// The command in a PDU to the phone, if it is a write of the Control Point.
+  private static func command(in pdu: [UInt8]) -> ControlPointCommand? {
+    guard pdu.count > 3, [0x12, 0x52].contains(pdu[0]) else { return nil }
+    return try? ControlPointCommand(decoding: Array(pdu[3...]))
   }
 
   @Test(
@@ -54,11 +52,7 @@ struct RulesInForceTests {
     try await inWorld { world in
       var asked: [ControlPointCommand] = []
       world.phone.transform = { pdu, toPhone in
-        if toPhone, pdu.count > 3, [0x12, 0x52].contains(pdu[0]),
-          let command = try? ControlPointCommand(decoding: Array(pdu[3...]))
-        {
-          asked.append(command)
-        }
+        if toPhone, let command = Self.command(in: pdu) { asked.append(command) }
         return pdu
       }
       try await world.serve { $0.rules = rules }
@@ -67,7 +61,7 @@ struct RulesInForceTests {
       try world.phone.phone.perform(.add(Self.contents(.social, "Mum"), uid: 2))
       try await world.until(.notification)
       await world.pass(.seconds(5))
-      #expect(Self.titles(world) == ["added Mum"])
+      #expect(world.told() == ["added Mum"])
       let spam = asked.filter {
         if case .getNotificationAttributes(1, let wanted) = $0 { wanted.count > 1 } else { false }
       }
@@ -77,7 +71,7 @@ struct RulesInForceTests {
       try world.phone.phone.perform(.remove(1))
       try world.phone.phone.perform(.remove(2))
       await world.pass(.seconds(5))
-      #expect(Self.titles(world) == ["added Mum", "removed Mum"])
+      #expect(world.told() == ["added Mum", "removed Mum"])
     }
   }
 
@@ -94,7 +88,7 @@ struct RulesInForceTests {
       }
       try world.phone.phone.perform(.add(Self.contents(.social, "New"), uid: 2))
       await world.pass(.seconds(10))
-      #expect(Self.titles(world) == [])
+      #expect(world.told() == [])
     }
   }
 
@@ -131,7 +125,7 @@ struct RulesInForceTests {
       try await world.until(.notification)
       await world.pass(.seconds(5))
       #expect(actions == [5])
-      #expect(Self.titles(world) == ["added Mum"])
+      #expect(world.told() == ["added Mum"])
       guard case .notification(let report)? = world.last(.notification) else { return }
       #expect(report.display == .urgent)
       let run = try #require(world.platform.programs.runs.first)
@@ -148,9 +142,7 @@ struct RulesInForceTests {
   func cutOff() async throws {
     try await inWorld { world in
       world.phone.transform = { pdu, toPhone in
-        guard toPhone, pdu.count > 3, [0x12, 0x52].contains(pdu[0]),
-          case .performNotificationAction? = try? ControlPointCommand(decoding: Array(pdu[3...]))
-        else { return pdu }
+        guard toPhone, case .performNotificationAction? = Self.command(in: pdu) else { return pdu }
         _ = world.clock.schedule(after: .milliseconds(10)) { world.phone.goOutOfRange() }
         return nil
       }
@@ -179,7 +171,7 @@ struct RulesInForceTests {
         try world.phone.phone.perform(.add(Self.contents(.social, title), uid: uid))
       }
       await world.pass(.seconds(5))
-      #expect(Self.titles(world) == ["added \(title)", "added \(title)"])
+      #expect(world.told() == ["added \(title)", "added \(title)"])
       guard case .notification(let report)? = world.last(.notification) else { return }
       #expect(report.display == .urgent)
       let lines = world.log.filter { $0.contains("rule “rule” is skipped") }
@@ -197,7 +189,7 @@ struct RulesInForceTests {
       try world.phone.phone.perform(.add(Self.contents(.email, "Letter")))
       try world.phone.phone.perform(.add(Self.contents(.news, "News")))
       await world.pass(.seconds(5))
-      #expect(Set(Self.titles(world)) == ["added Letter", "added -"])
+      #expect(Set(world.told()) == ["added Letter", "added -"])
     }
   }
 }
@@ -219,18 +211,6 @@ struct GraceTests {
     }
   }
 
-  @LoopActor private static func list(_ world: World) async throws -> [NotificationReport] {
-    try await world.notifications().map(\.report)
-  }
-
-  @LoopActor private static func story(_ world: World, since mark: Int) -> [String] {
-    world.events[mark...].compactMap { event in
-      guard case .notification(let report) = event.content else { return nil }
-      return
-        "\(report.event.change) \(report.attributes.title ?? "-")\(report.isRepeat ? " repeat" : "")"
-    }
-  }
-
   @Test(
     "Notifications that the phone announces again are repeats; the others are removed, with app and title"
   )
@@ -239,15 +219,14 @@ struct GraceTests {
       try await Self.begin(world)
       let mark = world.events.count
       try await world.phoneLeaves()
-      #expect(try await Self.list(world).map(\.isStale) == [true, true])
+      #expect(try await world.notifications().map(\.report.isStale) == [true, true])
       try world.phone.phone.perform(.remove(1))
       await world.pass(.seconds(30))
       try await world.phoneComes()
       await world.pass(.seconds(20))
-      #expect(Self.story(world, since: mark) == ["added Dad repeat", "removed Mum"])
-      let list = try await Self.list(world)
-      #expect(list.map(\.attributes.title) == ["Dad"])
-      #expect(list.map(\.isStale) == [false])
+      #expect(world.told(since: mark) == ["added Dad repeat", "removed Mum"])
+      let list = try await world.notifications().map(\.report)
+      #expect(list.map(\.attributes.title) == ["Dad"] && list.map(\.isStale) == [false])
       guard case .notification(let removed)? = world.last(.notification) else { return }
       #expect(removed.attributes.appIdentifier == "com.apple.mobilephone")
       #expect(removed.isStale)
@@ -275,8 +254,8 @@ struct GraceTests {
       try await Self.begin(world) { $0.grace = .zero }
       let mark = world.events.count
       try await world.phoneLeaves()
-      #expect(try await Self.list(world).isEmpty)
-      #expect(Self.story(world, since: mark) == ["removed Mum", "removed Dad"])
+      #expect(try await world.notifications().isEmpty)
+      #expect(world.told(since: mark) == ["removed Mum", "removed Dad"])
       #expect(world.story(since: mark).last == "disconnected")
     }
   }
@@ -289,12 +268,12 @@ struct GraceTests {
       var mark = world.events.count
       try phone.perform(.unpublish(.ancs))
       try await world.until(.servicesChanged)
-      #expect(Self.story(world, since: mark) == ["removed Mum", "removed Dad"])
+      #expect(world.told(since: mark) == ["removed Mum", "removed Dad"])
       mark = world.events.count
       try phone.perform(.publish(.ancs, freshHandles: true))
       try await world.until(.subscribed)
       await world.pass(.seconds(5))
-      #expect(Self.story(world, since: mark) == ["added Mum repeat", "added Dad repeat"])
+      #expect(world.told(since: mark) == ["added Mum repeat", "added Dad repeat"])
       mark = world.events.count
       // It moves, and the board does not hear of that.
       world.phone.transform = { pdu, toPhone in
@@ -306,7 +285,7 @@ struct GraceTests {
       try phone.perform(.publish(.ancs, freshHandles: true))
       try await world.until(.stale, within: .seconds(1000))
       try await world.until(.subscribed)
-      #expect(Self.story(world, since: mark) == ["removed Mum", "removed Dad"])
+      #expect(world.told(since: mark) == ["removed Mum", "removed Dad"])
     }
   }
 
@@ -321,8 +300,8 @@ struct GraceTests {
       let mark = world.events.count
       try await ForgettingTests.forget(world)
       await world.pass(.seconds(1))
-      #expect(Self.story(world, since: mark) == ["removed Mum", "removed Dad"])
-      #expect(try await Self.list(world).isEmpty)
+      #expect(world.told(since: mark) == ["removed Mum", "removed Dad"])
+      #expect(try await world.notifications().isEmpty)
       #expect(
         world.daemon?.feed.recent.events(since: 0).count { $0.event.name == .notification } == 4)
     }
@@ -334,7 +313,7 @@ struct GraceTests {
       try await Self.begin(world) { $0.grace = grace }
       let mark = world.events.count
       try await world.stop()
-      #expect(Self.story(world, since: mark) == [])
+      #expect(world.told(since: mark) == [])
     }
   }
 }

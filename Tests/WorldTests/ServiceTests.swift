@@ -35,7 +35,7 @@ struct ServiceTests {
     }
   }
 
-  @Test("The status names the next step, from the radio to the notifications")
+  @Test("The status names the next step, from the radio to the notifications, and the end, once")
   func status() async throws {
     try await inService { world, manager in
       try await world.serve { $0.io = .noInputNoOutput }
@@ -45,6 +45,8 @@ struct ServiceTests {
       let last = try #require(states.last)
       #expect(last.contains("hci0: subscribed; waiting for the first notification"))
       #expect(!states.contains { $0.contains(world.phone.kind.identity.address.description) })
+      try await world.stop()
+      #expect(manager.told.last == "STOPPING=1" && manager.count("STOPPING=1") == 1)
     }
   }
 
@@ -55,15 +57,6 @@ struct ServiceTests {
       world.launch()
       try await world.until("the daemon has exited") { world.end != nil }
       #expect(manager.count("READY=1") == 0 && manager.told.last == "STOPPING=1")
-    }
-  }
-
-  @Test("It reports once that it is stopping, and nothing afterwards")
-  func leaves() async throws {
-    try await inService { world, manager in
-      try await world.serve { $0.io = .noInputNoOutput }
-      try await world.stop()
-      #expect(manager.told.last == "STOPPING=1" && manager.count("STOPPING=1") == 1)
     }
   }
 

@@ -15,9 +15,7 @@ import Wire
 struct ReloadTests {
   /// Starts a daemon with a file of settings, and connects the phone, which pairs.
   @LoopActor private func meet(_ world: World, _ settings: String = "") async throws {
-    try await world.start(settings: settings)
-    try await world.until(.advertising)
-    try await world.phoneComes()
+    try await world.serve(settings: settings)
     await world.pass(.seconds(5))
   }
 
@@ -71,9 +69,7 @@ struct ReloadTests {
     try await inWorld { world in
       try await world.start(settings: "")
       world.reload("io = 'yesno'")
-      world.unplug()
-      await world.pass(.seconds(1))
-      world.replug()
+      await world.replugLater()
       try await world.until(.ready)
       await world.pass(.seconds(1))
       try await world.phoneComes()
@@ -87,9 +83,7 @@ struct ReloadTests {
     try await inWorld { world in
       try await meet(world, "adapter = 'hci0'")
       world.reload("adapter = 'hci7'")
-      world.unplug()
-      await world.pass(.seconds(1))
-      world.replug()
+      await world.replugLater()
       try await world.until(.ready)
       await world.pass(.seconds(60))
       let adapters = try await world.status().adapters
@@ -103,9 +97,7 @@ struct ReloadTests {
       try await meet(world)
       world.reload("address = 'static'")
       world.phone.leave()
-      world.unplug()
-      await world.pass(.seconds(1))
-      world.replug()
+      await world.replugLater()
       try await world.until(.advertising)
       try await Bonds.connectsEncrypted(world)
     }

@@ -74,9 +74,7 @@ struct TimelineTests {
   func anonymous() async throws {
     try await inWorld { world in
       let rule = "[[rule]]\nname = 'marker-rule'\ncategory = 'social'\nact = 'negative'"
-      try await world.start(settings: "[log]\nfile = '/marker-path/log.db'\n\(rule)")
-      try await world.until(.advertising)
-      try await world.phoneComes()
+      try await world.serve(settings: "[log]\nfile = '/marker-path/log.db'\n\(rule)")
       try world.phone.phone.perform(.failCommands(code: 0xA3, count: 100))
       let contents = NotificationContents(
         .social, app: "marker.app", title: "marker-title", message: "marker-text",

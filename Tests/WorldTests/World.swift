@@ -121,6 +121,13 @@ final class World {
     try await until(.ready)
   }
 
+  /// Starts the daemon with a file of settings, and has it serve the phone.
+  func serve(settings text: String) async throws {
+    try await start(settings: text)
+    try await until(.advertising)
+    try await phoneComes()
+  }
+
   /// Has the daemon read its settings again, of which the file now says this.
   func reload(_ text: String) {
     daemon?.reload { () throws(Failure) in try Self.settings(text) }
@@ -247,6 +254,15 @@ final class World {
     events[mark...].map(\.name.rawValue).filter { $0 != "why" }
   }
 
+  /// What was told of notifications since `mark`: `added Mum`, `added Dad repeat`, `removed -`.
+  func told(since mark: Int = 0) -> [String] {
+    events[mark...].compactMap { event in
+      guard case .notification(let report) = event.content else { return nil }
+      let words = "\(report.event.change) \(report.attributes.title ?? "-")"
+      return words + (report.isRepeat ? " repeat" : "") + (report.failure.map { " (\($0))" } ?? "")
+    }
+  }
+
   /// What the board waits for, by the name of the last `why`.
   var wait: String? {
     events.lazy.reversed().compactMap { event in
@@ -264,6 +280,13 @@ final class World {
 
   /// Plugs the adapter in again: its settings are the kernel's defaults.
   func replug() { adapter = kernel.plug(adapter.kind) }
+
+  /// Pulls the adapter out, and plugs it in again a second later.
+  func replugLater() async {
+    unplug()
+    await pass(.seconds(1))
+    replug()
+  }
 
   /// Sends a management command to the adapter from another socket, as another program would.
   func command(_ command: MgmtCommand) async throws {
