@@ -106,7 +106,7 @@ extension OnTheLoop {
     }
 
     @Test(
-      "A full disk is reported, and once it has room again gets whole lines, and the number of those missing"
+      "A full disk is reported; with room again it gets whole lines, and the number of the missing"
     )
     func fullDisk() async throws {
       try await onLoop {
