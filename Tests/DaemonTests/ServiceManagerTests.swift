@@ -35,10 +35,10 @@ struct ServiceManagerTests {
   }
 
   @Test(
-    "If the manager's queue is full, the latest message of each kind is sent once there is room, a reload completely, and at the end nothing but that",
+    "If the manager's queue is full, the latest of each kind is sent once there is room; at the end only that",
     arguments: [
       ([.waiting("old"), .ready, .waiting("new")], ["READY=1", "STATUS=new"]),
-      // The manager waits for the end of a reload.
+      // A reload is reported completely, since the manager waits for its end.
       ([.ready, .reloading], ["RELOADING=1", "READY=1"]),
       ([.ready, .stopping], ["STOPPING=1"]),
     ] as [([Notice], [String])])

@@ -71,7 +71,7 @@ struct SystemTests {
   }
 
   @Test(
-    "A file is saved whole, with its mode whatever the umask, over what a crash has left behind")
+    "A file is saved whole, with its mode whatever the umask, over a crash's remains")
   func saved() throws {
     let scratch = try Scratch()
     let path = scratch.path + "/bonds"
