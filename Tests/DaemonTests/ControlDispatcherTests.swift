@@ -186,7 +186,7 @@ struct ControlDispatcherTests {
       (#"{"jsonrpc":"2.0","id":1,"method":"status","params":[1]}"#, "1", -32602),
       (#"{"jsonrpc":"2.0","id":1,"method":"status","params":3}"#, "1", -32600),
       (#"{"jsonrpc":"2.0","id":1,"method":"status","params":null}"#, "1", -32600),
-      // What has parameters of another kind is no request at all, so that it is answered without an id too.
+      // With parameters of another kind it is no request at all, and so answered without an id too.
       (#"{"jsonrpc":"2.0","method":"status","params":"x"}"#, "null", -32600),
       // Too long, and refused unread.
       (

@@ -24,9 +24,7 @@ struct ServiceManagerTests {
     }
   }
 
-  @Test(
-    "A manager that nobody listens for any more is no trouble, and gets what comes after its return"
-  )
+  @Test("A manager that is gone is no trouble")
   func absent() async throws {
     try await onLoop {
       let socket = try #require(NotifySocket(at: "/tmp/ancsd-test-nobody", watchdog: nil))
@@ -35,7 +33,7 @@ struct ServiceManagerTests {
   }
 
   @Test(
-    "If the manager's queue is full, the latest of each kind is sent once there is room; at the end only that",
+    "If the manager's queue is full, the latest of each kind is sent later; at the end, only that",
     arguments: [
       ([.waiting("old"), .ready, .waiting("new")], ["READY=1", "STATUS=new"]),
       // A reload is reported completely, since the manager waits for its end.

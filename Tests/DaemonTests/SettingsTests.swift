@@ -395,10 +395,7 @@ struct SettingsTests {
   private static func withFile<Value>(
     _ text: String, mode: mode_t = 0o644, _ body: (String) throws -> Value
   ) throws -> Value {
-    let scratch = try Scratch()
-    let path = "\(scratch.path)/ancsd.toml"
-    try AtomicFile.save(Array(text.utf8), to: path, mode: mode)
-    return try body(path)
+    try withFolder(["ancsd.toml": text], mode: mode) { try body("\($0)/ancsd.toml") }
   }
 
   @Test("The command line overrides the file")
@@ -419,12 +416,12 @@ struct SettingsTests {
 
   /// A folder with these files, for the time of a test.
   private static func withFolder<Value>(
-    _ files: [String: String], _ body: (String) throws -> Value
+    _ files: [String: String], mode: mode_t = 0o644, _ body: (String) throws -> Value
   ) throws -> Value {
     let scratch = try Scratch()
     try Files.makeDirectory("\(scratch.path)/conf.d")
     for (name, text) in files {
-      try AtomicFile.save(Array(text.utf8), to: "\(scratch.path)/\(name)")
+      try AtomicFile.save(Array(text.utf8), to: "\(scratch.path)/\(name)", mode: mode)
     }
     return try body(scratch.path)
   }

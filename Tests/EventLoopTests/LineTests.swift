@@ -74,8 +74,7 @@ extension OnTheLoop {
       }
     }
 
-    /// A server that takes lines, and says at their end what it saw, to a client that sends a text and shuts down
-    /// its half.
+    /// What a server that takes lines says at their end, to a client that sends a text and shuts down its half.
     @LoopActor private func saw(
       _ text: String, pausing: Bool = false, at name: String
     ) async throws -> String {
@@ -274,7 +273,7 @@ extension OnTheLoop {
     }
 
     @Test(
-      "A reader that is gone, or goes while lines are in the queue, is reported once, without a signal",
+      "A reader that is gone, or goes while lines wait, is reported once, without a signal",
       arguments: [0, 100])
     func readerGone(after lines: Int) async throws {
       try await onLoop {

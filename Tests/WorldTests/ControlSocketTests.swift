@@ -37,6 +37,21 @@ struct ControlSocketTests {
     }
   }
 
+  @Test("A returning client gets the events it missed, and the active notifications")
+  func missed() async throws {
+    try await inWorld(after: .paired) { world in
+      try world.phone.phone.perform(.add(NotificationContents(), uid: nil))
+      try await world.until(.notification)
+      let client = try world.connectClient()
+      client.subscribe(Subscription(replay: true, since: 0))
+      let names = client.events.map(\.event.name)
+      // What is active comes first, and once.
+      #expect(names.prefix(2) == [.notification, .media])
+      #expect(names.filter { $0 == .notification }.count == 1)
+      #expect(names.contains(.ready) && names.contains(.subscribed))
+    }
+  }
+
   @Test("status tells adapters, links and phones, and phones.list the bonds")
   func status() async throws {
     try await inWorld(after: .paired) { world in

@@ -70,14 +70,19 @@ struct SecuredCommandTests {
     }
   }
 
+  /// The phone brings three notifications, and leaves.
+  @LoopActor private static func bringMailAndLeave(_ world: World) async throws {
+    let mail = NotificationContents(.email, app: "com.apple.mobilemail", title: "Mail")
+    try world.phone.phone.perform(.burst(3, mail))
+    await world.pass(.seconds(10))
+    try await world.phoneLeaves()
+  }
+
   @Test("What a phone has told outlasts strangers, also if it is removed while one has its address")
   func shelf() async throws {
     try await inWorld { world in
       try await Bonds.make(world) { $0.grace = .seconds(60) }
-      try world.phone.phone.perform(
-        .burst(3, NotificationContents(.email, app: "com.apple.mobilemail", title: "Mail")))
-      await world.pass(.seconds(10))
-      try await world.phoneLeaves()
+      try await Self.bringMailAndLeave(world)
       let impostor = world.stranger { $0.privateAddress = world.phone.kind.identity.address }
       await world.pass(.seconds(55))
       #expect(impostor.connect(to: world.adapter))
@@ -96,10 +101,7 @@ struct SecuredCommandTests {
   @Test("Whoever pairs at a bonded phone's address does not become that phone")
   func otherPhone() async throws {
     try await inWorld(after: .paired) { world in
-      try world.phone.phone.perform(
-        .burst(3, NotificationContents(.email, app: "com.apple.mobilemail", title: "Mail")))
-      await world.pass(.seconds(10))
-      try await world.phoneLeaves()
+      try await Self.bringMailAndLeave(world)
       try await world.openPairing()
       let stranger = world.stranger { $0.privateAddress = world.phone.kind.identity.address }
       await world.pass(.seconds(1))
