@@ -74,7 +74,7 @@ extension OnTheLoop {
       }
     }
 
-    /// What a server that takes lines says at their end, to a client that sends a text and shuts down its half.
+    /// What a server that takes lines says at their end, once the client shuts down its half.
     @LoopActor private func saw(
       _ text: String, pausing: Bool = false, at name: String
     ) async throws -> String {
