@@ -120,10 +120,8 @@ struct BluetoothDaemonTests {
     #expect(BluetoothDaemon.isMeant(status: status, sharesNamespace: isOurs) == isMeant)
   }
 
-  @Test("An empty status claims nothing")
-  func empty() {
-    #expect(!BluetoothDaemon.isMeant(status: [], sharesNamespace: true))
-    #expect(
-      !BluetoothDaemon.isMeant(status: Array("Name:\tbluetoothd\n".utf8), sharesNamespace: true))
+  @Test("An empty status claims nothing", arguments: ["", "Name:\tbluetoothd\n"])
+  func empty(status: String) {
+    #expect(!BluetoothDaemon.isMeant(status: Array(status.utf8), sharesNamespace: true))
   }
 }

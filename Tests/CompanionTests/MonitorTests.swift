@@ -64,6 +64,10 @@ struct MonitorTests {
   private static let moved: [UInt8] =
     noon.dropLast() + [CurrentTime.AdjustReason.timeZone.rawValue]
 
+  private static let batteryService = service(.batteryService, .batteryLevel, 0x12)
+  private static let timeService = service(.currentTimeService, .currentTime, 0x22)
+  private static let zonedService = service(.currentTimeService, .currentTime, 0x22, zone: 0x25)
+
   /// A phone whose clock shows noon in a zone of +1 h.
   private static func clock(_ clock: HandClock) -> (StubServices, ClockMonitor) {
     let phone = StubServices(clock)
@@ -71,7 +75,7 @@ struct MonitorTests {
     return (phone, ClockMonitor(phone.client))
   }
 
-  private func service(
+  private static func service(
     _ service: UUID, _ uuid: UUID, _ value: Handle, zone: Handle? = nil
   ) -> LocatedService {
     var characteristics = [
@@ -92,7 +96,6 @@ struct MonitorTests {
 
   @Test("The battery is subscribed to, read once, and reported when it changes")
   func battery() throws {
-    let service = service(.batteryService, .batteryLevel, 0x12)
     try TestLoop.run { loop in
       let phone = StubServices(loop.clock)
       phone.values = [(.batteryLevel, 0x12, [80])]
@@ -101,7 +104,7 @@ struct MonitorTests {
       var dropped = 0
       monitor.onLevel = { told.append($0.percent) }
       monitor.onDropped = { _, _ in dropped += 1 }
-      try await monitor.follow(service)
+      try await monitor.follow(Self.batteryService)
       #expect(phone.log == ["19 = 0100", "read 2A19"])
       for value in [[80], [79], [101], [], [79], [78, 0], [80]] as [[UInt8]] {
         phone.notify(0x12, value)
@@ -113,19 +116,17 @@ struct MonitorTests {
 
   @Test("Invalid battery and time are not reported, and neither is what stands elsewhere")
   func nothing() throws {
-    let battery = service(.batteryService, .batteryLevel, 0x12)
-    let clock = service(.currentTimeService, .currentTime, 0x22)
     try TestLoop.run { loop in
       let phone = StubServices(loop.clock)
       phone.values = [(.batteryLevel, 0x12, [200]), (.currentTime, 0x22, [0])]
       let level = BatteryMonitor(phone.client)
-      try await level.follow(battery)
+      try await level.follow(Self.batteryService)
       #expect(level.level == nil)
       let time = ClockMonitor(phone.client)
-      try await time.follow(clock)
+      try await time.follow(Self.timeService)
       #expect(time.time == nil)
       phone.values = [(.batteryLevel, 0x13, [80])]
-      let follow = loop.start { try await level.follow(battery) }
+      let follow = loop.start { try await level.follow(Self.batteryService) }
       await loop.sleep(for: .seconds(1))
       #expect(
         follow.failure as? ATTFailure == .protocolViolation("2A19 is not at 0x0012"))
@@ -135,24 +136,22 @@ struct MonitorTests {
 
   @Test("The clock is read with its zone and subscribed to, and a changed zone is read again")
   func clock() throws {
-    let service = service(.currentTimeService, .currentTime, 0x22, zone: 0x25)
-    let (noon, moved) = (Self.noon, Self.moved)
     try TestLoop.run { loop in
       let (phone, monitor) = Self.clock(loop.clock)
       var told: [(time: PhoneTime, instant: Instant)] = []
       monitor.onTime = { told.append(($0, $1)) }
-      try await monitor.follow(service)
+      try await monitor.follow(Self.zonedService)
       let run = loop.start { try await monitor.run() }
       await loop.settle()
       #expect(phone.log == ["read 37", "35 = 0100", "read 2A2B"])
       #expect(told.first?.time.zone?.secondsFromUTC == 3600)
-      phone.notify(0x22, noon)
+      phone.notify(0x22, Self.noon)
       await loop.settle()
       #expect(told.count == 2)
       #expect(phone.log.count == 3)
       phone.values[1].value = [8, 0]
       let instant = loop.clock.now
-      phone.notify(0x22, moved)
+      phone.notify(0x22, Self.moved)
       await loop.sleep(for: .seconds(1))
       #expect(told.last?.time.zone?.secondsFromUTC == 7200)
       #expect(told.last?.instant == instant)
@@ -166,19 +165,17 @@ struct MonitorTests {
 
   @Test("A time that comes while the zone is read has the new zone, and is the last one")
   func timeAmidZone() throws {
-    let service = service(.currentTimeService, .currentTime, 0x22, zone: 0x25)
-    let (noon, moved) = (Self.noon, Self.moved)
     try TestLoop.run { loop in
       let (phone, monitor) = Self.clock(loop.clock)
-      try await monitor.follow(service)
+      try await monitor.follow(Self.zonedService)
       loop.start { try await monitor.run() }
       await loop.settle()
       var told: [PhoneTime] = []
       monitor.onTime = { time, _ in told.append(time) }
       phone.values[1].value = [8, 0]
-      var set = noon
+      var set = Self.noon
       set[5] = 30
-      phone.notify(0x22, moved)
+      phone.notify(0x22, Self.moved)
       await loop.settle()
       phone.notify(0x22, set)
       await loop.sleep(for: .seconds(1))
@@ -191,15 +188,13 @@ struct MonitorTests {
 
   @Test("A zone that changes once it was read, and before it is followed, is read again")
   func zoneChangedEarly() throws {
-    let service = service(.currentTimeService, .currentTime, 0x22, zone: 0x25)
-    let moved = Self.moved
     try TestLoop.run { loop in
       let (phone, monitor) = Self.clock(loop.clock)
-      let follow = loop.start { try await monitor.follow(service) }
+      let follow = loop.start { try await monitor.follow(Self.zonedService) }
       await loop.sleep(for: .microseconds(2_500))
       #expect(phone.log == ["read 37", "35 = 0100"])
       phone.values[1].value = [8, 0]
-      phone.notify(0x22, moved)
+      phone.notify(0x22, Self.moved)
       await loop.sleep(for: .seconds(1))
       #expect(follow.result != nil)
       loop.start { try await monitor.run() }
@@ -212,15 +207,13 @@ struct MonitorTests {
 
   @Test("A clock without a zone is reported without one; the end of the link ends the run")
   func noZone() throws {
-    let noon = Self.noon
-    let service = service(.currentTimeService, .currentTime, 0x22)
     try TestLoop.run { loop in
       let phone = StubServices(loop.clock)
-      phone.values = [(.currentTime, 0x22, noon)]
+      phone.values = [(.currentTime, 0x22, Self.noon)]
       let monitor = ClockMonitor(phone.client)
       var told = 0
       monitor.onTime = { _, _ in told += 1 }
-      try await monitor.follow(service)
+      try await monitor.follow(Self.timeService)
       #expect(told == 1)
       #expect(monitor.time?.zone == nil)
       #expect(monitor.time?.current.description == "2026-11-21T12:00:00")

@@ -34,6 +34,15 @@ struct ForwardTests {
     return NumberedEvent(seq: seq, time: WallTime(seconds: 0), Event(.notification(report)))
   }
 
+  /// A queue takes an event at noon.
+  ///
+  /// - Returns: how many others are lost.
+  @discardableResult private func take(
+    _ event: NumberedEvent, _ queue: inout ForwardQueue, at now: Instant = .zero
+  ) -> Int {
+    queue.take(event, phone: nil, time: Self.noon, at: now)
+  }
+
   private func titles(_ queue: inout ForwardQueue, at now: Instant = .zero) -> [String] {
     queue.next(at: now)?.map(\.title) ?? []
   }
@@ -76,9 +85,9 @@ struct ForwardTests {
     ] {
       _ = queue.take(other, phone: nil, time: time, at: .zero)
     }
-    #expect((queue.count == 0))
+    #expect(queue.count == 0)
     _ = queue.take(event(4), phone: nil, time: time, at: .zero)
-    #expect((queue.count == 0) == !isSent)
+    #expect(queue.count == (isSent ? 1 : 0))
     #expect(queue.handled == (isSent ? 3 : 4))
   }
 
@@ -87,9 +96,7 @@ struct ForwardTests {
   )
   func failures() throws {
     var queue = ForwardQueue(try target())
-    for seq: UInt64 in 1...3 {
-      _ = queue.take(event(seq), phone: nil, time: Self.noon, at: .zero)
-    }
+    for seq: UInt64 in 1...3 { take(event(seq), &queue) }
     #expect(titles(&queue).count == 3)
     #expect(queue.next(at: .zero) == nil)
     #expect(finish(&queue, delivered: 1, at: .zero) == 1)
@@ -107,19 +114,17 @@ struct ForwardTests {
     #expect(finish(&queue, delivered: 1, at: now) == 0)
     #expect(queue.next(at: now)?.count == 1)
     _ = finish(&queue, delivered: 1, at: now)
-    #expect((queue.count == 0) && queue.handled == 3 && queue.deadline == nil)
+    #expect(queue.count == 0 && queue.handled == 3 && queue.deadline == nil)
     // The same events again, as after a new connection.
-    _ = queue.take(event(3), phone: nil, time: Self.noon, at: now)
-    #expect((queue.count == 0))
+    take(event(3), &queue, at: now)
+    #expect(queue.count == 0)
   }
 
   @Test("What is too old or too much is given up, and counted")
   func lost() throws {
     var queue = ForwardQueue(try target("max-age = 60"))
     var lost = 0
-    for seq in 1...UInt64(ForwardQueue.capacity + 5) {
-      lost += queue.take(event(seq), phone: nil, time: Self.noon, at: .zero)
-    }
+    for seq in 1...UInt64(ForwardQueue.capacity + 5) { lost += take(event(seq), &queue) }
     #expect(lost == 5)
     #expect(queue.dropExpired(at: .zero + .seconds(59)) == 0)
     #expect(queue.next(at: .zero)?.count == ForwardQueue.batch)
@@ -132,33 +137,27 @@ struct ForwardTests {
   @Test("A call passes what waits, and its end becomes one message with it")
   func calls() throws {
     var queue = ForwardQueue(try target("content = 'title'"))
-    func take(_ seq: UInt64, _ title: String, _ category: Category) {
-      let event = event(seq, title, category: category)
-      _ = queue.take(event, phone: nil, time: Self.noon, at: .zero)
-    }
-    take(1, "Mum", .social)
+    take(event(1, "Mum"), &queue)
     #expect(titles(&queue) == ["Mum – Messages"])
-    take(2, "Dad", .social)
-    take(3, "Grace", .incomingCall)
-    take(4, "Anna", .incomingCall)
-    take(5, "Grace", .missedCall)
+    take(event(2, "Dad"), &queue)
+    take(event(3, "Grace", category: .incomingCall), &queue)
+    take(event(4, "Anna", category: .incomingCall), &queue)
+    take(event(5, "Grace", category: .missedCall), &queue)
     _ = finish(&queue, delivered: 1, at: .zero)
     let next = queue.next(at: .zero)
     #expect(next?.map(\.body) == ["Missed call", "Incoming call", "New notification"])
     _ = finish(&queue, delivered: 2, at: .zero)
-    take(6, "Anna", .missedCall)
+    take(event(6, "Anna", category: .missedCall), &queue)
     #expect(titles(&queue, at: .zero + .seconds(1)) == ["Dad – Messages"])
   }
 
   @Test("A call is not lost in a full queue: the oldest of the others is")
   func callInFullQueue() throws {
     var queue = ForwardQueue(try target("content = 'title'"))
-    for seq in 1...UInt64(ForwardQueue.capacity) {
-      _ = queue.take(event(seq, "\(seq)"), phone: nil, time: Self.noon, at: .zero)
-    }
+    for seq in 1...UInt64(ForwardQueue.capacity) { take(event(seq, "\(seq)"), &queue) }
     #expect(titles(&queue).count == ForwardQueue.batch)
     let call = event(600, "Grace", category: .incomingCall)
-    #expect(queue.take(call, phone: nil, time: Self.noon, at: .zero) == 1)
+    #expect(take(call, &queue) == 1)
     finish(&queue, delivered: ForwardQueue.batch, at: .zero)
     #expect(titles(&queue).prefix(2) == ["Grace – Messages", "22 – Messages"])
   }
@@ -168,13 +167,9 @@ struct ForwardTests {
     arguments: [true, false])
   func missedMeanwhile(isDelivered: Bool) throws {
     var queue = ForwardQueue(try target("content = 'title'"))
-    func take(_ seq: UInt64, _ category: Category) {
-      let event = event(seq, "Grace", category: category)
-      _ = queue.take(event, phone: nil, time: Self.noon, at: .zero)
-    }
-    take(1, .incomingCall)
+    take(event(1, "Grace", category: .incomingCall), &queue)
     #expect(titles(&queue).count == 1)
-    take(2, .missedCall)
+    take(event(2, "Grace", category: .missedCall), &queue)
     finish(&queue, delivered: isDelivered ? 1 : 0, at: .zero)
     let next = queue.next(at: .zero + .seconds(60))
     #expect(next?.map(\.body) == (isDelivered ? nil : ["Missed call"]))
@@ -195,10 +190,8 @@ struct ForwardTests {
   @Test("What was delivered of a batch is handled at once, and a call of it is known afterwards")
   func handedOn() throws {
     var queue = ForwardQueue(try target())
-    _ = queue.take(event(1, category: .incomingCall), phone: nil, time: Self.noon, at: .zero)
-    for seq in 2...9 as ClosedRange<UInt64> {
-      _ = queue.take(event(seq), phone: nil, time: Self.noon, at: .zero)
-    }
+    take(event(1, category: .incomingCall), &queue)
+    for seq in 2...9 as ClosedRange<UInt64> { take(event(seq), &queue) }
     #expect(queue.next(at: .zero)?.count == 9)
     for _ in 0..<3 { queue.delivered(at: .zero) }
     #expect(queue.handled == 3 && queue.count == 6)
@@ -213,14 +206,14 @@ struct ForwardTests {
   @Test("Another run of the daemon counts its events from the first")
   func restart() throws {
     var queue = ForwardQueue(try target(), seen: 10)
-    _ = queue.take(event(3), phone: nil, time: Self.noon, at: .zero)
-    #expect((queue.count == 0))
+    take(event(3), &queue)
+    #expect(queue.count == 0)
     queue.restarted()
-    _ = queue.take(event(3), phone: nil, time: Self.noon, at: .zero)
+    take(event(3), &queue)
     #expect(queue.count == 1)
     // What waits from the earlier run has none of the new run's numbers.
     queue.restarted()
-    _ = queue.take(event(5), phone: nil, time: Self.noon, at: .zero)
+    take(event(5), &queue)
     #expect(queue.count == 2 && queue.handled == 4)
   }
 

@@ -71,17 +71,13 @@ struct RuleTests {
         $0.title = pattern
       }
     ]
-    #expect(rules.verdict(on: Self.facts(.social)) == RuleVerdict())
-    #expect(rules.verdict(on: Self.facts(.email)) == RuleVerdict(missing: .appIdentifier))
-    #expect(rules.verdict(on: Self.facts(.email, app: "com.whatever")) == RuleVerdict())
-    #expect(
-      rules.verdict(on: Self.facts(.email, app: "com.apple.Mail")) == RuleVerdict(missing: .title))
-    #expect(
-      rules.verdict(on: Self.facts(.email, app: "com.apple.Mail", title: "The CASINO"))
-        == RuleVerdict(rule: 0))
-    // What the phone does not have meets no condition.
-    #expect(
-      rules.verdict(on: Self.facts(.email, app: "com.apple.Mail")).rule == nil)
+    for (facts, verdict) in [
+      (Self.facts(.social), RuleVerdict()),
+      (Self.facts(.email), RuleVerdict(missing: .appIdentifier)),
+      (Self.facts(.email, app: "com.whatever"), RuleVerdict()),
+      (Self.facts(.email, app: "com.apple.Mail"), RuleVerdict(missing: .title)),
+      (Self.facts(.email, app: "com.apple.Mail", title: "The CASINO"), RuleVerdict(rule: 0)),
+    ] { #expect(rules.verdict(on: facts) == verdict) }
   }
 
   @Test(

@@ -18,28 +18,6 @@ struct RunArgumentsTests {
     return options
   }
 
-  @Test("Empty settings are all defaults")
-  func defaults() throws {
-    let options = try parse("")
-    #expect(options == RunOptions())
-    #expect(options.start.source == .radio && options.radio.adapters.isEmpty && !options.start.once)
-    #expect(
-      options.radio.pairable == .firstPhone && options.radio.advertise == nil
-        && options.radio.io == nil)
-    #expect(
-      options.live.fetch == .all && options.start.output == .init()
-        && options.live.logLevel == .notice)
-  }
-
-  @Test("Adapters by number and by address, each once")
-  func adapters() throws {
-    let options = try parse("--hci0 --hci12 --adapter hci0 --adapter=00:1a:7d:da:71:13")
-    #expect(
-      options.radio.adapters == [
-        .index(0), .index(12), .address(Address(0x001A_7DDA_7113)),
-      ])
-  }
-
   @Test("Every option of the contract")
   func everything() throws {
     let options = try parse(
@@ -69,37 +47,45 @@ struct RunArgumentsTests {
     #expect(try parse("--socket @name").start.socket == "@name")
   }
 
-  @Test("An optional value needs its equals sign")
-  func pairable() throws {
-    #expect(try parse("--pairable").radio.pairable == .always)
-    #expect(try parse("--pairable --once").radio.pairable == .always)
-    #expect(try parse("--pairable=5").radio.pairable == .seconds(5))
-  }
+  /// A line, and what it changes.
+  struct Line: CustomStringConvertible, Sendable {
+    let text: String
+    let change: @Sendable (inout RunOptions) -> Void
+    var description: String { text }
 
-  @Test("Names are taken in any case, and shorter words for what standard output carries")
-  func cases() throws {
-    #expect(try parse("--format JSON --log-level Debug --io YesNo").start.output.format == .json)
-    #expect(try parse("--json").start.output.format == .json)
-    #expect(try parse("--json --text --color=never").start.output.format == .text)
-    #expect(try parse("--advertise Solicit+HR").radio.advertise == .solicitHeartRate)
-    #expect(try parse("--fetch App,Title").live.fetch.attributes == [.appIdentifier, .title])
-  }
-
-  @Test("Lazy fetching, and the phone that is built in")
-  func lazy() throws {
-    #expect(try parse("--fetch none").live.fetch.attributes.isEmpty)
-    #expect(try parse("--max-length 7 --fetch all").live.fetch.maximumLengths[.message] == 7)
-    #expect(try parse("--virtual-phone").start.source == .virtualPhone)
+    init(_ text: String, _ change: @escaping @Sendable (inout RunOptions) -> Void) {
+      (self.text, self.change) = (text, change)
+    }
   }
 
   @Test(
-    "How much is said",
+    "A line changes only what it names: in any case, by shorter words, each adapter once",
     arguments: [
-      ("-v", .info), ("-vv", .debug), ("-v -v -v", .debug), ("-q", .error), ("--quiet", .error),
-      ("--verbose", .info), ("--log-level=warning", .warning),
-    ] as [(String, LogLevel)])
-  func levels(line: String, level: LogLevel) throws {
-    #expect(try parse(line).live.logLevel == level)
+      Line("--hci0 --hci12 --adapter hci0 --adapter=00:1a:7d:da:71:13") {
+        $0.radio.adapters = [.index(0), .index(12), .address(Address(0x001A_7DDA_7113))]
+      },
+      Line("--pairable") { $0.radio.pairable = .always },
+      Line("--pairable=5") { $0.radio.pairable = .seconds(5) },
+      Line("--format JSON") { $0.start.output.format = .json },
+      Line("--json") { $0.start.output.format = .json },
+      Line("--json --text") { $0.start.output.format = .text },
+      Line("--io YesNo") { $0.radio.io = .displayYesNo },
+      Line("--advertise Solicit+HR") { $0.radio.advertise = .solicitHeartRate },
+      Line("--fetch App,Title") { $0.live.fetch.attributes = [.appIdentifier, .title] },
+      Line("--fetch none") { $0.live.fetch.attributes = [] },
+      Line("--virtual-phone") { $0.start.source = .virtualPhone },
+      Line("-v") { $0.live.logLevel = .info },
+      Line("--verbose") { $0.live.logLevel = .info },
+      Line("-vv") { $0.live.logLevel = .debug },
+      Line("-v -v -v") { $0.live.logLevel = .debug },
+      Line("-q") { $0.live.logLevel = .error },
+      Line("--quiet") { $0.live.logLevel = .error },
+      Line("--log-level=Warning") { $0.live.logLevel = .warning },
+    ])
+  func changes(line: Line) throws {
+    var expected = RunOptions()
+    line.change(&expected)
+    #expect(try parse(line.text) == expected)
   }
 
   @Test(

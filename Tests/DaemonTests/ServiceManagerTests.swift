@@ -24,9 +24,7 @@ struct ServiceManagerTests {
     }
   }
 
-  @Test(
-    "A manager that nobody listens for any more is no trouble, and gets what comes after its return"
-  )
+  @Test("A manager that is gone is no trouble")
   func absent() async throws {
     try await onLoop {
       let socket = try #require(NotifySocket(at: "/tmp/ancsd-test-nobody", watchdog: nil))
@@ -34,59 +32,41 @@ struct ServiceManagerTests {
     }
   }
 
-  /// A service manager whose queue is full, and a daemon that tells it something.
-  @LoopActor private func busy(
-    _ tell: (ServiceManager) -> Void
-  ) throws -> (DatagramReceiver, HandClock, ServiceManager) {
-    let (receiver, clock) = (DatagramReceiver(), HandClock())
-    let manager = ServiceManager(NotifySocket(at: receiver.path, watchdog: nil), clock)
-    let filler = try DatagramSocket(to: receiver.path)
-    while (try? filler.send([0])) != nil {}
-    tell(manager)
-    _ = clock.turn()
-    #expect(receiver.datagrams().allSatisfy { $0 == "\0" })
-    return (receiver, clock, manager)
-  }
-
   @Test(
-    "If the manager's queue is full, the latest message of each kind is sent once there is room")
-  func fullQueue() async throws {
+    "If the manager's queue is full, the latest of each kind is sent later; at the end, only that",
+    arguments: [
+      ([.waiting("old"), .ready, .waiting("new")], ["READY=1", "STATUS=new"]),
+      // A reload is reported completely, since the manager waits for its end.
+      ([.ready, .reloading], ["RELOADING=1", "READY=1"]),
+      ([.ready, .stopping], ["STOPPING=1"]),
+    ] as [([Notice], [String])])
+  func fullQueue(notices: [Notice], told: [String]) async throws {
     try await onLoop {
-      let (receiver, clock, manager) = try busy { manager in
-        manager.wait(for: "old")
-        manager.ready()
-        manager.wait(for: "new")
-      }
+      let (receiver, clock) = (DatagramReceiver(), HandClock())
+      let manager = ServiceManager(NotifySocket(at: receiver.path, watchdog: nil), clock)
+      let filler = try DatagramSocket(to: receiver.path)
+      while (try? filler.send([0])) != nil {}
+      for notice in notices { notice.give(to: manager) }
+      _ = clock.turn()
+      #expect(receiver.datagrams().allSatisfy { $0 == "\0" })
       while clock.turn() {}
       withExtendedLifetime(manager) {}
-      #expect(receiver.datagrams() == ["READY=1", "STATUS=new"])
+      #expect(receiver.datagrams().map { $0.prefix { $0 != "\n" } } == told.map { $0[...] })
     }
   }
 
-  @Test("A reload that found no room is reported completely, since the manager waits for its end")
-  func fullQueueAtReload() async throws {
-    try await onLoop {
-      let (receiver, clock, manager) = try busy { manager in
-        manager.ready()
-        manager.reloading {}
-      }
-      while clock.turn() {}
-      withExtendedLifetime(manager) {}
-      let told = receiver.datagrams()
-      #expect(told.count == 2 && told[0].hasPrefix("RELOADING=1\n") && told[1] == "READY=1")
-    }
-  }
+  /// What a daemon tells its manager.
+  enum Notice {
+    case ready, reloading, stopping
+    case waiting(String)
 
-  @Test("A stopping daemon reports only that, and no longer that it was ready")
-  func fullQueueAtEnd() async throws {
-    try await onLoop {
-      let (receiver, clock, manager) = try busy { manager in
-        manager.ready()
-        manager.stopping()
+    @LoopActor func give(to manager: ServiceManager) {
+      switch self {
+      case .ready: manager.ready()
+      case .reloading: manager.reloading {}
+      case .stopping: manager.stopping()
+      case .waiting(let status): manager.wait(for: status)
       }
-      while clock.turn() {}
-      withExtendedLifetime(manager) {}
-      #expect(receiver.datagrams() == ["STOPPING=1"])
     }
   }
 

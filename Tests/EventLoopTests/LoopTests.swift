@@ -9,34 +9,6 @@ import Wire
 extension OnTheLoop {
   @Suite("The event loop")
   struct LoopTests {
-    @Test(
-      "Timers run in the order of their deadlines; equal ones in the order in which they were set")
-    func timerOrder() async throws {
-      try await onLoop {
-        let loop = Loop.shared
-        let ran = Arrivals<Int>()
-        let start = loop.now
-        for (number, delay) in [(3, 6), (1, 2), (4, 6), (2, 4)] {
-          _ = loop.schedule(at: start + .milliseconds(delay)) { ran.append(number) }
-        }
-        #expect(await ran.wait(for: 4) == [1, 2, 3, 4])
-        #expect(loop.now >= start + .milliseconds(6))
-      }
-    }
-
-    @Test("A cancelled timer does not run; cancelling it again does nothing")
-    func timerCancelled() async throws {
-      try await onLoop {
-        let loop = Loop.shared
-        let ran = Arrivals<Int>()
-        let first = loop.schedule(after: .milliseconds(1)) { ran.append(1) }
-        _ = loop.schedule(after: .milliseconds(2)) { ran.append(2) }
-        loop.cancel(first)
-        loop.cancel(first)
-        #expect(await ran.wait(for: 1) == [2])
-      }
-    }
-
     @Test("The clock does not advance within a turn, and is right in the next one")
     func turnTime() async throws {
       try await onLoop {
@@ -217,6 +189,5 @@ extension OnTheLoop {
       _ = loop.run()
       #expect(heard == 1)
     }
-
   }
 }

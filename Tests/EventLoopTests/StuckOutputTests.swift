@@ -106,7 +106,8 @@ extension OnTheLoop {
     }
 
     @Test(
-      "A full disk that has room again gets whole lines, and the number of those that are missing")
+      "A full disk is reported; with room again it gets whole lines, and the number of the missing"
+    )
     func fullDisk() async throws {
       try await onLoop {
         let scratch = try Scratch()
@@ -117,10 +118,14 @@ extension OnTheLoop {
         let number = dup(file.raw)
         defer { Glibc.close(number) }
         let writer = LineWriter(number)
+        let errors = Arrivals<Errno>()
+        writer.onError = { errors.append($0) }
         writer.lossNotice = { Array("lost \($0.count): \($0.first) to \($0.last)".utf8) }
         writer.write("one", number: 1)
         dup2(full.raw, number)
         for lost in 2...4 { writer.write("lost", number: UInt64(lost)) }
+        #expect(await errors.wait(for: 1) == [.noSpace])
+        #expect(writer.droppedLines == 3)
         dup2(file.raw, number)
         writer.write("five", number: 5)
         #expect(

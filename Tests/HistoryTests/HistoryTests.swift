@@ -71,9 +71,7 @@ import Wire
         let newest = (150..<200).map { entry($0, life: "\(life)", length: 1_000).line }
         #expect(Array(kept.suffix(50)) == newest)
       }
-      var status = stat()
-      stat(path, &status)
-      #expect(status.st_size <= limit)
+      #expect(try Files.open(path).size() <= limit)
       let file = try HistoryFile(writing: path, limit: limit)
       let count = try all(file).count
       #expect(throws: HistoryError.self) { try file.add([entry(1, length: 1 << 20)]) }
@@ -86,19 +84,14 @@ import Wire
   @Test("A smaller limit makes the file smaller, and the latest events stay")
   func smaller() throws {
     try inDirectory { path in
-      do {
-        let file = try HistoryFile(writing: path, limit: 1 << 20)
-        try file.add((0..<800).map { entry($0, length: 1_000) })
-      }
+      try HistoryFile(writing: path, limit: 1 << 20)
+        .add((0..<800).map { entry($0, length: 1_000) })
       let limit = 256 << 10
       let file = try HistoryFile(writing: path, limit: limit)
-      var status = stat()
-      stat(path, &status)
-      #expect(status.st_size <= limit)
+      #expect(try Files.open(path).size() <= limit)
       #expect(try all(file).count > 100 && file.latest()?.seq == 799)
       try file.add((0..<400).map { entry($0, length: 1_000) })
-      stat(path, &status)
-      #expect(status.st_size <= limit)
+      #expect(try Files.open(path).size() <= limit)
     }
   }
 
@@ -162,10 +155,8 @@ import Wire
   func damaged(part: Range<Int>) throws {
     try inDirectory { path in
       for round in 0..<2 {
-        do {
-          let file = try HistoryFile(writing: path, limit: 1 << 20)
-          try file.add((0..<200).map { entry($0, length: 1_000) })
-        }
+        try HistoryFile(writing: path, limit: 1 << 20)
+          .add((0..<200).map { entry($0, length: 1_000) })
         var bytes = try Files.read(path)
         for place in part { bytes[place] = 0 }
         try Files.create(path, mode: 0o600).writeAll(bytes)
@@ -191,10 +182,7 @@ import Wire
         try HistoryFile(reading: path)
       }
       let foreign = Array("something else, long enough to be no database of anybody's".utf8)
-      do {
-        let file = try Files.create(path, mode: 0o600)
-        try file.writeAll(foreign)
-      }
+      try Files.create(path, mode: 0o600).writeAll(foreign)
       #expect(throws: HistoryError.self) { try HistoryFile(writing: path, limit: 1 << 20) }
       #expect(try Files.read(path) == foreign)
       try Files.remove(path)

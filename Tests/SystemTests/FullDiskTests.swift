@@ -36,13 +36,4 @@ struct FullDiskTests {
     try AtomicFile.save(Array("another".utf8), to: path)
     #expect(try Files.read(path) == Array("another".utf8))
   }
-
-  @Test("Writing to a full device is an error")
-  func devFull() throws {
-    let error = #expect(throws: SystemError.self) {
-      let file = try Files.create("/dev/full")
-      try file.writeAll([1])
-    }
-    #expect(error?.errno == .noSpace)
-  }
 }

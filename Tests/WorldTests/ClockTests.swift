@@ -45,7 +45,7 @@ struct ClockTests {
         try await world.start()
         guard case .ready(_, _, _, let life)? = world.last(.ready) else { return }
         lives.append(life)
-        let status = try await world.call(ControlMethods.status, NoParameters())
+        let status = try await world.status()
         #expect(status.life == life && status.seq.map { $0 >= 1 } == true)
         try await world.stop()
       }

@@ -37,20 +37,6 @@ struct ControlSocketTests {
     }
   }
 
-  @Test("Every client gets the same line, which is made once")
-  func lines() async throws {
-    try await inWorld { world in
-      try await world.start()
-      await world.pass(.seconds(1))
-      let clients = [try world.connectClient(), try world.connectClient()]
-      for client in clients { client.subscribe(Subscription()) }
-      world.phone.connect(to: world.adapter)
-      try await world.until(.subscribed)
-      #expect(clients[0].events.map(\.seq) == clients[1].events.map(\.seq))
-      #expect(clients[0].events.map(\.line) == clients[1].events.map(\.line))
-    }
-  }
-
   @Test("A returning client gets the events it missed, and the active notifications")
   func missed() async throws {
     try await inWorld(after: .paired) { world in
@@ -69,7 +55,7 @@ struct ControlSocketTests {
   @Test("status tells adapters, links and phones, and phones.list the bonds")
   func status() async throws {
     try await inWorld(after: .paired) { world in
-      let status = try await world.call(ControlMethods.status, NoParameters())
+      let status = try await world.status()
       #expect(status.adapters.map(\.adapter) == ["hci0"])
       #expect(status.adapters.map(\.isPowered) == [true])
       #expect(status.adapters.map(\.profile) == [nil], "the only phone is here")
@@ -84,15 +70,10 @@ struct ControlSocketTests {
     }
   }
 
-  @Test("A failure has a code and a sentence")
-  func refusals() async throws {
+  @Test("An answer to no question is refused")
+  func unasked() async throws {
     try await inWorld { world in
       try await world.start()
-      let nobody = await #expect(throws: RPCError.self) {
-        _ = try await world.call(ControlMethods.getMedia, PhoneParameters())
-      }
-      #expect(nobody?.code == RPCError.Code.unavailable)
-      #expect(nobody?.message == "no phone is connected")
       let unasked = await #expect(throws: RPCError.self) {
         _ = try await world.call(
           ControlMethods.respondToPairing, PairingResponse(accept: true))

@@ -23,8 +23,7 @@ struct EndTests {
       case .setUp: world.kernel.unanswered = [.setPowered, .setLowEnergy]
       case .advertising: world.kernel.unanswered = [.addExtendedAdvertisingParameters]
       case .serving:
-        try await world.meet()
-        try await world.until(.subscribed)
+        try await world.serve()
         return world.kernel.unanswered = Set(VirtualAdapter.commands)
       }
       world.launch()
@@ -63,7 +62,6 @@ struct EndTests {
     try await inWorld { world in
       let other = world.kernel.plug()
       try await world.start()
-      try await world.until(.ready)
       world.kernel.deaf = [world.adapter.number]
       try await world.stop()
       #expect(!other.settings.contains(.powered) && world.adapter.settings.contains(.powered))
@@ -78,16 +76,21 @@ struct EndTests {
       world.kernel.refusals[.readControllerInformation] = .busy
       world.launch { if isNamed { $0.adapters = [.index(0)] } }
       await world.pass(.seconds(100))
-      #expect(world.kernel.commands.filter { $0 == .readControllerInformation }.count == 8)
+      #expect(Self.attempts(world) == 8)
       #expect(world.story == ["error"])
       #expect(world.wait == "failing")
-      let status = try await world.call(ControlMethods.status, NoParameters())
-      #expect(
-        status.adapters.map(\.adapter) == ["hci0"] && status.adapters[0].waiting.wait == "failing")
+      let status = try await world.status()
+      #expect(status.adapters.map(\.adapter) == ["hci0"])
+      #expect(status.adapters.map(\.waiting.wait) == ["failing"])
       world.kernel.refusals = [:]
       try await world.until(.ready, within: .seconds(30))
-      #expect(world.story(since: 0).filter { $0 == "error" }.count == 1)
+      #expect(world.story.count { $0 == "error" } == 1)
     }
+  }
+
+  /// How often an adapter was asked what it is.
+  @LoopActor private static func attempts(_ world: World) -> Int {
+    world.kernel.commands.count { $0 == .readControllerInformation }
   }
 
   @Test("An adapter unplugged before that is abandoned, and its successor is tried once")
@@ -100,26 +103,22 @@ struct EndTests {
       await world.pass(.milliseconds(100))
       world.replug()
       await world.pass(.milliseconds(1_500))
-      #expect(world.kernel.commands.filter { $0 == .readControllerInformation }.count == 3)
+      #expect(Self.attempts(world) == 3)
       world.unplug()
       await world.pass(.seconds(60))
-      #expect(world.kernel.commands.filter { $0 == .readControllerInformation }.count == 3)
+      #expect(Self.attempts(world) == 3)
       #expect(world.wait == "no-adapter")
     }
   }
 
-  /// What of a link's end the kernel reports.
-  enum Report: CaseIterable { case event, nothing }
-
   @Test(
     "A link whose end is reported by half, or not at all, ends with its adapter",
-    arguments: Report.allCases)
-  func half(_ report: Report) async throws {
+    arguments: [true, false])
+  func half(isReported: Bool) async throws {
     try await inWorld { world in
-      try await world.meet()
-      try await world.until(.subscribed)
+      try await world.serve()
       world.kernel.losesChannelEnds = true
-      if report == .event {
+      if isReported {
         world.phone.leave()
         try await world.until(.disconnected, within: .seconds(5))
       } else {

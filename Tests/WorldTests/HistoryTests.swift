@@ -26,7 +26,7 @@ struct HistoryHelperTests {
       history.file = "\(try #require(world.daemon).bonds.directory.path)/log.db"
       (history.age, history.size, history.hasTexts) = (604_800, 16, true)
       #expect(runs[0].input == HistoryTask(history).json)
-      #expect(try await world.call(ControlMethods.status, NoParameters()).history == history)
+      #expect(try await world.status().history == history)
       await world.pass(.seconds(3_600))
       let count = world.platform.programs.runs.count
       #expect(count > 1 && count < 16)

@@ -21,6 +21,25 @@ struct HookTests {
     NotificationContents(.social, app: "com.apple.MobileSMS", title: title, message: "Hi\0 you")
   }
 
+  /// Has the daemon run these for events, and log what comes of it, while the phone is served.
+  @LoopActor private static func serve(
+    _ world: World, _ hooks: String..., change: (inout World.Options) -> Void = { _ in }
+  ) async throws {
+    try await world.serve {
+      $0.logLevel = .notice
+      $0.hooks = hooks.compactMap { Hook($0) }
+      change(&$0)
+    }
+  }
+
+  /// The phone brings a message, and time passes.
+  @LoopActor private static func bring(
+    _ world: World, _ title: String = "n", passing: Duration = .seconds(2)
+  ) async throws {
+    try world.phone.phone.perform(.add(message(title)))
+    await world.pass(passing)
+  }
+
   @Test(
     "An option names an event and an absolute path",
     arguments: [
@@ -35,8 +54,7 @@ struct HookTests {
   @Test("What variables hold can be printed on a terminal; the JSON is as the phone has sent it")
   func hostile() async throws {
     try await inWorld { world in
-      try await world.meet { $0.hooks = [Hook("notification=\(Self.lamp)")!] }
-      try await world.until(.subscribed)
+      try await Self.serve(world, "notification=\(Self.lamp)")
       try world.phone.phone.perform(
         .add(
           NotificationContents(
@@ -56,8 +74,7 @@ struct HookTests {
       world.platform.environment = [
         "PATH=/bin", "NOTIFY_SOCKET=/run/x", "ANCSD_TITLE=forged", "WATCHDOG_USEC=1",
       ]
-      try await world.meet { $0.hooks = [Hook("notification=\(Self.lamp)")!] }
-      try await world.until(.subscribed)
+      try await Self.serve(world, "notification=\(Self.lamp)")
       try world.phone.phone.perform(.add(Self.message("Mum=you")))
       try await world.until(.notification)
       let run = try #require(world.platform.programs.runs.first)
@@ -80,13 +97,9 @@ struct HookTests {
   func preExisting(_ isAskedFor: Bool) async throws {
     try await inWorld { world in
       try world.phone.phone.perform(.add(Self.message("before")))
-      try await world.meet {
-        $0.hooks = [Hook("notification\(isAskedFor ? "+" : "")=\(Self.lamp)")!]
-      }
-      try await world.until(.subscribed)
+      try await Self.serve(world, "notification\(isAskedFor ? "+" : "")=\(Self.lamp)")
       await world.pass(.seconds(10))
-      try world.phone.phone.perform(.add(Self.message("after")))
-      await world.pass(.seconds(10))
+      try await Self.bring(world, "after", passing: .seconds(10))
       let titles = world.platform.programs.runs.map { $0.environment["ANCSD_TITLE"] }
       #expect(titles == (isAskedFor ? ["before", "after"] : ["after"]))
     }
@@ -98,12 +111,9 @@ struct HookTests {
     try await inWorld { world in
       let hung = "/usr/local/bin/hung"
       world.platform.programs.behaviours[hung] = .hangs(endedBy: [.kill])
-      try await world.meet {
-        $0.logLevel = .notice
-        $0.hooks = [Hook("subscribed=\(hung)")!, Hook("notification=\(Self.lamp)")!]
+      try await Self.serve(world, "subscribed=\(hung)", "notification=\(Self.lamp)") {
         $0.hookLimits.time = .seconds(5)
       }
-      try await world.until(.subscribed)
       for _ in 0..<500 { try world.phone.phone.perform(.add(Self.message("n"))) }
       await world.pass(.seconds(60))
       let programs = world.platform.programs
@@ -129,24 +139,15 @@ struct HookTests {
     try await inWorld { world in
       let programs = world.platform.programs
       programs.behaviours[Self.lamp] = .ends(.exit(3), lines: ["no lamp"])
-      try await world.meet {
-        $0.logLevel = .notice
-        $0.hooks = [Hook("notification=\(Self.lamp)")!]
-      }
-      try await world.until(.subscribed)
-      for _ in 0..<3 {
-        try world.phone.phone.perform(.add(Self.message("n")))
-        await world.pass(.seconds(2))
-      }
+      try await Self.serve(world, "notification=\(Self.lamp)")
+      for _ in 0..<3 { try await Self.bring(world) }
       #expect(world.log.count { $0.hasSuffix("\(Self.lamp) exited with status 3") } == 1)
       #expect(world.log.count { $0.hasSuffix("lamp: no lamp") } == 3)
       programs.behaviours[Self.lamp] = .isMissing
-      try world.phone.phone.perform(.add(Self.message("n")))
-      await world.pass(.seconds(2))
+      try await Self.bring(world)
       #expect(world.log.contains { $0.contains("\(Self.lamp) was not started: posix_spawn") })
       programs.behaviours[Self.lamp] = .ends()
-      try world.phone.phone.perform(.add(Self.message("n")))
-      await world.pass(.seconds(2))
+      try await Self.bring(world)
       #expect(world.log.count { $0.hasSuffix("\(Self.lamp) works again") } == 1)
     }
   }
@@ -155,15 +156,10 @@ struct HookTests {
   func failsNowAndThen() async throws {
     try await inWorld { world in
       let programs = world.platform.programs
-      try await world.meet {
-        $0.logLevel = .notice
-        $0.hooks = [Hook("notification=\(Self.lamp)")!]
-      }
-      try await world.until(.subscribed)
+      try await Self.serve(world, "notification=\(Self.lamp)")
       for turn in 0..<100 {
         programs.behaviours[Self.lamp] = turn % 2 == 0 ? .ends(.exit(1)) : .ends()
-        try world.phone.phone.perform(.add(Self.message("n")))
-        await world.pass(.milliseconds(500))
+        try await Self.bring(world, passing: .milliseconds(500))
       }
       let lines = world.log.count { $0.contains("lamp") }
       #expect(lines > 10 && lines <= 31)
@@ -174,8 +170,7 @@ struct HookTests {
   func end() async throws {
     try await inWorld { world in
       world.platform.programs.behaviours[Self.lamp] = .hangs()
-      try await world.meet { $0.hooks = [Hook("subscribed=\(Self.lamp)")!] }
-      try await world.until(.subscribed)
+      try await Self.serve(world, "subscribed=\(Self.lamp)")
       await world.pass(.milliseconds(10))
       let asked = world.clock.now
       try await world.stop()

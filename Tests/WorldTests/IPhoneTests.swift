@@ -17,6 +17,26 @@ import Wire
 /// does to it.
 @Suite("World: an iPhone as captured")
 struct IPhoneTests {
+  private static let message = NotificationContents(
+    .social, app: "com.apple.MobileSMS", title: "Mum")
+
+  /// Does something as a request reaches the phone, before the response.
+  ///
+  /// - Returns: how many requests have reached it.
+  @LoopActor private static func at(
+    _ request: Int, in world: World, _ act: @escaping () -> Void
+  ) -> () -> Int {
+    var count = 0
+    world.phone.transform = { pdu, toPhone in
+      guard toPhone, let opcode = pdu.first.map(Opcode.init(rawValue:)), opcode.role == .request
+      else { return pdu }
+      count += 1
+      if count == request { act() }
+      return pdu
+    }
+    return { count }
+  }
+
   /// The phone comes back, to a daemon that may have been started again.
   @LoopActor private static func comeBack(_ world: World) async throws {
     await world.pass(.seconds(1))
@@ -37,17 +57,6 @@ struct IPhoneTests {
     return (requests, link.requests)
   }
 
-  @Test("A first meeting takes 9 requests until it is subscribed, and 18 until it is quiet")
-  func firstMeeting() async throws {
-    try await inWorld { world in
-      try await world.meet()
-      let requests = try await Self.requests(world)
-      #expect(requests.subscribed == 9)
-      #expect(requests.quiet == 18)
-      #expect(!world.story.contains("services-changed"))
-    }
-  }
-
   @Test("A return takes 7 and 15, also after a restart of the daemon")
   func returning() async throws {
     try await inWorld { world in
@@ -55,8 +64,7 @@ struct IPhoneTests {
       try await world.until(.battery)
       await world.pass(.seconds(5))
       for round in 0..<2 {
-        world.phone.goOutOfRange()
-        try await world.until(.disconnected)
+        try await world.phoneLeaves(silently: true)
         if round == 1 {
           try await world.stop()
           try await world.start()
@@ -92,23 +100,14 @@ struct IPhoneTests {
   func serviceChanged(at request: Int) async throws {
     try await inWorld { world in
       let phone = world.phone
-      var count = 0
       var subscriptions = 0
       phone.phone.onEvent = { event in
         if case .subscribed = event { subscriptions += 1 }
       }
-      phone.transform = { pdu, toPhone in
-        guard toPhone, let opcode = pdu.first.map(Opcode.init(rawValue:)),
-          opcode.role == .request
-        else { return pdu }
-        count += 1
-        // Three times in a row, before the response.
-        if count == request {
-          for _ in 0..<3 {
-            _ = try? phone.phone.perform(.indicate(.serviceChanged, [0x0A, 0, 0xFF, 0xFF]))
-          }
+      _ = Self.at(request, in: world) {
+        for _ in 0..<3 {
+          _ = try? phone.phone.perform(.indicate(.serviceChanged, [0x0A, 0, 0xFF, 0xFF]))
         }
-        return pdu
       }
       try await world.meet()
       let subscribed = try await world.until(.subscribed)
@@ -135,21 +134,13 @@ struct IPhoneTests {
       try await world.meet()
       try await world.until(.battery)
       await world.pass(.seconds(30))
-      var count = 0
-      phone.transform = { pdu, toPhone in
-        guard toPhone, let opcode = pdu.first.map(Opcode.init(rawValue:)),
-          opcode.role == .request
-        else { return pdu }
-        count += 1
-        if count == request {
-          _ = try? phone.phone.perform(.unpublish(.battery))
-          _ = try? phone.phone.perform(.publish(.battery, freshHandles: true))
-        }
-        return pdu
+      let count = Self.at(request, in: world) {
+        _ = try? phone.phone.perform(.unpublish(.battery))
+        _ = try? phone.phone.perform(.publish(.battery, freshHandles: true))
       }
       try phone.phone.perform(.indicate(.serviceChanged, [1, 0, 0xFF, 0xFF]))
       await world.pass(.seconds(60))
-      #expect(count > request)
+      #expect(count() > request)
       try phone.phone.perform(.battery(42))
       await world.pass(.seconds(1))
       let link = try await world.link()
@@ -163,15 +154,13 @@ struct IPhoneTests {
       try await world.meet()
       try await world.until(.battery)
       await world.pass(.seconds(5))
-      world.phone.goOutOfRange()
-      try await world.until(.disconnected)
+      try await world.phoneLeaves(silently: true)
       let phone = world.phone.phone
       for service in [PublishedService.ams, .ancs] {
         try phone.perform(.unpublish(service))
         try phone.perform(.publish(service, freshHandles: true))
       }
-      try phone.perform(
-        .add(NotificationContents(.social, app: "com.apple.MobileSMS", title: "Mum"), uid: 5))
+      try phone.perform(.add(Self.message, uid: 5))
       try await Self.comeBack(world)
       try await world.until(.subscribed, within: .seconds(5))
       let report = try await world.notification()
@@ -179,18 +168,20 @@ struct IPhoneTests {
     }
   }
 
-  @Test("At any MTU everything is found", arguments: [23, 48, 64, 104, 185, 247, 517])
-  func mtu(_ mtu: Int) async throws {
+  @Test(
+    "At any MTU everything is found, from 185 on in 9 requests until subscribed and 18 until quiet",
+    arguments: [23, 48, 64, 104, 185, 247, 517, nil])
+  func firstMeeting(mtu: Int?) async throws {
     try await inWorld { world in
-      try world.phone.phone.perform(.limitMTU(mtu))
+      if let mtu { try world.phone.phone.perform(.limitMTU(mtu)) }
       try await world.meet()
       let requests = try await Self.requests(world)
-      if mtu >= 185 {
+      #expect(!world.story.contains("services-changed"))
+      if mtu.map({ $0 >= 185 }) ?? true {
         #expect(requests.subscribed == 9)
         #expect(requests.quiet == 18)
       }
-      try world.phone.phone.perform(
-        .add(NotificationContents(.social, app: "com.apple.MobileSMS", title: "Mum"), uid: 5))
+      try world.phone.phone.perform(.add(Self.message, uid: 5))
       let report = try await world.notification()
       #expect(report.app == "Messages")
       #expect(report.failure == nil)
@@ -202,8 +193,7 @@ struct IPhoneTests {
     try await inWorld { world in
       let phone = world.phone
       var isTold = false
-      try phone.phone.perform(
-        .add(NotificationContents(.social, app: "com.apple.MobileSMS", title: "Mum"), uid: 5))
+      try phone.phone.perform(.add(Self.message, uid: 5))
       phone.transform = { pdu, toPhone in
         if toPhone, pdu.first == 0x08, !isTold {
           isTold = true

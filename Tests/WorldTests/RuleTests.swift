@@ -32,12 +32,10 @@ struct RulesInForceTests {
     return rule
   }
 
-  /// The titles of the notifications that were published.
-  @LoopActor private static func titles(_ world: World) -> [String] {
-    world.events.compactMap { event in
-      guard case .notification(let report) = event.content else { return nil }
-      return "\(report.event.change) \(report.attributes.title ?? "-")"
-    }
+  /// The command in a PDU to the phone, if it is a write of the Control Point.
+  private static func command(in pdu: [UInt8]) -> ControlPointCommand? {
+    guard pdu.count > 3, [0x12, 0x52].contains(pdu[0]) else { return nil }
+    return try? ControlPointCommand(decoding: Array(pdu[3...]))
   }
 
   @Test(
@@ -54,35 +52,26 @@ struct RulesInForceTests {
     try await inWorld { world in
       var asked: [ControlPointCommand] = []
       world.phone.transform = { pdu, toPhone in
-        if toPhone, pdu.count > 3, [0x12, 0x52].contains(pdu[0]),
-          let command = try? ControlPointCommand(decoding: Array(pdu[3...]))
-        {
-          asked.append(command)
-        }
+        if toPhone, let command = Self.command(in: pdu) { asked.append(command) }
         return pdu
       }
-      try await world.meet {
-        $0.rules = rules
-      }
-      try await world.until(.subscribed)
+      try await world.serve { $0.rules = rules }
       try world.phone.phone.perform(
         .add(Self.contents(.social, app: "com.spam.One", "Buy"), uid: 1))
       try world.phone.phone.perform(.add(Self.contents(.social, "Mum"), uid: 2))
       try await world.until(.notification)
       await world.pass(.seconds(5))
-      #expect(Self.titles(world) == ["added Mum"])
+      #expect(world.told() == ["added Mum"])
       let spam = asked.filter {
         if case .getNotificationAttributes(1, let wanted) = $0 { wanted.count > 1 } else { false }
       }
       #expect(spam.isEmpty)
       #expect(!asked.contains(.getAppAttributes(appIdentifier: "com.spam.One", [.displayName])))
-      #expect(
-        try await world.call(ControlMethods.listNotifications, NotificationQuery()).elements.count
-          == 1)
+      #expect(try await world.notifications().count == 1)
       try world.phone.phone.perform(.remove(1))
       try world.phone.phone.perform(.remove(2))
       await world.pass(.seconds(5))
-      #expect(Self.titles(world) == ["added Mum", "removed Mum"])
+      #expect(world.told() == ["added Mum", "removed Mum"])
     }
   }
 
@@ -94,13 +83,12 @@ struct RulesInForceTests {
       world.phone.keyOrder = .longTermFirst
       try world.phone.phone.perform(.add(Self.contents(.social, "Old"), uid: 1))
       let selector = PhoneSelector(name ?? "\(world.phone.kind.identity.address)")
-      try await world.meet {
+      try await world.serve {
         $0.rules = [Self.rule({ $0.phone = selector }, { $0.display = .hidden })]
       }
-      try await world.until(.subscribed)
       try world.phone.phone.perform(.add(Self.contents(.social, "New"), uid: 2))
       await world.pass(.seconds(10))
-      #expect(Self.titles(world) == [])
+      #expect(world.told() == [])
     }
   }
 
@@ -111,7 +99,7 @@ struct RulesInForceTests {
       world.phone.phone.onEvent = { event in
         if case .action(let uid, .negative) = event { actions.append(uid) }
       }
-      try await world.meet {
+      try await world.serve {
         $0.rules = [
           Self.rule(
             {
@@ -132,13 +120,12 @@ struct RulesInForceTests {
             }),
         ]
       }
-      try await world.until(.subscribed)
       try world.phone.phone.perform(.add(Self.contents(.incomingCall, "+49 666 12345"), uid: 5))
       try world.phone.phone.perform(.add(Self.contents(.social, "Mum"), uid: 6))
       try await world.until(.notification)
       await world.pass(.seconds(5))
       #expect(actions == [5])
-      #expect(Self.titles(world) == ["added Mum"])
+      #expect(world.told() == ["added Mum"])
       guard case .notification(let report)? = world.last(.notification) else { return }
       #expect(report.display == .urgent)
       let run = try #require(world.platform.programs.runs.first)
@@ -155,18 +142,13 @@ struct RulesInForceTests {
   func cutOff() async throws {
     try await inWorld { world in
       world.phone.transform = { pdu, toPhone in
-        guard toPhone, pdu.count > 3, [0x12, 0x52].contains(pdu[0]),
-          case .performNotificationAction? = try? ControlPointCommand(decoding: Array(pdu[3...]))
-        else { return pdu }
+        guard toPhone, case .performNotificationAction? = Self.command(in: pdu) else { return pdu }
         _ = world.clock.schedule(after: .milliseconds(10)) { world.phone.goOutOfRange() }
         return nil
       }
-      try await world.meet {
-        $0.rules = [
-          Self.rule({ $0.categories = [.incomingCall] }, { $0.action = .negative })
-        ]
+      try await world.serve {
+        $0.rules = [Self.rule({ $0.categories = [.incomingCall] }, { $0.action = .negative })]
       }
-      try await world.until(.subscribed)
       try world.phone.phone.perform(.add(Self.contents(.incomingCall, "Spam"), uid: 5))
       try await world.until(.disconnected)
       await world.pass(.seconds(1))
@@ -177,20 +159,19 @@ struct RulesInForceTests {
   @Test("A rule whose expression exceeds its limit is skipped, which is logged once")
   func beyondLimit() async throws {
     try await inWorld { world in
-      try await world.meet {
+      try await world.serve {
         $0.logLevel = .warning
         $0.rules = [
           Self.rule({ $0.title = try? TextPattern("(a+)+$") }, { $0.display = .hidden }),
           Self.rule({ $0.title = try? TextPattern("!$") }, { $0.display = .urgent }),
         ]
       }
-      try await world.until(.subscribed)
       let title = String(repeating: "a", count: 40) + "!"
       for uid in [1, 2] as [NotificationUID] {
         try world.phone.phone.perform(.add(Self.contents(.social, title), uid: uid))
       }
       await world.pass(.seconds(5))
-      #expect(Self.titles(world) == ["added \(title)", "added \(title)"])
+      #expect(world.told() == ["added \(title)", "added \(title)"])
       guard case .notification(let report)? = world.last(.notification) else { return }
       #expect(report.display == .urgent)
       let lines = world.log.filter { $0.contains("rule “rule” is skipped") }
@@ -201,17 +182,14 @@ struct RulesInForceTests {
   @Test("A rule may have everything fetched where nothing is, and less where all is")
   func fetching() async throws {
     try await inWorld { world in
-      try await world.meet {
+      try await world.serve {
         $0.fetch = .none
-        $0.rules = [
-          Self.rule({ $0.categories = [.email] }, { $0.fetch = [.title] })
-        ]
+        $0.rules = [Self.rule({ $0.categories = [.email] }, { $0.fetch = [.title] })]
       }
-      try await world.until(.subscribed)
       try world.phone.phone.perform(.add(Self.contents(.email, "Letter")))
       try world.phone.phone.perform(.add(Self.contents(.news, "News")))
       await world.pass(.seconds(5))
-      #expect(Set(Self.titles(world)) == ["added Letter", "added -"])
+      #expect(Set(world.told()) == ["added Letter", "added -"])
     }
   }
 }
@@ -233,19 +211,6 @@ struct GraceTests {
     }
   }
 
-  @LoopActor private static func list(_ world: World) async throws -> [NotificationReport] {
-    try await world.call(ControlMethods.listNotifications, NotificationQuery()).elements.map(
-      \.report)
-  }
-
-  @LoopActor private static func story(_ world: World, since mark: Int) -> [String] {
-    world.events[mark...].compactMap { event in
-      guard case .notification(let report) = event.content else { return nil }
-      return
-        "\(report.event.change) \(report.attributes.title ?? "-")\(report.isRepeat ? " repeat" : "")"
-    }
-  }
-
   @Test(
     "Notifications that the phone announces again are repeats; the others are removed, with app and title"
   )
@@ -253,18 +218,15 @@ struct GraceTests {
     try await inWorld { world in
       try await Self.begin(world)
       let mark = world.events.count
-      world.phone.leave()
-      try await world.until(.disconnected)
-      #expect(try await Self.list(world).map(\.isStale) == [true, true])
+      try await world.phoneLeaves()
+      #expect(try await world.notifications().map(\.report.isStale) == [true, true])
       try world.phone.phone.perform(.remove(1))
       await world.pass(.seconds(30))
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
+      try await world.phoneComes()
       await world.pass(.seconds(20))
-      #expect(Self.story(world, since: mark) == ["added Dad repeat", "removed Mum"])
-      let list = try await Self.list(world)
-      #expect(list.map(\.attributes.title) == ["Dad"])
-      #expect(list.map(\.isStale) == [false])
+      #expect(world.told(since: mark) == ["added Dad repeat", "removed Mum"])
+      let list = try await world.notifications().map(\.report)
+      #expect(list.map(\.attributes.title) == ["Dad"] && list.map(\.isStale) == [false])
       guard case .notification(let removed)? = world.last(.notification) else { return }
       #expect(removed.attributes.appIdentifier == "com.apple.mobilephone")
       #expect(removed.isStale)
@@ -275,10 +237,8 @@ struct GraceTests {
   func shownWhileAway() async throws {
     try await inWorld { world in
       try await Self.begin(world) { $0.grace = .seconds(60) }
-      world.phone.leave()
-      try await world.until(.disconnected)
-      let list = try await world.call(ControlMethods.listNotifications, NotificationQuery())
-        .elements
+      try await world.phoneLeaves()
+      let list = try await world.notifications()
       #expect(list.count == 2)
       for one in list {
         let shown = try await world.call(
@@ -293,10 +253,9 @@ struct GraceTests {
     try await inWorld { world in
       try await Self.begin(world) { $0.grace = .zero }
       let mark = world.events.count
-      world.phone.leave()
-      try await world.until(.disconnected)
-      #expect(try await Self.list(world).isEmpty)
-      #expect(Self.story(world, since: mark) == ["removed Mum", "removed Dad"])
+      try await world.phoneLeaves()
+      #expect(try await world.notifications().isEmpty)
+      #expect(world.told(since: mark) == ["removed Mum", "removed Dad"])
       #expect(world.story(since: mark).last == "disconnected")
     }
   }
@@ -309,12 +268,12 @@ struct GraceTests {
       var mark = world.events.count
       try phone.perform(.unpublish(.ancs))
       try await world.until(.servicesChanged)
-      #expect(Self.story(world, since: mark) == ["removed Mum", "removed Dad"])
+      #expect(world.told(since: mark) == ["removed Mum", "removed Dad"])
       mark = world.events.count
       try phone.perform(.publish(.ancs, freshHandles: true))
       try await world.until(.subscribed)
       await world.pass(.seconds(5))
-      #expect(Self.story(world, since: mark) == ["added Mum repeat", "added Dad repeat"])
+      #expect(world.told(since: mark) == ["added Mum repeat", "added Dad repeat"])
       mark = world.events.count
       // It moves, and the board does not hear of that.
       world.phone.transform = { pdu, toPhone in
@@ -326,7 +285,7 @@ struct GraceTests {
       try phone.perform(.publish(.ancs, freshHandles: true))
       try await world.until(.stale, within: .seconds(1000))
       try await world.until(.subscribed)
-      #expect(Self.story(world, since: mark) == ["removed Mum", "removed Dad"])
+      #expect(world.told(since: mark) == ["removed Mum", "removed Dad"])
     }
   }
 
@@ -336,14 +295,13 @@ struct GraceTests {
     try await inWorld { world in
       try await Self.begin(world)
       if !isHere {
-        world.phone.leave()
-        try await world.until(.disconnected)
+        try await world.phoneLeaves()
       }
       let mark = world.events.count
       try await ForgettingTests.forget(world)
       await world.pass(.seconds(1))
-      #expect(Self.story(world, since: mark) == ["removed Mum", "removed Dad"])
-      #expect(try await Self.list(world).isEmpty)
+      #expect(world.told(since: mark) == ["removed Mum", "removed Dad"])
+      #expect(try await world.notifications().isEmpty)
       #expect(
         world.daemon?.feed.recent.events(since: 0).count { $0.event.name == .notification } == 4)
     }
@@ -355,7 +313,7 @@ struct GraceTests {
       try await Self.begin(world) { $0.grace = grace }
       let mark = world.events.count
       try await world.stop()
-      #expect(Self.story(world, since: mark) == [])
+      #expect(world.told(since: mark) == [])
     }
   }
 }

@@ -27,28 +27,24 @@ struct SecuredCommandTests {
       #expect(impostor.connect(to: world.adapter))
       await world.pass(.seconds(2))
       #expect(world.daemon?.sessions.count == 1)
+      @LoopActor func refuses<Parameters, Response>(
+        _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters
+      ) async {
+        await #expect(throws: RPCError.self, "\(method.name)") {
+          _ = try await world.call(method, parameters)
+        }
+      }
       for selector in [phone, nil] {
         var write = WriteParameters()
         (write.phone, write.value) = (selector, HexBytes([1, 2, 3]))
         var read = ReadParameters()
         read.phone = selector
-        await #expect(throws: RPCError.self) {
-          _ = try await world.call(ControlMethods.writeAttribute, write)
-        }
+        await refuses(ControlMethods.writeAttribute, write)
         write.isCommand = true
-        await #expect(throws: RPCError.self) {
-          _ = try await world.call(ControlMethods.writeAttribute, write)
-        }
-        await #expect(throws: RPCError.self) {
-          _ = try await world.call(ControlMethods.readAttribute, read)
-        }
-        await #expect(throws: RPCError.self) {
-          _ = try await world.call(ControlMethods.discover, PhoneParameters(phone: selector))
-        }
-        await #expect(throws: RPCError.self) {
-          _ = try await world.call(
-            ControlMethods.sendMediaCommand, MediaParameters(.play, phone: selector))
-        }
+        await refuses(ControlMethods.writeAttribute, write)
+        await refuses(ControlMethods.readAttribute, read)
+        await refuses(ControlMethods.discover, PhoneParameters(phone: selector))
+        await refuses(ControlMethods.sendMediaCommand, MediaParameters(.play, phone: selector))
       }
       let phones = try await world.call(ControlMethods.listPhones, NoParameters()).elements
       #expect(phones.map(\.isConnected) == [false])
@@ -74,15 +70,19 @@ struct SecuredCommandTests {
     }
   }
 
+  /// The phone brings three notifications, and leaves.
+  @LoopActor private static func bringMailAndLeave(_ world: World) async throws {
+    let mail = NotificationContents(.email, app: "com.apple.mobilemail", title: "Mail")
+    try world.phone.phone.perform(.burst(3, mail))
+    await world.pass(.seconds(10))
+    try await world.phoneLeaves()
+  }
+
   @Test("What a phone has told outlasts strangers, also if it is removed while one has its address")
   func shelf() async throws {
     try await inWorld { world in
       try await Bonds.make(world) { $0.grace = .seconds(60) }
-      try world.phone.phone.perform(
-        .burst(3, NotificationContents(.email, app: "com.apple.mobilemail", title: "Mail")))
-      await world.pass(.seconds(10))
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await Self.bringMailAndLeave(world)
       let impostor = world.stranger { $0.privateAddress = world.phone.kind.identity.address }
       await world.pass(.seconds(55))
       #expect(impostor.connect(to: world.adapter))
@@ -101,11 +101,7 @@ struct SecuredCommandTests {
   @Test("Whoever pairs at a bonded phone's address does not become that phone")
   func otherPhone() async throws {
     try await inWorld(after: .paired) { world in
-      try world.phone.phone.perform(
-        .burst(3, NotificationContents(.email, app: "com.apple.mobilemail", title: "Mail")))
-      await world.pass(.seconds(10))
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await Self.bringMailAndLeave(world)
       try await world.openPairing()
       let stranger = world.stranger { $0.privateAddress = world.phone.kind.identity.address }
       await world.pass(.seconds(1))

@@ -47,8 +47,7 @@ struct ServiceRunTests {
   @Test("Its failure ends the subscription that it is of, and not one that came after it")
   func failsLate() async throws {
     try await inWorld { world in
-      try await world.meet { $0.io = .noInputNoOutput }
-      try await world.until(.subscribed)
+      try await world.serve { $0.io = .noInputNoOutput }
       let session = try #require(world.daemon?.sessions.first)
       let stub = StubService()
       let services = SessionServices([stub.client], ServiceContext(session), .verify)

@@ -35,17 +35,18 @@ struct ServiceTests {
     }
   }
 
-  @Test("The status names the next step, from the radio to the notifications")
+  @Test("The status names the next step, from the radio to the notifications, and the end, once")
   func status() async throws {
     try await inService { world, manager in
-      try await world.meet { $0.io = .noInputNoOutput }
-      try await world.until(.subscribed)
+      try await world.serve { $0.io = .noInputNoOutput }
       await world.pass(.seconds(5))
       let states = manager.told.filter { $0.hasPrefix("STATUS=") }
       #expect(states.contains { $0.hasPrefix("STATUS=hci0: on the air, no phone is bonded") })
       let last = try #require(states.last)
       #expect(last.contains("hci0: subscribed; waiting for the first notification"))
       #expect(!states.contains { $0.contains(world.phone.kind.identity.address.description) })
+      try await world.stop()
+      #expect(manager.told.last == "STOPPING=1" && manager.count("STOPPING=1") == 1)
     }
   }
 
@@ -56,16 +57,6 @@ struct ServiceTests {
       world.launch()
       try await world.until("the daemon has exited") { world.end != nil }
       #expect(manager.count("READY=1") == 0 && manager.told.last == "STOPPING=1")
-    }
-  }
-
-  @Test("It reports once that it is stopping, and nothing afterwards")
-  func leaves() async throws {
-    try await inService { world, manager in
-      try await world.meet { $0.io = .noInputNoOutput }
-      try await world.until(.subscribed)
-      try await world.stop()
-      #expect(manager.told.last == "STOPPING=1" && manager.count("STOPPING=1") == 1)
     }
   }
 
@@ -82,8 +73,7 @@ struct ServiceTests {
   @Test("Without a watchdog an hour of peace costs no datagram")
   func quiet() async throws {
     try await inService { world, manager in
-      try await world.meet { $0.io = .noInputNoOutput }
-      try await world.until(.subscribed)
+      try await world.serve { $0.io = .noInputNoOutput }
       await world.pass(.seconds(60))
       let before = manager.told.count
       await world.pass(.seconds(3_600))

@@ -15,10 +15,7 @@ import Wire
 struct ReloadTests {
   /// Starts a daemon with a file of settings, and connects the phone, which pairs.
   @LoopActor private func meet(_ world: World, _ settings: String = "") async throws {
-    try await world.start(settings: settings)
-    try await world.until(.advertising)
-    #expect(world.phone.connect(to: world.adapter))
-    try await world.until(.subscribed)
+    try await world.serve(settings: settings)
     await world.pass(.seconds(5))
   }
 
@@ -27,8 +24,7 @@ struct ReloadTests {
     try await inWorld { world in
       try await meet(world)
       world.reload("pairable = true")
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await world.phoneLeaves()
       try await AdmissionTests.refuses(world)
       #expect(world.daemon?.phoneReports.count == 1)
       try await world.stop()
@@ -73,13 +69,10 @@ struct ReloadTests {
     try await inWorld { world in
       try await world.start(settings: "")
       world.reload("io = 'yesno'")
-      world.unplug()
-      await world.pass(.seconds(1))
-      world.replug()
+      await world.replugLater()
       try await world.until(.ready)
       await world.pass(.seconds(1))
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
+      try await world.phoneComes()
       // Nobody is asked to compare a number.
       #expect(world.last(.pairing) == .pairing(PairingQuestion(.justWorks)))
     }
@@ -90,12 +83,10 @@ struct ReloadTests {
     try await inWorld { world in
       try await meet(world, "adapter = 'hci0'")
       world.reload("adapter = 'hci7'")
-      world.unplug()
-      await world.pass(.seconds(1))
-      world.replug()
+      await world.replugLater()
       try await world.until(.ready)
       await world.pass(.seconds(60))
-      let adapters = try await world.call(ControlMethods.status, NoParameters()).adapters
+      let adapters = try await world.status().adapters
       #expect(adapters.map(\.adapter) == ["hci0"])
     }
   }
@@ -106,9 +97,7 @@ struct ReloadTests {
       try await meet(world)
       world.reload("address = 'static'")
       world.phone.leave()
-      world.unplug()
-      await world.pass(.seconds(1))
-      world.replug()
+      await world.replugLater()
       try await world.until(.advertising)
       try await Bonds.connectsEncrypted(world)
     }
@@ -122,11 +111,10 @@ struct ReloadTests {
       await world.pass(.seconds(60))
       world.reload("[quirks]\nsharing-advertisement = 'connectable'")
       // What is on the air is decided again.
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 5))
+      try await world.openPairing(seconds: 5)
       await world.pass(.seconds(60))
       #expect(!world.adapter.isVisible)
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await world.phoneLeaves()
       await world.pass(.seconds(1))
       #expect(world.phone.connect(to: world.adapter))
       await world.pass(.seconds(60))
@@ -165,8 +153,7 @@ struct ReloadTests {
       #expect(world.platform.programs.runs.count == runs + 1)
       guard case .notification(let told)? = world.last(.notification) else { return }
       #expect(told.attributes.title == "Dad" && told.attributes.message == nil)
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await world.phoneLeaves()
       await world.pass(.seconds(9))
       #expect(world.daemon?.phoneBook.phones.first?.notifications.ledger.count != 0)
       await world.pass(.seconds(2))
@@ -178,8 +165,7 @@ struct ReloadTests {
   func encryptionPause() async throws {
     try await inWorld { world in
       try await meet(world)
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await world.phoneLeaves()
       world.reload("[quirks]\nencrypt-pause = '1'")
       let impostor = LinkTests.impostor(world)
       await world.pass(.seconds(1))

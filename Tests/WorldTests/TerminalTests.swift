@@ -48,8 +48,7 @@ struct TerminalTests {
       world.platform.isInteractive = true
       try await world.start { $0.io = .noInputNoOutput }
       await world.pass(.seconds(1))
-      world.phone.connect(to: world.adapter)
-      try await world.until(.subscribed)
+      try await world.phoneComes()
       #expect(world.platform.type == nil)
     }
   }

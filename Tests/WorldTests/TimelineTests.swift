@@ -74,10 +74,7 @@ struct TimelineTests {
   func anonymous() async throws {
     try await inWorld { world in
       let rule = "[[rule]]\nname = 'marker-rule'\ncategory = 'social'\nact = 'negative'"
-      try await world.start(settings: "[log]\nfile = '/marker-path/log.db'\n\(rule)")
-      try await world.until(.advertising)
-      world.phone.connect(to: world.adapter)
-      try await world.until(.subscribed)
+      try await world.serve(settings: "[log]\nfile = '/marker-path/log.db'\n\(rule)")
       try world.phone.phone.perform(.failCommands(code: 0xA3, count: 100))
       let contents = NotificationContents(
         .social, app: "marker.app", title: "marker-title", message: "marker-text",
@@ -99,11 +96,9 @@ struct TimelineTests {
   func links() async throws {
     try await inWorld(after: .paired) { world in
       for _ in 0..<7 {
-        world.phone.leave()
-        try await world.until(.disconnected)
+        try await world.phoneLeaves()
         await world.pass(.seconds(5))
-        world.phone.connect(to: world.adapter)
-        try await world.until(.subscribed)
+        try await world.phoneComes()
       }
       let links = try await Self.timeline(world).links
       #expect(links.count == 4)

@@ -20,34 +20,18 @@ struct ToldTests {
     NotificationContents(.social, app: app, title: title, message: "The text", negative: "Clear")
   }
 
-  /// A rule about notifications with this title.
-  private static func rule(
-    title: String, _ outcome: (inout Rule.Outcome) -> Void = { $0.display = .hidden }
-  ) throws -> Rule {
+  /// A rule that hides what meets some conditions.
+  private static func hiding(_ conditions: (inout Rule.Conditions) -> Void) -> Rule {
     var rule = Rule(name: "rule")
-    rule.conditions.title = try TextPattern(title)
-    outcome(&rule.outcome)
-    return rule
-  }
-
-  private static func rule(app: String) -> Rule {
-    var rule = Rule(name: "rule")
-    rule.conditions.apps = [Glob(app)]
+    conditions(&rule.conditions)
     rule.outcome.display = .hidden
     return rule
   }
 
-  /// What was published: `added 1 Mum`.
-  @LoopActor private static func told(_ world: World) -> [String] {
-    world.events.compactMap { event in
-      guard case .notification(let report) = event.content else { return nil }
-      let words = "\(report.event.change) \(report.event.uid) \(report.attributes.title ?? "-")"
-      return words + (report.isRepeat ? " repeat" : "") + (report.failure.map { " (\($0))" } ?? "")
-    }
-  }
+  private static let spam = hiding { $0.apps = [Glob("com.spam.*")] }
 
   @LoopActor private static func listed(_ world: World) async throws -> [String] {
-    try await world.call(ControlMethods.listNotifications, NotificationQuery()).elements
+    try await world.notifications()
       .map { "\($0.report.event.uid) \($0.report.attributes.title ?? "-")" }
   }
 
@@ -58,30 +42,26 @@ struct ToldTests {
   }
 
   @LoopActor private static func begin(_ world: World, _ rules: [Rule]) async throws {
-    try await world.meet { $0.rules = rules }
-    try await world.until(.subscribed)
+    try await world.serve { $0.rules = rules }
     await world.pass(.seconds(5))
   }
 
   @Test("A rule with the time of day is judged when something happens to the notification")
   func timeOfDay() async throws {
     try await inWorld { world in
-      var night = Rule(name: "night")
       // The virtual board's clock begins in the morning.
       let now = TimeOfDay(world.platform.wallTime, zoneOffset: world.platform.wallTime.zoneOffset)
       let later = (now.minutes + 30) % (24 * 60)
-      night.conditions.time = TimeOfDay.Span(
-        "\(later / 60):\(later % 60)-\(now.minutes / 60):\(now.minutes % 60)")
-      night.outcome.display = .hidden
-      try await Self.begin(world, [night])
+      let night = "\(later / 60):\(later % 60)-\(now.minutes / 60):\(now.minutes % 60)"
+      try await Self.begin(world, [Self.hiding { $0.time = TimeOfDay.Span(night) }])
       try await Self.phone(
         world, .add(Self.contents("Mum"), uid: 1), .add(Self.contents("Dad"), uid: 2))
       await world.pass(.seconds(3600))
-      #expect(Self.told(world) == ["added 1 Mum", "added 2 Dad"])
+      #expect(world.told() == ["added Mum", "added Dad"])
       try await Self.phone(world, .modify(1, Self.contents("Mum (2)")))
       try await Self.phone(world, .remove(1), .remove(2))
       #expect(
-        Self.told(world) == ["added 1 Mum", "added 2 Dad", "removed 1 Mum", "removed 2 Dad"])
+        world.told() == ["added Mum", "added Dad", "removed Mum", "removed Dad"])
     }
   }
 
@@ -90,19 +70,19 @@ struct ToldTests {
   )
   func reload() async throws {
     try await inWorld { world in
-      try await Self.begin(world, [Self.rule(app: "com.spam.*")])
+      try await Self.begin(world, [Self.spam])
       try await Self.phone(
         world, .add(Self.contents("Buy", app: "com.spam.One"), uid: 1),
         .add(Self.contents("Mum"), uid: 2))
-      #expect(Self.told(world) == ["added 2 Mum"])
+      #expect(world.told() == ["added Mum"])
       let daemon = try #require(world.daemon)
-      daemon.rules.rules = [try Self.rule(title: "^Mum")]
+      daemon.rules.rules = [Self.hiding { $0.title = try? TextPattern("^Mum") }]
       daemon.phoneBook.rulesChanged()
       await world.pass(.seconds(5))
-      #expect(Set(Self.told(world)) == ["added 2 Mum", "removed 2 Mum", "added 1 Buy"])
+      #expect(Set(world.told()) == ["added Mum", "removed Mum", "added Buy"])
       #expect(try await Self.listed(world) == ["1 Buy"])
       try await Self.phone(world, .remove(1), .remove(2))
-      #expect(Self.told(world).count == 4 && Self.told(world).last == "removed 1 Buy")
+      #expect(world.told().count == 4 && world.told().last == "removed Buy")
     }
   }
 
@@ -110,16 +90,13 @@ struct ToldTests {
   func reloadByText() async throws {
     try await inWorld { world in
       let settings = "fetch = [\"app\", \"title\"]\n"
-      try await world.start(settings: settings)
-      try await world.until(.advertising)
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
+      try await world.serve(settings: settings)
       var spam = Self.contents("Ad")
       spam[.message] = "Win a prize"
       try await Self.phone(world, .add(Self.contents("Mum"), uid: 1), .add(spam, uid: 2))
       world.reload(settings + "[[rule]]\nmessage = \"prize\"\nshow = false\n")
       await world.pass(.seconds(5))
-      #expect(Self.told(world) == ["added 1 Mum", "added 2 Ad", "modified 1 Mum", "removed 2 Ad"])
+      #expect(world.told() == ["added Mum", "added Ad", "modified Mum", "removed Ad"])
       #expect(try await Self.listed(world) == ["1 Mum"])
       world.reload(settings)
       await world.pass(.seconds(5))
@@ -130,7 +107,7 @@ struct ToldTests {
   @Test("What is removed before it was fetched was never there")
   func removedBefore() async throws {
     try await inWorld { world in
-      try await Self.begin(world, [Self.rule(app: "com.spam.*")])
+      try await Self.begin(world, [Self.spam])
       try world.phone.phone.perform(.pace(response: .seconds(3), fragment: .zero))
       try world.phone.phone.perform(.add(Self.contents("Buy", app: "com.spam.One"), uid: 1))
       try world.phone.phone.perform(.add(Self.contents("Mum"), uid: 2))
@@ -140,12 +117,12 @@ struct ToldTests {
       client.subscribe(Subscription(events: [.notification], replay: true))
       await world.pass(.milliseconds(100))
       #expect(client.events.isEmpty)
-      let status = try await world.call(ControlMethods.status, NoParameters())
+      let status = try await world.status()
       #expect(status.links.first?.notifications == 0)
       try world.phone.phone.perform(.remove(1))
       try world.phone.phone.perform(.remove(2))
       await world.pass(.seconds(30))
-      #expect(Self.told(world) == [])
+      #expect(world.told() == [])
     }
   }
 
@@ -155,17 +132,14 @@ struct ToldTests {
       try await Self.phone(world, .add(Self.contents("Mum"), uid: 1))
       // The phone leaves with the adapter, which comes back while the disk reads no bond.
       world.platform.disk.failReads(.inputOutput) { $0.hasSuffix(".bond.json") }
-      world.unplug()
-      await world.pass(.seconds(1))
-      world.replug()
+      await world.replugLater()
       await world.pass(.seconds(5))
       world.phone.forget(world.adapter)
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
+      try await world.openPairing(seconds: 60)
+      try await world.phoneComes()
       await world.pass(.seconds(600))
       #expect(world.daemon?.phoneBook.phones.count == 1)
-      #expect(Self.told(world) == ["added 1 Mum", "added 1 Mum repeat"])
+      #expect(world.told() == ["added Mum", "added Mum repeat"])
       #expect(try await Self.listed(world) == ["1 Mum"])
     }
   }

@@ -53,7 +53,7 @@ struct TroubleTests {
       world.adapter.powerOff()
       await world.pass(.seconds(60))
       #expect(world.wait == "failing")
-      let adapter = try await world.call(ControlMethods.status, NoParameters()).adapters.first
+      let adapter = try await world.status().adapters.first
       #expect(adapter?.waiting.why?.contains("no phone can be accepted") == true)
       world.platform.listenFailure = nil
       await world.pass(.seconds(15))
@@ -116,7 +116,7 @@ struct TroubleTests {
       try await trouble.strike(world)
       await world.pass(.seconds(20))
       if let wait = trouble.wait {
-        let waits = try await world.call(ControlMethods.status, NoParameters()).waits
+        let waits = try await world.status().waits
         #expect(waits.map(\.wait).contains(wait), "\(world.story)")
       }
       #expect(trouble == .bluetoothd || world.adapter.connections.isEmpty)

@@ -19,12 +19,15 @@ struct WaitTests {
   /// How a wait comes about.
   struct Scene: CustomStringConvertible {
     let name: String
+    let beginning: Beginning
     let play: @LoopActor @Sendable (World) async throws -> Void
     var description: String { name }
 
-    init(_ name: String, _ play: @escaping @LoopActor @Sendable (World) async throws -> Void) {
-      self.name = name
-      self.play = play
+    init(
+      _ name: String, after beginning: Beginning = .nothing,
+      _ play: @escaping @LoopActor @Sendable (World) async throws -> Void
+    ) {
+      (self.name, self.beginning, self.play) = (name, beginning, play)
     }
   }
 
@@ -32,7 +35,7 @@ struct WaitTests {
 
   @Test("Each wait comes about, and is reported by name", arguments: scenes)
   func comesAbout(_ scene: Scene) async throws {
-    try await inWorld { world in
+    try await inWorld(after: scene.beginning) { world in
       try await scene.play(world)
       try await world.until("the wait \(scene.name)") {
         world.events.contains { event in
@@ -62,32 +65,14 @@ struct WaitTests {
       world.launch()
     },
     Scene("setting-up") { world in world.launch() },
-    Scene("blocked") { world in
-      try await world.start()
-      world.kernel.block(world.adapter, .soft)
-    },
-    Scene("blocked-by-switch") { world in
-      try await world.start()
+    Scene("blocked", after: .onAir) { world in world.kernel.block(world.adapter, .soft) },
+    Scene("blocked-by-switch", after: .onAir) { world in
       world.kernel.block(world.adapter, .hard)
     },
-    Scene("bluetoothd") { world in
-      try await world.start()
-      await world.pass(.seconds(1))
-      world.kernel.startBluetoothDaemon()
-    },
-    Scene("switched-off") { world in
-      try await world.start()
-      await world.pass(.seconds(1))
-      try await world.command(.setPowered(false))
-    },
-    Scene("changed") { world in
-      try await world.start()
-      await world.pass(.seconds(1))
-      try await world.command(.setBondable(false))
-    },
-    Scene("advertising-removed") { world in
-      try await world.start()
-      await world.pass(.seconds(1))
+    Scene("bluetoothd", after: .onAir) { world in world.kernel.startBluetoothDaemon() },
+    Scene("switched-off", after: .onAir) { world in try await world.command(.setPowered(false)) },
+    Scene("changed", after: .onAir) { world in try await world.command(.setBondable(false)) },
+    Scene("advertising-removed", after: .onAir) { world in
       try await world.command(.removeAdvertising(instance: Advertisement.instance))
     },
     Scene("silent-links") { world in
@@ -115,61 +100,48 @@ struct WaitTests {
   // MARK: Phones that are to come
 
   static let phones = [
-    Scene("first-phone") { world in try await world.start() },
-    Scene("any-phone") { world in
-      try await Bonds.make(world)
-      world.phone.leave()
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+    Scene("first-phone", after: .onAir) { _ in },
+    Scene("any-phone", after: .phoneLeft) { world in
+      try await world.openPairing(seconds: 60)
     },
-    Scene("bonded-phone") { world in
-      try await Bonds.make(world)
-      world.phone.leave()
-    },
-    Scene("nobody") { world in
-      try await world.start()
+    Scene("bonded-phone", after: .phoneLeft) { _ in },
+    Scene("nobody", after: .onAir) { world in
       _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
     },
-    Scene("bond-lost-by-phone") { world in
-      try await Bonds.makeAndLeave(world)
+    Scene("bond-lost-by-phone", after: .phoneLeft) { world in
       world.phone.forget(world.adapter)
       world.phone.consent = .ignores
       await world.pass(.seconds(1))
       await OneSidedBondTests.flutter(world)
     },
-    Scene("bond-lost-here") { world in
-      try await Bonds.make(world)
+    Scene("bond-lost-here", after: .paired) { world in
       try await world.stop()
       for path in world.platform.disk.paths { try world.platform.disk.remove(path) }
       try await world.start()
       await world.pass(.seconds(1))
       await OneSidedBondTests.flutter(world)
     },
-    Scene("keys-differ") { world in
-      try await Bonds.makeAndLeave(world)
+    Scene("keys-differ", after: .phoneLeft) { world in
       world.phone.spoilKey(of: world.adapter)
       await world.pass(.seconds(1))
       await OneSidedBondTests.flutter(world)
     },
-    Scene("resting") { world in
-      try await Bonds.makeAndLeave(world)
+    Scene("resting", after: .phoneLeft) { world in
       world.phone.spoilKey(of: world.adapter)
       await world.pass(.seconds(1))
       #expect(world.phone.connect(to: world.adapter))
       try await world.until(.disconnected)
     },
-    Scene("given-up") { world in
-      try await Bonds.makeAndLeave(world)
+    Scene("given-up", after: .phoneLeft) { world in
       PatienceTests.dropRequests(world)
       for _ in 0..<Keyring.patience {
         await world.pass(.seconds(1))
         #expect(world.phone.connect(to: world.adapter))
         await world.pass(.milliseconds(500))
-        world.phone.goOutOfRange()
-        try await world.until(.disconnected)
+        try await world.phoneLeaves(silently: true)
       }
     },
-    Scene("bonds-unusable") { world in
-      try await Bonds.make(world)
+    Scene("bonds-unusable", after: .paired) { world in
       try await world.stop()
       world.platform.disk.damage { $0.hasSuffix(".bond.json") }
       try await world.start()
@@ -187,25 +159,19 @@ struct WaitTests {
   // MARK: On the way to encryption
 
   static let security = [
-    Scene("channel") { world in
-      try await world.start()
-      await world.pass(.seconds(1))
+    Scene("channel", after: .onAir) { world in
       world.phone.channelDelay = .seconds(2)
       world.phone.connect(to: world.adapter)
     },
     Scene("mtu") { world in
       try await connected(world) { $0.phone.lose(requests: 0x02) }
     },
-    Scene("encryption") { world in
-      try await Bonds.make(world)
-      world.phone.leave()
+    Scene("encryption", after: .phoneLeft) { world in
       await world.pass(.seconds(1))
       world.phone.encryptsAfter = nil
       world.phone.connect(to: world.adapter)
     },
-    Scene("security-request") { world in
-      try await Bonds.make(world)
-      world.phone.leave()
+    Scene("security-request", after: .phoneLeft) { world in
       await world.pass(.seconds(1))
       world.phone.forget(world.adapter)
       world.phone.consent = .ignores
@@ -232,9 +198,7 @@ struct WaitTests {
     Scene("pairing-failed") { world in
       try await connected(world) { $0.phone.consent = .refuses(after: .seconds(1)) }
     },
-    Scene("closed-out") { world in
-      try await world.start()
-      await world.pass(.seconds(1))
+    Scene("closed-out", after: .onAir) { world in
       _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
       await world.pass(.seconds(1))
       world.phone.connect(to: world.adapter)
@@ -283,8 +247,7 @@ struct WaitTests {
       try world.phone.phone.perform(.authorize(false))
       try await connected(world)
     },
-    Scene("stale") { world in
-      try await Bonds.make(world)
+    Scene("stale", after: .paired) { world in
       // An error that no iPhone sends for a notification that cannot exist.
       try world.phone.phone.perform(.failCommands(code: 0xA0, count: 1))
       await world.pass(.seconds(1_000))

@@ -97,10 +97,35 @@ final class World {
     #expect(phone.connect(to: adapter))
   }
 
+  /// Starts the daemon, and has it serve the phone.
+  func serve(_ change: (inout Options) -> Void = { _ in }) async throws {
+    try await meet(change)
+    try await until(.subscribed)
+  }
+
+  /// The phone comes, and is served.
+  func phoneComes() async throws {
+    #expect(phone.connect(to: adapter))
+    try await until(.subscribed)
+  }
+
+  /// The phone leaves, with or without telling the board, whose link ends.
+  func phoneLeaves(silently: Bool = false) async throws {
+    if silently { phone.goOutOfRange() } else { phone.leave() }
+    try await until(.disconnected)
+  }
+
   /// Starts the daemon with a file of settings, and waits until it is ready.
   func start(settings text: String) async throws {
     launch(try Self.settings(text))
     try await until(.ready)
+  }
+
+  /// Starts the daemon with a file of settings, and has it serve the phone.
+  func serve(settings text: String) async throws {
+    try await start(settings: text)
+    try await until(.advertising)
+    try await phoneComes()
   }
 
   /// Has the daemon read its settings again, of which the file now says this.
@@ -229,6 +254,15 @@ final class World {
     events[mark...].map(\.name.rawValue).filter { $0 != "why" }
   }
 
+  /// What was told of notifications since `mark`: `added Mum`, `added Dad repeat`, `removed -`.
+  func told(since mark: Int = 0) -> [String] {
+    events[mark...].compactMap { event in
+      guard case .notification(let report) = event.content else { return nil }
+      let words = "\(report.event.change) \(report.attributes.title ?? "-")"
+      return words + (report.isRepeat ? " repeat" : "") + (report.failure.map { " (\($0))" } ?? "")
+    }
+  }
+
   /// What the board waits for, by the name of the last `why`.
   var wait: String? {
     events.lazy.reversed().compactMap { event in
@@ -246,6 +280,13 @@ final class World {
 
   /// Plugs the adapter in again: its settings are the kernel's defaults.
   func replug() { adapter = kernel.plug(adapter.kind) }
+
+  /// Pulls the adapter out, and plugs it in again a second later.
+  func replugLater() async {
+    unplug()
+    await pass(.seconds(1))
+    replug()
+  }
 
   /// Sends a management command to the adapter from another socket, as another program would.
   func command(_ command: MgmtCommand) async throws {
@@ -270,14 +311,21 @@ final class World {
     return try Response(reading: response["result"] ?? .null)
   }
 
-  /// The only link, as `status` has it.
-  func link() async throws -> LinkReport {
-    try #require(try await call(ControlMethods.status, NoParameters()).links.first)
+  func status() async throws -> StatusReport {
+    try await call(ControlMethods.status, NoParameters())
   }
 
-  /// Opens pairing for ten minutes.
-  func openPairing() async throws {
-    _ = try await call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+  /// The only link, as `status` has it.
+  func link() async throws -> LinkReport { try #require(try await status().links.first) }
+
+  /// The notifications that are listed.
+  func notifications() async throws -> [ActiveNotification] {
+    try await call(ControlMethods.listNotifications, NotificationQuery()).elements
+  }
+
+  /// Opens pairing, for ten minutes unless told otherwise.
+  func openPairing(seconds: Int = 600) async throws {
+    _ = try await call(ControlMethods.openPairing, PairingParameters(seconds: seconds))
   }
 
   /// Connects to the control socket.
