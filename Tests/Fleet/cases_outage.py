@@ -16,9 +16,9 @@ from Harness.case import Failure, Skipped, case, check, eventually, settled
 from Harness.control import ControlClient
 from Harness.process import Daemon, Process
 
-from .cases_events import EVENTS, uids
+from .cases_events import uids
 from .sleeper import Sleeper
-from .testbed import PHONE, Testbed
+from .testbed import EVENTS, PHONE, Testbed
 from .watcher import Watcher
 
 
@@ -37,7 +37,7 @@ async def broker_late(bed: Testbed) -> None:
     await broker.down()
     _, phone, bridge = await bed.board(broker)
     await bed.says(bridge, "refused")
-    await asyncio.sleep(4)
+    await asyncio.sleep(2)
     said = [line for line in bridge.log.splitlines() if "refused" in line.lower()]
     check(len(said) == 1, f"the log is {bridge.log}")
     await broker.up()

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
 
@@ -15,10 +16,9 @@ from Harness.process import Daemon, Process
 from Interop.peers import Phone
 
 from .certificates import Authority
-from .testbed import PHONE, Testbed
+from .testbed import EVENTS, PHONE, Testbed
 from .watcher import Watcher
 
-EVENTS = f"{PHONE}/event/notification"
 #: From docs/security.md: each board has its own user and may use only its own topics.
 ACL = """
 pattern readwrite ancsd/%u/#
@@ -116,22 +116,16 @@ async def password(bed: Testbed) -> None:
     broker = await bed.mosquitto(users={"kitchen": "right", "watcher": "w"})
     daemon, _, _ = await bed.served()
     watcher = await bed.watcher(broker, user="watcher", password="w")
-    file = bed.work / "password"
-
-    def write(text: str, mode: int = 0o600) -> None:
-        file.write_text(text)
-        file.chmod(mode)
-
-    write("hunter-7\n")
+    file = bed.secret("password", "hunter-7\n")
     bridge = await bed.bridge(daemon, broker.url, user="kitchen", password_file=str(file))
     await bed.says(bridge, "password")
     check("hunter" not in bridge.log, "the password is in the log")
     await bridge.stop()
-    write("right\nthe kitchen's password at the broker in the hall\n")
+    bed.secret("password", "right\nthe kitchen's password at the broker in the hall\n")
     await bridge.start()
     await watcher.message("ancsd/kitchen/state", state="online")
     await bridge.stop()
-    write("right\n", 0o644)
+    bed.secret("password", "right\n", 0o644)
     await bridge.start()
     await eventually(lambda: not bridge.running, "it uses a password that everybody can read", 20)
     check(bridge.process is not None and bridge.process.returncode in (77, 78, 66), f"it ended with {bridge.ending}")
@@ -214,9 +208,7 @@ async def says_what(bed: Testbed) -> None:
 @case("mqtt-settings-files")
 async def settings_files(bed: Testbed) -> None:
     """`ancsd config check` names files that are missing, and secrets that others can read; it and the bridge say where an error is."""
-    key = bed.work / "key"
-    key.write_text("k")
-    key.chmod(0o644)
+    key = bed.secret("key", "k", 0o644)
     file = bed.settings("mqtts://x", user="u", password_file="/nowhere/password", ca_file=str(bed.work),
                         cert_file=str(key), key_file=str(key))
     checked = (await bed.run("config", "check", file)).expect(0)
@@ -235,8 +227,6 @@ async def settings_files(bed: Testbed) -> None:
 @case("mqtt-reload")
 async def reload(bed: Testbed) -> None:
     """SIGHUP applies new settings; wrong ones are reported, and the old ones stay."""
-    import signal
-
     broker = await bed.mosquitto()
     daemon, phone, bridge = await bed.board(broker)
     watcher = await bed.online(broker)
@@ -265,8 +255,6 @@ async def reload(bed: Testbed) -> None:
 @case("mqtt-reload-late")
 async def reload_late(bed: Testbed) -> None:
     """SIGHUP while the bridge is leaving does not keep it."""
-    import signal
-
     broker = await bed.scripted()
     _, _, bridge = await bed.board(broker)
     await broker.seen("ancsd/kitchen/state")
@@ -283,8 +271,6 @@ async def reload_late(bed: Testbed) -> None:
 async def moves(bed: Testbed) -> None:
     """SIGHUP with another board, discovery, prefix or broker: no stale message stays retained, even if the broker accepts one
     publication at a time, each after a while."""
-    import signal
-
     small = await bed.scripted(ReceiveMaximum=1)
     _, _, bridge = await bed.board(small)
     for topic in ("counts", "battery", "call"):
