@@ -7,7 +7,8 @@ import Testing
 import Wire
 
 @Suite("Published state of a board") struct MirrorTests {
-  @Test("State comes first, then the board, then its phones by name")
+  @Test(
+    "State comes first, then the board, then its phones by name; without discovery nothing else")
   func states() throws {
     var board = try MirroredBoard()
     let told = board.update()
@@ -342,9 +343,8 @@ import Wire
     let ours: Set = ["ancsd/kitchen/state", "ancsd/kitchen/phone/mum/state"]
     let others: Set = ["ancsd/attic/state", "homeassistant/device/attic/board/config"]
     var board = try MirroredBoard()
-    board.mirror = BoardMirror(
-      board.mirror.topics, MirrorPolicy(discovery: nil), names: board.mirror.names,
-      retained: ours.union(others), newID: MirroredBoard.newID)
+    board.mirror = try board.next(
+      MirrorPolicy(discovery: nil), retained: ours.union(others))
     func removed() -> [String] {
       let told = board.update()
       #expect(told.allSatisfy { $0.isRemoval == $0.payload.isEmpty })
@@ -383,9 +383,7 @@ import Wire
   func forgetting() throws {
     let earlier = "homeassistant/device/attic/board/config"
     var board = try MirroredBoard()
-    board.mirror = BoardMirror(
-      board.mirror.topics, MirrorPolicy(), names: board.mirror.names, retained: [earlier],
-      newID: MirroredBoard.newID)
+    board.mirror = try board.next(retained: [earlier])
     #expect(board.update().filter(\.isOfDevice).topics == [earlier])
     board.mirror.removed(earlier)
     #expect(board.update().filter(\.isOfDevice).isEmpty)
@@ -405,12 +403,8 @@ import Wire
     (phone.phone, phone.adapter) = (other, "hci0")
     board.status.phones.append(phone)
     _ = board.update()
-    let earlier = board.mirror.names
-    #expect(earlier.name(of: other) == iphone)
-    board.mirror = BoardMirror(
-      board.mirror.topics, MirrorPolicy(discovery: nil),
-      names: PhoneNames(given: [anna: iphone], records: Array(earlier.records.values)),
-      newID: MirroredBoard.newID)
+    #expect(board.mirror.names.name(of: other) == iphone)
+    board.mirror = try board.next(MirrorPolicy(discovery: nil), names: [anna: "iphone"])
     _ = board.update()
     #expect(board.mirror.names.name(of: anna) == iphone)
     #expect(board.mirror.names.name(of: other) == TopicName("iphone-2"))
