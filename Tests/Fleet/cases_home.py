@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -187,30 +186,27 @@ async def shrinks(bed: Testbed) -> None:
     await phone.subscribed("ams")
     phone.ams.play(0)
     await core.until("sensor.iphone_at_kitchen_player", "playing")
-    file = bed.work / "kitchen0.toml"
-    right = file.read_text()
+    right = bed.file.read_text()
     assert "sensor.iphone_at_kitchen_track" in await core.states()
 
     async def gone(*entities: str) -> None:
         await eventually_async(lambda states: not [entity for entity in entities if entity in states], core, f"{entities} stay")
 
-    file.write_text(right.replace('"title"', '"app"'))
-    bridge.send_signal(signal.SIGHUP)
+    bed.reload(bridge, right.replace('"title"', '"app"'))
     await gone("sensor.iphone_at_kitchen_track", "sensor.iphone_at_kitchen_artist", "sensor.iphone_at_kitchen_album")
     check("media_title" not in str((await core.until("sensor.iphone_at_kitchen_player", "playing")).get("media_title") or ""), "the title stays")
     await bridge.stop()
-    file.write_text(right.replace('"title"', '"app"').replace('["media", "act", "read", "pairing"]', '["read"]'))
+    bed.file.write_text(right.replace('"title"', '"app"').replace('["media", "act", "read", "pairing"]', '["read"]'))
     await bridge.start()
     await gone("button.iphone_at_kitchen_next_track", "button.iphone_at_kitchen_answer_call", "button.kitchen_open_pairing")
     await core.until("sensor.iphone_at_kitchen_battery", "80")
     await bridge.stop()
-    file.write_text(right)
+    bed.file.write_text(right)
     await bridge.start()
     await eventually_async(lambda states: "button.iphone_at_kitchen_next_track" in states, core, "the button is not back")
     check(not core.warnings, f"it warns: {core.warnings}")
     # The devices are left to nobody.
-    file.write_text(right.replace("[mqtt]", '[mqtt]\nprefix = "other"\ndiscovery = "elsewhere"'))
-    bridge.send_signal(signal.SIGHUP)
+    bed.reload(bridge, right.replace("[mqtt]", '[mqtt]\nprefix = "other"\ndiscovery = "elsewhere"'))
     await eventually_async(lambda states: not [entity for entity in states if "kitchen" in entity], core, "something stays")
     await core.ask("states")
     check(not core.complaints("kitchen"), f"it warns: {core.complaints('kitchen')}")
@@ -226,16 +222,16 @@ async def renamed(bed: Testbed) -> None:
     await core.ask("rename", entity="sensor.iphone_at_kitchen_battery", name="sensor.annas_battery")
     await core.until("sensor.annas_battery", "80")
     before = await core.ask("entities")
-    file = bed.work / "kitchen0.toml"
-    right = file.read_text()
+    right = bed.file.read_text()
     watcher = await bed.watcher(broker)
     for name, restarts in (("attic", False), ("hall", True)):
-        file.write_text(right.replace('"kitchen"', f'"{name}"'))
+        other = right.replace('"kitchen"', f'"{name}"')
         if restarts:
             await bridge.stop()
+            bed.file.write_text(other)
             await bridge.start()
         else:
-            bridge.send_signal(signal.SIGHUP)
+            bed.reload(bridge, other)
         await watcher.message(f"ancsd/{name}/phone/iphone/battery", level=80, within=40)
         names = {name.capitalize(), f"iPhone at {name.capitalize()}"}
         deadline = asyncio.get_running_loop().time() + patient(60)

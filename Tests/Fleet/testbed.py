@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,16 @@ class Testbed(testbed.Testbed):
         number, self.bridges = self.bridges, self.bridges + 1
         command = [self.program, "--config", file, "--socket", socket, "--state-dir", self.work / f"bridge{number}"]
         return await self.start(Process(command, self.out / f"bridge{number}"))
+
+    @property
+    def file(self) -> Path:
+        """The settings of the first bridge, if it is kitchen's."""
+        return self.work / "kitchen0.toml"
+
+    def reload(self, bridge: Process, text: str) -> None:
+        """Gives the first bridge other settings."""
+        self.file.write_text(text)
+        bridge.send_signal(signal.SIGHUP)
 
     async def says(self, bridge: Process, *words: str, within: float = 20) -> None:
         """Waits until a bridge has logged all these words, ignoring case."""
