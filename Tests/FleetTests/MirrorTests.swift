@@ -185,18 +185,14 @@ import Wire
     #expect(
       try board.tell(notification()).topics == ["ancsd/kitchen/phone/anna/event/notification"])
     #expect(try board.tell(Self.playing) == [])
-    let left = """
-      {"event":"disconnected","seq":6,"time":"2026-11-24T07:00:05.000Z","phone":"C0:11:22:33:44:55",\
-      "reason":"Connection Timeout"}
-      """
-    #expect(try board.tell(left).topics == ["ancsd/kitchen/event"])
+    #expect(try board.tell(Self.left).topics == ["ancsd/kitchen/event"])
     #expect(board.update() == [])
     // The same after the list.
     _ = board.mirror.list([], asOf: 4, at: MirroredBoard.now)
     #expect(try board.tell(notification()).object("phone/anna/counts")?["total"] == 1)
     #expect(
       try board.tell(Self.playing).object("phone/anna/media")?["player"]?["state"] == "playing")
-    _ = try board.tell(left)
+    _ = try board.tell(Self.left)
     #expect(
       board.mirror.settle(at: MirroredBoard.now).topics.contains("ancsd/kitchen/phone/anna/state"))
   }
@@ -207,11 +203,7 @@ import Wire
     _ = try board.tell(notification(category: "missed-call"))
     let link = board.status.links
     board.status.links = []
-    _ = try board.tell(
-      """
-      {"event":"disconnected","seq":6,"time":"2026-11-24T07:00:05.000Z","phone":"C0:11:22:33:44:55",\
-      "reason":"Connection Timeout"}
-      """)
+    _ = try board.tell(Self.left)
     var told = board.update()
     #expect(try told.object("phone/anna/counts")?["total"] == 1)
     #expect(try told.object("phone/anna/counts")?["as_of"] == "2026-11-24T07:00:05.000Z")
@@ -230,6 +222,11 @@ import Wire
     #expect(try told.object("phone/anna/counts")?["categories"]?["missed-call"] == 0)
     #expect(try told.object("phone/anna/counts")?["as_of"] == nil)
   }
+
+  private static let left = """
+    {"event":"disconnected","seq":6,"time":"2026-11-24T07:00:05.000Z","phone":"C0:11:22:33:44:55",\
+    "reason":"Connection Timeout"}
+    """
 
   private static let playing = """
     {"event":"media","seq":6,"time":"2026-11-24T07:00:00.000Z","phone":"C0:11:22:33:44:55",\
