@@ -8,9 +8,7 @@ import json
 from Harness.ancs import Notification
 from Harness.case import case, check
 
-from .testbed import PHONE, Testbed
-
-EVENTS = f"{PHONE}/event/notification"
+from .testbed import EVENTS, PHONE, Testbed
 
 
 @case("mqtt-content-bytes", seconds=120)
@@ -69,9 +67,7 @@ async def digests(bed: Testbed) -> None:
     broker = await bed.mosquitto()
     daemon, phone, _ = await bed.served()
     watcher = await bed.watcher(broker)
-    key = bed.work / "key"
-    key.write_bytes(bytes(range(32)))
-    key.chmod(0o600)
+    key = bed.secret("key", bytes(range(32)))
     for board in ("one", "two"):
         await bed.bridge(daemon, broker.url, board=board, dedupe_key_file=str(key))
         await watcher.message(f"ancsd/{board}/phone/iphone/state", state="online")

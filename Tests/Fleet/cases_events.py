@@ -8,10 +8,8 @@ from dataclasses import replace
 from Harness.ancs import Notification, call
 from Harness.case import case, check, expect
 
-from .testbed import PHONE, Testbed
+from .testbed import EVENTS, PHONE, Testbed
 from .watcher import Watcher
-
-EVENTS = f"{PHONE}/event/notification"
 
 
 def uids(watcher: Watcher, since: int = 0, change: str = "added") -> list[int]:

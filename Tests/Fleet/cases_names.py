@@ -117,9 +117,7 @@ async def silent(bed: Testbed) -> None:
     report = (await daemon.call("status"))["bridges"][0]
     since = datetime.fromisoformat(report["since"]).timestamp()
     check(report["state"] == "connecting" and 0 <= time.time() - since < 60, f"the daemon's status says {report}")
-    file = bed.work / "kitchen0.toml"
-    file.write_text(file.read_text().replace("mqtt://ha.example", broker.url))
-    stuck.send_signal(signal.SIGHUP)
+    bed.reload(stuck, bed.file.read_text().replace("mqtt://ha.example", broker.url))
     await watcher.message("ancsd/kitchen/state", state="online", within=4)
     other = await bridge(bed, daemon, names, f"mqtt://ha.example:{free_port()}", board="hall")
     await bed.says(other, "“ha.example” can't be resolved", within=25)

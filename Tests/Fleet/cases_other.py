@@ -10,9 +10,9 @@ from Harness.case import case, check, expect
 from Harness.process import Process
 from Interop.peers import Phone
 
-from .cases_events import EVENTS, uids
+from .cases_events import uids
 from .mosquitto import Ejabberd, RabbitMQ
-from .testbed import PHONE, Testbed
+from .testbed import EVENTS, PHONE, Testbed
 from .watcher import Watcher
 
 
@@ -45,9 +45,7 @@ async def ejabberd(bed: Testbed) -> None:
     broker = Ejabberd(bed.work, bed.out / "ejabberd")
     bed.processes.append(broker)
     await broker.up()
-    password = bed.work / "password"
-    password.write_text("kitchen\n")
-    password.chmod(0o600)
+    password = bed.secret("password", "kitchen\n")
     daemon, phone, _ = await bed.served()
     bridge = await bed.bridge(daemon, broker.url, user="kitchen@localhost", password_file=str(password))
     watcher = await bed.watcher(broker, user="watcher@localhost", password="watcher")

@@ -16,9 +16,8 @@ from Harness.case import Failure, Skipped, case, check, eventually, settled
 from Harness.control import ControlClient
 from Harness.process import Daemon, Process
 
-from .cases_events import EVENTS, uids
-from .sleeper import Sleeper
-from .testbed import PHONE, Testbed
+from .cases_events import uids
+from .testbed import EVENTS, PHONE, Testbed
 from .watcher import Watcher
 
 
@@ -37,7 +36,7 @@ async def broker_late(bed: Testbed) -> None:
     await broker.down()
     _, phone, bridge = await bed.board(broker)
     await bed.says(bridge, "refused")
-    await asyncio.sleep(4)
+    await asyncio.sleep(2)
     said = [line for line in bridge.log.splitlines() if "refused" in line.lower()]
     check(len(said) == 1, f"the log is {bridge.log}")
     await broker.up()
@@ -55,9 +54,7 @@ async def broker_persistent(bed: Testbed) -> None:
     _, phone, _ = await bed.scripted_board(broker)
     watcher = await bed.online(broker)
     # The broker queues for this subscriber what the bridge sends before it is back.
-    sleeper = Sleeper(broker.port, EVENTS)
-    bed.cleanups.append(sleeper.close)
-    await sleeper.connect()
+    sleeper = await bed.watcher(broker, EVENTS, name="sleeper", session=300)
     await phone.do("burst", count=30, title="n")
     await watcher.message(EVENTS, uid=30)
     await asyncio.sleep(2.5)
@@ -66,8 +63,8 @@ async def broker_persistent(bed: Testbed) -> None:
     await asyncio.sleep(1)
     await broker.up()
     await watcher.message(f"{PHONE}/counts", within=40, total=60)
-    await eventually(lambda: len(sleeper.uids) >= 60, "the subscriber misses events", 40)
-    check(sleeper.uids == list(range(1, 61)), f"the subscriber has got {sleeper.uids}")
+    await eventually(lambda: len(uids(sleeper)) >= 60, "the subscriber misses events", 40)
+    check(uids(sleeper) == list(range(1, 61)), f"the subscriber has got {uids(sleeper)}")
 
 
 @case("mqtt-broker-killed-during", seconds=180)

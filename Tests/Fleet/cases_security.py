@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
 
@@ -15,10 +16,9 @@ from Harness.process import Daemon, Process
 from Interop.peers import Phone
 
 from .certificates import Authority
-from .testbed import PHONE, Testbed
+from .testbed import EVENTS, PHONE, Testbed
 from .watcher import Watcher
 
-EVENTS = f"{PHONE}/event/notification"
 #: From docs/security.md: each board has its own user and may use only its own topics.
 ACL = """
 pattern readwrite ancsd/%u/#
@@ -116,22 +116,16 @@ async def password(bed: Testbed) -> None:
     broker = await bed.mosquitto(users={"kitchen": "right", "watcher": "w"})
     daemon, _, _ = await bed.served()
     watcher = await bed.watcher(broker, user="watcher", password="w")
-    file = bed.work / "password"
-
-    def write(text: str, mode: int = 0o600) -> None:
-        file.write_text(text)
-        file.chmod(mode)
-
-    write("hunter-7\n")
+    file = bed.secret("password", "hunter-7\n")
     bridge = await bed.bridge(daemon, broker.url, user="kitchen", password_file=str(file))
     await bed.says(bridge, "password")
     check("hunter" not in bridge.log, "the password is in the log")
     await bridge.stop()
-    write("right\nthe kitchen's password at the broker in the hall\n")
+    bed.secret("password", "right\nthe kitchen's password at the broker in the hall\n")
     await bridge.start()
     await watcher.message("ancsd/kitchen/state", state="online")
     await bridge.stop()
-    write("right\n", 0o644)
+    bed.secret("password", "right\n", 0o644)
     await bridge.start()
     await eventually(lambda: not bridge.running, "it uses a password that everybody can read", 20)
     check(bridge.process is not None and bridge.process.returncode in (77, 78, 66), f"it ended with {bridge.ending}")
@@ -173,8 +167,7 @@ async def acl_refused(bed: Testbed) -> None:
     said = [line for line in bridge.log.splitlines() if topic in line]
     check(len(said) == 1 and "Not authorized (0x87)" in said[0] and f"topic write {topic}" in said[0], f"the log is {bridge.log}")
     await bridge.stop()
-    file = bed.work / "kitchen0.toml"
-    file.write_text(file.read_text().replace('board = "kitchen"', 'board = "attic"'))
+    bed.file.write_text(bed.file.read_text().replace('board = "kitchen"', 'board = "attic"'))
     await bridge.start()
     await bed.says(bridge, "“kitchen” publish ancsd/attic/state", "mosquitto_pub -r -n -t homeassistant/device/kitchen/board/config")
     await eventually(lambda: not watcher.last("ancsd/kitchen/state").payload, "what this user may remove stays")
@@ -214,9 +207,7 @@ async def says_what(bed: Testbed) -> None:
 @case("mqtt-settings-files")
 async def settings_files(bed: Testbed) -> None:
     """`ancsd config check` names files that are missing, and secrets that others can read; it and the bridge say where an error is."""
-    key = bed.work / "key"
-    key.write_text("k")
-    key.chmod(0o644)
+    key = bed.secret("key", "k", 0o644)
     file = bed.settings("mqtts://x", user="u", password_file="/nowhere/password", ca_file=str(bed.work),
                         cert_file=str(key), key_file=str(key))
     checked = (await bed.run("config", "check", file)).expect(0)
@@ -235,27 +226,21 @@ async def settings_files(bed: Testbed) -> None:
 @case("mqtt-reload")
 async def reload(bed: Testbed) -> None:
     """SIGHUP applies new settings; wrong ones are reported, and the old ones stay."""
-    import signal
-
     broker = await bed.mosquitto()
     daemon, phone, bridge = await bed.board(broker)
     watcher = await bed.online(broker)
-    file = bed.work / "kitchen0.toml"
-    right = file.read_text()
-    file.write_text(right.replace("[mqtt]", '[mqtt]\ncontent = "full"'))
+    right = bed.file.read_text()
     since = watcher.now
-    bridge.send_signal(signal.SIGHUP)
+    bed.reload(bridge, right.replace("[mqtt]", '[mqtt]\ncontent = "full"'))
     await watcher.message(f"{PHONE}/state", since=since, state="offline")
     await watcher.message(f"{PHONE}/state", since=since, state="online")
     phone.ancs.post(Notification(1, message="after"))
     expect((await watcher.message(EVENTS, uid=1)).json, message="after")
-    file.write_text(right.replace("[mqtt]", '[mqtt]\ncontent = "everything"'))
-    bridge.send_signal(signal.SIGHUP)
+    bed.reload(bridge, right.replace("[mqtt]", '[mqtt]\ncontent = "everything"'))
     await bed.says(bridge, "content", "old settings")
     phone.ancs.post(Notification(2, message="still"))
     expect((await watcher.message(EVENTS, uid=2)).json, message="still")
-    file.write_text(right.replace('board = "kitchen"', 'board = "attic"'))
-    bridge.send_signal(signal.SIGHUP)
+    bed.reload(bridge, right.replace('board = "kitchen"', 'board = "attic"'))
     await watcher.message("ancsd/attic/state", state="online", within=15)
     await eventually(lambda: json.loads(watcher.last("ancsd/kitchen/state").payload or b'{"state":"offline"}')["state"] == "offline",
                      "the former board is still online", 15)
@@ -265,8 +250,6 @@ async def reload(bed: Testbed) -> None:
 @case("mqtt-reload-late")
 async def reload_late(bed: Testbed) -> None:
     """SIGHUP while the bridge is leaving does not keep it."""
-    import signal
-
     broker = await bed.scripted()
     _, _, bridge = await bed.board(broker)
     await broker.seen("ancsd/kitchen/state")
@@ -283,42 +266,35 @@ async def reload_late(bed: Testbed) -> None:
 async def moves(bed: Testbed) -> None:
     """SIGHUP with another board, discovery, prefix or broker: no stale message stays retained, even if the broker accepts one
     publication at a time, each after a while."""
-    import signal
-
     small = await bed.scripted(ReceiveMaximum=1)
     _, _, bridge = await bed.board(small)
     for topic in ("counts", "battery", "call"):
         await small.seen(f"{PHONE}/{topic}")
-    file = bed.work / "kitchen0.toml"
-    right = file.read_text()
-
-    def reload(text: str) -> None:
-        file.write_text(text)
-        bridge.send_signal(signal.SIGHUP)
+    right = bed.file.read_text()
 
     small.pause = 0.4
-    reload(right.replace('"kitchen"', '"attic"'))
+    bed.reload(bridge, right.replace('"kitchen"', '"attic"'))
     told = {published.topic for published in small.published if published.retain}
     await small.connected(2)
     emptied = {published.topic for published in small.published if published.retain and not published.payload}
     check(len(told) >= 9 and emptied == told, f"retained is {sorted(told - emptied)}")
     # A new subscriber sees what is retained now.
     broker = await bed.mosquitto()
-    reload(right.replace(small.url, broker.url))
+    bed.reload(bridge, right.replace(small.url, broker.url))
     watcher = await bed.online(broker)
     await watcher.message(f"{PHONE}/counts", total=0)
     check({topic.split("/")[0] for topic in await watcher.retained("#")} == {"ancsd", "homeassistant"}, "discovery is not there")
-    reload(right.replace(small.url, broker.url).replace("[mqtt]", "[mqtt]\ndiscovery = false"))
+    bed.reload(bridge, right.replace(small.url, broker.url).replace("[mqtt]", "[mqtt]\ndiscovery = false"))
     await eventually(lambda: not watcher.last("homeassistant/device/kitchen/phone/config").payload, "discovery stays", 10)
     await watcher.message("ancsd/kitchen/state", since=watcher.messages.index(watcher.last("ancsd/kitchen/state")), state="online")
     kept = await watcher.retained("#")
     check(len(kept) == 7 and all(topic.startswith("ancsd/kitchen/") for topic in kept), f"retained is {sorted(kept)}")
-    reload(right.replace(small.url, broker.url).replace("[mqtt]", '[mqtt]\nprefix = "house/ancsd"'))
+    bed.reload(bridge, right.replace(small.url, broker.url).replace("[mqtt]", '[mqtt]\nprefix = "house/ancsd"'))
     await watcher.message("house/ancsd/kitchen/phone/iphone/counts", total=0)
     left = [topic for topic in await watcher.retained("#") if topic.startswith("ancsd/")]
     check(not left, f"of the old prefix there is {left}")
     other = await bed.scripted()
-    reload(right.replace(small.url, other.url))
+    bed.reload(bridge, right.replace(small.url, other.url))
     await other.seen(f"{PHONE}/counts")
     left = sorted(await watcher.retained("#"))
     check(not left, f"with the old broker there is {left}")
@@ -342,10 +318,9 @@ async def moves_restart(bed: Testbed) -> None:
     daemon, _, bridge = await bed.board(broker)
     watcher = await bed.online(broker)
     await watcher.message(f"{PHONE}/counts", total=0)
-    file = bed.work / "kitchen0.toml"
 
     async def restarted(root: str, discovered: int, *lines: str) -> None:
-        file.write_text("\n".join(["[mqtt]", f'url = "{broker.url}"', *lines]))
+        bed.file.write_text("\n".join(["[mqtt]", f'url = "{broker.url}"', *lines]))
         since = watcher.now
         await bridge.start()
         await watcher.message(f"{root}/phone/iphone/counts", since=since, total=0)
@@ -358,14 +333,14 @@ async def moves_restart(bed: Testbed) -> None:
     await bridge.stop()
     # What belongs to another board is removed even without a daemon.
     await daemon.stop()
-    file.write_text(f'[mqtt]\nurl = "{broker.url}"\nboard = "hall"\ndiscovery = false')
+    bed.file.write_text(f'[mqtt]\nurl = "{broker.url}"\nboard = "hall"\ndiscovery = false')
     await bridge.start()
     await watcher.message("ancsd/hall/state", state="offline")
     await eventually(lambda: not watcher.last("homeassistant/device/attic/phone/config").payload, "the device stays")
     await keeps(watcher, lambda kept: kept == ["ancsd/hall/state"])
     await bridge.stop()
     other = await bed.scripted()
-    file.write_text(f'[mqtt]\nurl = "{other.url}"\nboard = "hall"')
+    bed.file.write_text(f'[mqtt]\nurl = "{other.url}"\nboard = "hall"')
     await bridge.start()
     await other.seen("ancsd/hall/state")
     check(f"{broker.url} keeps" in bridge.log and "--remove-retained" in bridge.log, f"the log is {bridge.log}")
@@ -378,8 +353,7 @@ async def moves_killed(bed: Testbed) -> None:
     _, _, bridge = await bed.board(broker)
     watcher = await bed.online(broker)
     await bridge.kill()
-    file = bed.work / "kitchen0.toml"
-    file.write_text(file.read_text().replace('"kitchen"', '"attic"'))
+    bed.file.write_text(bed.file.read_text().replace('"kitchen"', '"attic"'))
     since = watcher.now
     await bridge.start()
     await watcher.message("ancsd/attic/state", state="online")

@@ -32,6 +32,16 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+class OnLoopback:
+    """Something that listens on a port of the loopback for MQTT."""
+
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"mqtt://127.0.0.1:{self.port}"
+
+
 async def listening(broker: Mosquitto | RabbitMQ, within: float) -> None:
     """Waits until a broker listens."""
     deadline = asyncio.get_running_loop().time() + patient(within)
@@ -46,7 +56,7 @@ async def listening(broker: Mosquitto | RabbitMQ, within: float) -> None:
             await asyncio.sleep(0.02)
 
 
-class Mosquitto(Process):
+class Mosquitto(OnLoopback, Process):
     """A broker. It keeps its port after a restart."""
 
     def __init__(
@@ -84,10 +94,6 @@ class Mosquitto(Process):
         settings_file.write_text("\n".join(lines) + "\n")
         super().__init__([program("mosquitto"), "-c", settings_file], directory)
 
-    @property
-    def url(self) -> str:
-        return f"mqtt://127.0.0.1:{self.port}"
-
     async def up(self, within: float = 5) -> Mosquitto:
         """Starts it, and waits until it listens."""
         await self.start()
@@ -104,7 +110,7 @@ class Mosquitto(Process):
         await self.kill()
 
 
-class Ejabberd(Process):
+class Ejabberd(OnLoopback, Process):
     """Debian's ejabberd, another broker, with two users: kitchen and watcher, whose passwords are their names. It drops root, so
     everybody may write to its folder."""
 
@@ -132,10 +138,6 @@ modules:
             self.control += [f"--{option}", str(value)]
         super().__init__([*self.control, "foreground"], directory)
 
-    @property
-    def url(self) -> str:
-        return f"mqtt://127.0.0.1:{self.port}"
-
     async def up(self) -> Ejabberd:
         """Starts it, and waits until it has its users."""
         await self.start()
@@ -161,7 +163,7 @@ modules:
         await super().close()
 
 
-class RabbitMQ(Process):
+class RabbitMQ(OnLoopback, Process):
     """RabbitMQ with its MQTT plugin, to which everybody may connect."""
 
     FOLDER = Path("/usr/lib/rabbitmq")
@@ -184,10 +186,6 @@ class RabbitMQ(Process):
             "ERL_EPMD_ADDRESS": "127.0.0.1", "ERL_EPMD_PORT": str(free_port()),
         }
         super().__init__([self.FOLDER / "bin/rabbitmq-server"], directory)
-
-    @property
-    def url(self) -> str:
-        return f"mqtt://127.0.0.1:{self.port}"
 
     async def up(self) -> RabbitMQ:
         """Starts it, and waits until it listens."""

@@ -10,10 +10,11 @@ import struct
 
 from Harness.case import eventually
 
+from .mosquitto import OnLoopback
 from .scripted import PUBACK, PUBLISH, first_packet
 
 
-class Relay:
+class Relay(OnLoopback):
     """`sent` is everything that the bridge has sent."""
 
     def __init__(self, port: int) -> None:
@@ -33,10 +34,6 @@ class Relay:
         self.server = await asyncio.start_server(self.relay, "127.0.0.1", self.port)
         self.port = self.server.sockets[0].getsockname()[1]
         return self
-
-    @property
-    def url(self) -> str:
-        return f"mqtt://127.0.0.1:{self.port}"
 
     async def relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.count += 1

@@ -15,6 +15,8 @@ from paho.mqtt.properties import Properties, VariableByteIntegers
 
 from Harness.case import Failure, eventually
 
+from .mosquitto import OnLoopback
+
 CONNECT, CONNACK, PUBLISH, PUBACK, SUBSCRIBE, SUBACK, PINGREQ, PINGRESP = 1, 2, 3, 4, 8, 9, 12, 13
 
 
@@ -121,7 +123,7 @@ def read_publish(flags: int, body: bytes, size: int) -> Published:
     return Published(topic, body[place + length:], qos, bool(flags & 1), bool(flags & 8), number, size, values)
 
 
-class ScriptedBroker:
+class ScriptedBroker(OnLoopback):
     """Its attributes say what it does; a case sets them before or during a connection."""
 
     def __init__(self) -> None:
@@ -152,10 +154,6 @@ class ScriptedBroker:
         self.server = await asyncio.start_server(self.serve, "127.0.0.1", self.port)
         self.port = self.server.sockets[0].getsockname()[1]
         return self
-
-    @property
-    def url(self) -> str:
-        return f"mqtt://127.0.0.1:{self.port}"
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.writer = writer

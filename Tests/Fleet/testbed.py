@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
-from Harness.case import Skipped, check, patient
+from Harness.case import Skipped, eventually
 from Harness.process import Daemon, Process, VirtualPhone
 from Interop import testbed
 from Interop.peers import Phone
@@ -20,6 +20,7 @@ from .watcher import Watcher
 
 #: A phone over a socket has no address, so its name is the default one.
 PHONE = "ancsd/kitchen/phone/iphone"
+EVENTS = f"{PHONE}/event/notification"
 
 
 class Testbed(testbed.Testbed):
@@ -69,6 +70,13 @@ class Testbed(testbed.Testbed):
 
     # Boards
 
+    def secret(self, name: str, content: str | bytes, mode: int = 0o600) -> Path:
+        """Writes a file with a password or a key, which others can read only if the mode says so."""
+        file = self.work / name
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+        file.chmod(mode)
+        return file
+
     def settings(self, url: str, extra: str = "", /, board: str = "kitchen", **settings: Any) -> Path:
         """Writes a settings file; `_` in a name becomes `-`. `extra` is appended unchanged."""
         path = self.work / f"{board}{self.bridges}.toml"
@@ -85,26 +93,29 @@ class Testbed(testbed.Testbed):
         command = [self.program, "--config", file, "--socket", socket, "--state-dir", self.work / f"bridge{number}"]
         return await self.start(Process(command, self.out / f"bridge{number}"))
 
+    @property
+    def file(self) -> Path:
+        """The settings of the first bridge, if it is kitchen's."""
+        return self.work / "kitchen0.toml"
+
+    def reload(self, bridge: Process, text: str) -> None:
+        """Gives the first bridge other settings."""
+        self.file.write_text(text)
+        bridge.send_signal(signal.SIGHUP)
+
     async def says(self, bridge: Process, *words: str, within: float = 20) -> None:
         """Waits until a bridge has logged all these words, ignoring case."""
-        deadline = asyncio.get_running_loop().time() + patient(within)
-        while not all(word.lower() in bridge.log.lower() for word in words):
-            check(asyncio.get_running_loop().time() < deadline, f"{words} is missing from the log: {bridge.log}")
-            await asyncio.sleep(0.05)
+        await eventually(lambda: all(word.lower() in bridge.log.lower() for word in words),
+                         lambda: f"{words} is missing from the log: {bridge.log}", within)
 
     async def board(self, broker: Mosquitto | Relay, extra: str = "", /, **settings: Any) -> tuple[Daemon, Phone, Process]:
         """A phone, a daemon that serves it, and a bridge: the start of most cases."""
         daemon, phone, _ = await self.served()
         return daemon, phone, await self.bridge(daemon, broker.url, extra, **settings)
 
-    async def board_as(
-        self, user: str, password: str, broker: Mosquitto
-    ) -> tuple[Daemon, Phone, Process]:
+    async def board_as(self, user: str, password: str, broker: Mosquitto) -> tuple[Daemon, Phone, Process]:
         """The same, with a user and a password for the broker."""
-        file = self.work / "password"
-        file.write_text(password)
-        file.chmod(0o600)
-        return await self.board(broker, user=user, password_file=str(file))
+        return await self.board(broker, user=user, password_file=str(self.secret("password", password)))
 
     async def scripted_board(
         self, broker: Mosquitto | Relay | ScriptedBroker, extra: str = "", /, **settings: Any

@@ -179,11 +179,4 @@ import Wire
       }
     }
   }
-
-  @Test("Discovery is not published if it is disabled")
-  func none() throws {
-    var board = try MirroredBoard(MirrorPolicy(discovery: nil))
-    let told = board.update()
-    #expect(!told.contains { $0.topic.hasPrefix("homeassistant") })
-  }
 }

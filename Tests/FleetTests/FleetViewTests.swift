@@ -26,8 +26,13 @@ struct FleetViewTests {
 
   private static func view(_ messages: [(String, String)] = messages) -> FleetView {
     var view = FleetView(prefix: "ancsd")
-    for (topic, payload) in messages { _ = view.receive(topic, Array(payload.utf8)) }
+    for message in messages { _ = receive(message, in: &view) }
     return view
+  }
+
+  /// - Returns: whether the message has changed anything.
+  private static func receive(_ message: (String, String), in view: inout FleetView) -> Bool {
+    view.receive(message.0, Array(message.1.utf8))
   }
 
   @Test("Boards and phones in the order of their names, as a table")
@@ -54,13 +59,10 @@ struct FleetViewTests {
   @Test("A message says whether anything has changed; an empty state removes a phone")
   func changes() {
     var view = Self.view()
-    let (topic, payload) = Self.messages[3]
-    let again = view.receive(topic, Array(payload.utf8))
-    #expect(!again)
-    let changed = view.receive(topic, Array(#"{"level":79}"#.utf8))
-    #expect(changed)
-    let removed = view.receive("ancsd/kitchen/phone/anna/state", [])
-    #expect(removed)
+    let battery = Self.messages[3]
+    #expect(!Self.receive(battery, in: &view))
+    #expect(Self.receive((battery.0, #"{"level":79}"#), in: &view))
+    #expect(Self.receive(("ancsd/kitchen/phone/anna/state", ""), in: &view))
     #expect(view.all.last?.phones.map(\.phone) == ["iphone"])
   }
 
@@ -68,11 +70,10 @@ struct FleetViewTests {
   func back() {
     var view = Self.view()
     let before = view.all[1]
-    _ = view.receive(
-      "ancsd/kitchen/state", Array(#"{"state":"offline","why":"the daemon has left"}"#.utf8))
+    _ = Self.receive(
+      ("ancsd/kitchen/state", #"{"state":"offline","why":"the daemon has left"}"#), in: &view)
     #expect(view.all[1].why == "the daemon has left" && view.all[1].wait == nil)
-    let (topic, payload) = Self.messages[0]
-    _ = view.receive(topic, Array(payload.utf8))
+    _ = Self.receive(Self.messages[0], in: &view)
     #expect(view.all[1] == before)
   }
 
@@ -81,28 +82,26 @@ struct FleetViewTests {
   func killed() {
     var view = Self.view()
     let before = view.all[1]
-    _ = view.receive(
-      "ancsd/kitchen/phone/iphone/call", Array(#"{"state":"ringing","app":"Phone"}"#.utf8))
-    _ = view.receive("ancsd/kitchen/state", Array(#"{"state":"offline"}"#.utf8))
+    let call = "ancsd/kitchen/phone/iphone/call"
+    _ = Self.receive((call, #"{"state":"ringing","app":"Phone"}"#), in: &view)
+    _ = Self.receive(("ancsd/kitchen/state", #"{"state":"offline"}"#), in: &view)
     let phone = view.all[1].phones[1]
     #expect(phone.state == .unknown && phone.authorization == nil && phone.call == nil)
     #expect(phone.rssi == nil && phone.battery == 80 && phone.notifications == 3)
     let text = view.table(TextStyle())
     #expect(!text.contains("online") && !text.contains("ringing"))
-    _ = view.receive("ancsd/kitchen/phone/iphone/call", Array(#"{"state":"idle"}"#.utf8))
-    let (topic, payload) = Self.messages[0]
-    _ = view.receive(topic, Array(payload.utf8))
+    _ = Self.receive((call, #"{"state":"idle"}"#), in: &view)
+    _ = Self.receive(Self.messages[0], in: &view)
     #expect(view.all[1].phones[1].state == .online && view.all[1].phones[0] == before.phones[0])
   }
 
   @Test("A board whose state was removed is no longer listed")
   func removed() {
     var view = Self.view()
-    let isNews = view.receive("ancsd/attic/state", [])
-    #expect(isNews && view.all.map(\.board) == ["kitchen"])
+    #expect(Self.receive(("ancsd/attic/state", ""), in: &view))
+    #expect(view.all.map(\.board) == ["kitchen"])
     for topic in ["ancsd/attic/state", "ancsd/attic/board", "ancsd/attic/phone/anna/battery"] {
-      let isNewsAgain = view.receive(topic, [])
-      #expect(!isNewsAgain && view.all.count == 1)
+      #expect(!Self.receive((topic, ""), in: &view) && view.all.count == 1)
     }
   }
 
@@ -117,9 +116,7 @@ struct FleetViewTests {
     ])
   func strange(topic: String, payload: String) {
     var view = FleetView(prefix: "ancsd")
-    let changed = view.receive(topic, Array(payload.utf8))
-    #expect(!changed)
-    #expect(view.all.isEmpty)
+    #expect(!Self.receive((topic, payload), in: &view) && view.all.isEmpty)
   }
 
   @Test("A text in a state can't drive the terminal")

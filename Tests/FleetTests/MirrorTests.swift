@@ -7,7 +7,8 @@ import Testing
 import Wire
 
 @Suite("Published state of a board") struct MirrorTests {
-  @Test("State comes first, then the board, then its phones by name")
+  @Test(
+    "State comes first, then the board, then its phones by name; without discovery nothing else")
   func states() throws {
     var board = try MirroredBoard()
     let told = board.update()
@@ -184,18 +185,14 @@ import Wire
     #expect(
       try board.tell(notification()).topics == ["ancsd/kitchen/phone/anna/event/notification"])
     #expect(try board.tell(Self.playing) == [])
-    let left = """
-      {"event":"disconnected","seq":6,"time":"2026-11-24T07:00:05.000Z","phone":"C0:11:22:33:44:55",\
-      "reason":"Connection Timeout"}
-      """
-    #expect(try board.tell(left).topics == ["ancsd/kitchen/event"])
+    #expect(try board.tell(Self.left).topics == ["ancsd/kitchen/event"])
     #expect(board.update() == [])
     // The same after the list.
     _ = board.mirror.list([], asOf: 4, at: MirroredBoard.now)
     #expect(try board.tell(notification()).object("phone/anna/counts")?["total"] == 1)
     #expect(
       try board.tell(Self.playing).object("phone/anna/media")?["player"]?["state"] == "playing")
-    _ = try board.tell(left)
+    _ = try board.tell(Self.left)
     #expect(
       board.mirror.settle(at: MirroredBoard.now).topics.contains("ancsd/kitchen/phone/anna/state"))
   }
@@ -206,11 +203,7 @@ import Wire
     _ = try board.tell(notification(category: "missed-call"))
     let link = board.status.links
     board.status.links = []
-    _ = try board.tell(
-      """
-      {"event":"disconnected","seq":6,"time":"2026-11-24T07:00:05.000Z","phone":"C0:11:22:33:44:55",\
-      "reason":"Connection Timeout"}
-      """)
+    _ = try board.tell(Self.left)
     var told = board.update()
     #expect(try told.object("phone/anna/counts")?["total"] == 1)
     #expect(try told.object("phone/anna/counts")?["as_of"] == "2026-11-24T07:00:05.000Z")
@@ -229,6 +222,11 @@ import Wire
     #expect(try told.object("phone/anna/counts")?["categories"]?["missed-call"] == 0)
     #expect(try told.object("phone/anna/counts")?["as_of"] == nil)
   }
+
+  private static let left = """
+    {"event":"disconnected","seq":6,"time":"2026-11-24T07:00:05.000Z","phone":"C0:11:22:33:44:55",\
+    "reason":"Connection Timeout"}
+    """
 
   private static let playing = """
     {"event":"media","seq":6,"time":"2026-11-24T07:00:00.000Z","phone":"C0:11:22:33:44:55",\
@@ -342,9 +340,8 @@ import Wire
     let ours: Set = ["ancsd/kitchen/state", "ancsd/kitchen/phone/mum/state"]
     let others: Set = ["ancsd/attic/state", "homeassistant/device/attic/board/config"]
     var board = try MirroredBoard()
-    board.mirror = BoardMirror(
-      board.mirror.topics, MirrorPolicy(discovery: nil), names: board.mirror.names,
-      retained: ours.union(others), newID: MirroredBoard.newID)
+    board.mirror = try board.next(
+      MirrorPolicy(discovery: nil), retained: ours.union(others))
     func removed() -> [String] {
       let told = board.update()
       #expect(told.allSatisfy { $0.isRemoval == $0.payload.isEmpty })
@@ -383,9 +380,7 @@ import Wire
   func forgetting() throws {
     let earlier = "homeassistant/device/attic/board/config"
     var board = try MirroredBoard()
-    board.mirror = BoardMirror(
-      board.mirror.topics, MirrorPolicy(), names: board.mirror.names, retained: [earlier],
-      newID: MirroredBoard.newID)
+    board.mirror = try board.next(retained: [earlier])
     #expect(board.update().filter(\.isOfDevice).topics == [earlier])
     board.mirror.removed(earlier)
     #expect(board.update().filter(\.isOfDevice).isEmpty)
@@ -405,12 +400,8 @@ import Wire
     (phone.phone, phone.adapter) = (other, "hci0")
     board.status.phones.append(phone)
     _ = board.update()
-    let earlier = board.mirror.names
-    #expect(earlier.name(of: other) == iphone)
-    board.mirror = BoardMirror(
-      board.mirror.topics, MirrorPolicy(discovery: nil),
-      names: PhoneNames(given: [anna: iphone], records: Array(earlier.records.values)),
-      newID: MirroredBoard.newID)
+    #expect(board.mirror.names.name(of: other) == iphone)
+    board.mirror = try board.next(MirrorPolicy(discovery: nil), names: [anna: "iphone"])
     _ = board.update()
     #expect(board.mirror.names.name(of: anna) == iphone)
     #expect(board.mirror.names.name(of: other) == TopicName("iphone-2"))

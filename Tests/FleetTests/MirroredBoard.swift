@@ -47,15 +47,22 @@ struct MirroredBoard {
 
   /// The mirror of the next run, which reads what this one has kept.
   ///
-  /// - Parameter name: what its settings call Anna's phone.
-  func next(named name: String) throws -> BoardMirror {
-    BoardMirror(
-      mirror.topics, MirrorPolicy(),
-      names: PhoneNames(
-        given: [Self.anna: try #require(TopicName(name))],
-        records: Array(mirror.names.records.values)),
-      retained: mirror.retained, newID: Self.newID)
+  /// - Parameter names: what its settings call the phones; nil: this run's.
+  /// - Parameter retained: what is retained at the broker; nil: what this run has published.
+  func next(
+    _ policy: MirrorPolicy = MirrorPolicy(), names: [Address: String]? = nil,
+    retained: Set<String>? = nil
+  ) throws -> BoardMirror {
+    let given = try names?.mapValues { try #require(TopicName($0)) }
+    return BoardMirror(
+      mirror.topics, policy,
+      names: given.map { PhoneNames(given: $0, records: Array(mirror.names.records.values)) }
+        ?? mirror.names,
+      retained: retained ?? mirror.retained, newID: Self.newID)
   }
+
+  /// The same, with this name of Anna's phone.
+  func next(named name: String) throws -> BoardMirror { try next(names: [Self.anna: name]) }
 
   /// A board that has begun.
   static func begun(

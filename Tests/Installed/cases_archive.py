@@ -27,9 +27,7 @@ async def archive(bed: Testbed) -> None:
     await bed.until_state("active/running")
     pid = await bed.pid()
     check(pid != before, "the former program runs on")
-    await phone.connect()
-    await bed.until_status(": subscribed")
-    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+    await bed.comes_back(phone)
     # It also stops a service that would not start at boot.
     await bed.inside("systemctl", "disable", "ancsd")
     await bed.inside("/usr/local/share/ancsd/install.sh", "--uninstall", within=60)

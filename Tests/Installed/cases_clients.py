@@ -12,7 +12,7 @@ from pathlib import Path
 from Fleet.scripted import ScriptedBroker
 from Harness import procfs
 from Harness.ancs import Notification
-from Harness.case import Failure, case, check, eventually
+from Harness.case import case, check, eventually
 from Harness.web import Service
 from Lab.testbed import Phone
 
@@ -153,8 +153,7 @@ async def forward(bed: Testbed) -> None:
     doctor = (await bed.inside("ancsd", "doctor", status=None)).out
     check("“1” (json://…): " in doctor and "“secret” (the URL in /etc/ancsd/board.url): " in doctor, f"doctor tells {doctor}")
     await bed.inside("systemctl", "restart", "ancsd")
-    await phone.connect()
-    await bed.until_status(": subscribed")
+    await bed.comes_back(phone)
     await service.start()
     await eventually(lambda: len(service.messages) == 4, lambda: f"after a restart of the daemon: {service.messages}", 60)
     service.close()
@@ -169,9 +168,7 @@ async def forward(bed: Testbed) -> None:
 
 async def until_told(bed: Testbed, words: str) -> None:
     """Waits until `ancsd status` has these words."""
-    for _ in range(100):
-        told = (await bed.inside("ancsd", "status")).out
-        if words in told:
-            return
-        await asyncio.sleep(0.3)
-    raise Failure(f"status tells {told}, not {words}; {await bed.journal()}")
+    async def told() -> str:
+        return (await bed.inside("ancsd", "status")).out
+
+    await bed.until(told, lambda told: words in told, f"status does not tell {words}", within=30)

@@ -14,7 +14,7 @@ from Harness.ancs import Notification
 from Harness.case import case, check, eventually
 from Lab.vhci import blocked
 
-from .testbed import DEBIAN, SOCKET, STATE, Testbed
+from .testbed import DEBIAN, SOCKET, STATE_FILES, Testbed
 
 CAP_NET_RAW = 1 << 13
 #: A service with bluetoothd's name, which does nothing.
@@ -49,18 +49,13 @@ async def installed(bed: Testbed) -> None:
     check(held["CapPrm"] == held["CapEff"] == CAP_NET_RAW, f"it holds {held}")
     check(held["CapBnd"] & ~(CAP_NET_RAW | 1 << 12) == 0, f"it could gain {held['CapBnd']:x}")
     check(held["NoNewPrivs"] == 1, f"it holds {held}")
-    owner = (DEBIAN / STATE.lstrip("/")).stat()
+    owner = STATE_FILES.stat()
     check(owner.st_uid != 0 and owner.st_mode & 0o777 == 0o700, f"the state directory: {owner}")
-    socket = (DEBIAN / SOCKET.lstrip("/")).stat()
+    socket = SOCKET.stat()
     check(socket.st_gid == owner.st_gid and socket.st_mode & 0o777 == 0o660, f"the socket: {socket}")
     phone = await bed.paired()
     phone.ancs.post(Notification(1, title="from the phone"))
-    for _ in range(50):
-        listed = (await bed.inside("ancsd", "list", status=None)).out
-        if "from the phone" in listed:
-            break
-        await asyncio.sleep(0.1)
-    check("from the phone" in listed, f"ancsd list: {listed!r}")
+    await bed.until(lambda: bed.inside("ancsd", "list", status=None), lambda listed: "from the phone" in listed.out, "it lists no notification")
     as_user = ["setpriv", "--reuid=65534", "--regid=65534"]
     await bed.inside(*as_user, "--clear-groups", "ancsd", "status", status=77)
     await bed.inside(*as_user, f"--groups={owner.st_gid}", "ancsd", "status")
@@ -75,14 +70,11 @@ async def history(bed: Testbed) -> None:
     await bed.until_state("active/running")
     phone = await bed.paired()
     phone.ancs.post(Notification(1))
-    group = (DEBIAN / SOCKET.lstrip("/")).stat().st_gid
+    group = SOCKET.stat().st_gid
     user = ["setpriv", "--reuid=65534", "--regid=65534"]
     member, stranger = [*user, f"--groups={group}"], [*user, "--clear-groups"]
     asked = ["env", "HOME=/home/pi", "ancsd", "log", "--json", "--app", "com.apple.*"]
-    for _ in range(60):
-        if (await bed.inside(*member, *asked, status=None)).status == 0:
-            break
-        await asyncio.sleep(0.5)
+    await bed.until(lambda: bed.inside(*member, *asked, status=None), lambda found: found.status == 0, "a member can't read the history", within=30)
     for reader in ([], member):
         found = await bed.inside(*reader, *asked)
         check('"uid":1' in found.out, f"{reader} reads {found.out!r}")
@@ -114,10 +106,7 @@ async def sandbox(bed: Testbed) -> None:
 @case("journal")
 async def journal(bed: Testbed) -> None:
     """The journal has the priority of each line, and the adapter and the phone that it is about."""
-    (DEBIAN / "etc/systemd/system/ancsd.service.d").mkdir()
-    (DEBIAN / "etc/systemd/system/ancsd.service.d/why.conf").write_text(
-        "[Service]\nExecStart=\nExecStart=/usr/bin/ancsd run --why --state-dir=/var/lib/ancsd --socket=/run/ancsd/control.sock\n"
-    )
+    bed.override("[Service]\nExecStart=\nExecStart=/usr/bin/ancsd run --why --state-dir=/var/lib/ancsd --socket=/run/ancsd/control.sock\n")
     await bed.install()
     phone = await bed.paired()
     entries = [entry for entry in await bed.entries() if entry.get("SYSLOG_IDENTIFIER") == "ancsd"]
@@ -131,25 +120,17 @@ async def journal(bed: Testbed) -> None:
 @case("watchdog")
 async def watchdog(bed: Testbed) -> None:
     """A daemon that hangs is killed by the watchdog, started again, and the phone comes back to its bond."""
-    (DEBIAN / "etc/systemd/system/ancsd.service.d").mkdir()
-    (DEBIAN / "etc/systemd/system/ancsd.service.d/watchdog.conf").write_text(
-        "[Service]\nWatchdogSec=6s\nRestartSec=1s\n")
+    bed.override("[Service]\nWatchdogSec=6s\nRestartSec=1s\n")
     await bed.install()
     phone = await bed.paired()
     await asyncio.sleep(14)
     check(await bed.property("NRestarts") == "0", f"it was restarted without cause; {await bed.journal()}")
     # The phone's link is quiet, so that this kernel survives the end of the process.
     os.kill(await bed.pid(), signal.SIGSTOP)
-    for _ in range(100):
-        if await bed.property("NRestarts") == "1":
-            break
-        await asyncio.sleep(0.3)
-    check(await bed.property("NRestarts") == "1", "it was not restarted")
+    await bed.until(lambda: bed.property("NRestarts"), lambda count: count == "1", "it was not restarted once", within=30)
     await bed.until_state("active/running", within=20)
     await eventually(lambda: not phone.connected, "the link is still up")
-    await phone.connect()
-    await bed.until_status(": subscribed")
-    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+    await bed.comes_back(phone)
 
 
 @case("stopped", seconds=240)
@@ -161,24 +142,19 @@ async def stopped(bed: Testbed) -> None:
     await bed.inside("systemctl", "stop", "ancsd")
     await bed.until_state("inactive/dead")
     check(await bed.property("Result") == "success", f"its end was a {await bed.property('Result')}")
-    check(not (DEBIAN / SOCKET.lstrip("/")).exists(), "the control socket is left behind")
+    check(not SOCKET.exists(), "the control socket is left behind")
     # The state directory is the service's, as which root judges it.
     found = await bed.inside("ancsd", "doctor", status=None)
     check("the service is stopped" in found.out and "chown" not in found.out, f"doctor says of a stopped service: {found.out}")
     await bed.inside("systemctl", "start", "ancsd")
-    await phone.connect()
-    await bed.until_status(": subscribed")
-    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
-    (DEBIAN / "etc/systemd/system/ancsd.service.d").mkdir()
-    (DEBIAN / "etc/systemd/system/ancsd.service.d/wrong.conf").write_text(
-        "[Service]\nExecStart=\nExecStart=/usr/bin/ancsd run --no-such-option\n")
+    await bed.comes_back(phone)
+    bed.override("[Service]\nExecStart=\nExecStart=/usr/bin/ancsd run --no-such-option\n")
     await bed.inside("systemctl", "daemon-reload")
     await bed.inside("systemctl", "restart", "ancsd", status=1)
     await bed.until_state("failed/failed")
     check(await bed.property("NRestarts") == "0", "a wrong command line was retried")
     # To the daemon, this is a kernel without Bluetooth: EAFNOSUPPORT.
-    (DEBIAN / "etc/systemd/system/ancsd.service.d/wrong.conf").write_text(
-        "[Service]\nRestartSec=100ms\nRestrictAddressFamilies=\nRestrictAddressFamilies=AF_UNIX\n")
+    bed.override("[Service]\nRestartSec=100ms\nRestrictAddressFamilies=\nRestrictAddressFamilies=AF_UNIX\n")
     await bed.inside("systemctl", "daemon-reload")
     await bed.inside("systemctl", "reset-failed", "ancsd")
     await bed.inside("systemctl", "start", "ancsd", status=None)
@@ -239,21 +215,27 @@ run = "/usr/local/bin/hook"
 """
 
 
+def install_hook(bed: Testbed, text: str) -> None:
+    """Installs the program of a hook until the case ends."""
+    program = DEBIAN / "usr/local/bin/hook"
+    program.write_text(text)
+    program.chmod(0o755)
+    bed.cleanups.append(lambda: program.unlink(missing_ok=True))
+
+
 @case("settings")
 async def settings(bed: Testbed) -> None:
     """A hook of /etc/ancsd/ancsd.toml runs in the sandbox; a reload applies a good file and refuses a wrong one."""
     await bed.install()
-    program, file = DEBIAN / "usr/local/bin/hook", DEBIAN / "etc/ancsd/ancsd.toml"
-    program.write_text(HOOK)
-    program.chmod(0o755)
-    bed.cleanups.append(lambda: program.unlink(missing_ok=True))
+    install_hook(bed, HOOK)
+    file = DEBIAN / "etc/ancsd/ancsd.toml"
     phone = await bed.paired()
     before = await bed.pid()
     file.write_text(SETTINGS.format(name="kitchen"))
     await bed.inside("systemctl", "reload", "ancsd")
     await until_said(bed, "the settings were read again")
     phone.ancs.post(Notification(1, title="Mum"))
-    ran = DEBIAN / STATE.lstrip("/") / "hook"
+    ran = STATE_FILES / "hook"
     await eventually(ran.exists, "the hook did not run", within=15)
     await eventually(lambda: ran.read_text() == "Mum as ancsd\n", lambda: f"the hook wrote {ran.read_text()!r}")
     file.write_text("name = 5\n")
@@ -285,15 +267,12 @@ echo "mount ended with $?" >>done
 async def hook_commands(bed: Testbed) -> None:
     """A hook can call sed -i, chown, nice, ionice and taskset; the log has the message of what is refused."""
     await bed.install()
-    program, file = DEBIAN / "usr/local/bin/hook", DEBIAN / "etc/ancsd/ancsd.toml"
-    program.write_text(COMMANDS_OF_HOOKS)
-    program.chmod(0o755)
-    bed.cleanups.append(lambda: program.unlink(missing_ok=True))
-    file.write_text(SETTINGS.format(name="kitchen"))
+    install_hook(bed, COMMANDS_OF_HOOKS)
+    (DEBIAN / "etc/ancsd/ancsd.toml").write_text(SETTINGS.format(name="kitchen"))
     await bed.inside("systemctl", "reload", "ancsd")
     phone = await bed.paired()
     phone.ancs.post(Notification(1, title="Mum"))
-    done = DEBIAN / STATE.lstrip("/") / "done"
+    done = STATE_FILES / "done"
     await eventually(lambda: done.exists() and "mount ended" in done.read_text(), "the hook did not come to its end", within=15)
     worked = "".join(f"{name} works\n" for name in ("sed", "chown", "nice", "ionice", "taskset"))
     check(done.read_text() == f"{worked}mount ended with 32\n", f"the hook could: {done.read_text()!r}; {await bed.journal()}")
@@ -302,11 +281,10 @@ async def hook_commands(bed: Testbed) -> None:
 
 async def until_said(bed: Testbed, words: str) -> None:
     """Waits until the service has logged a line with these words."""
-    for _ in range(30):
-        if any(words in str(entry.get("MESSAGE")) for entry in await bed.entries()):
-            return
-        await asyncio.sleep(0.3)
-    check(False, f"the journal does not say {words!r}; {await bed.journal()}")
+    async def said() -> list[str]:
+        return [str(entry.get("MESSAGE")) for entry in await bed.entries()]
+
+    await bed.until(said, lambda lines: any(words in line for line in lines), f"the journal does not say {words!r}")
 
 
 #: The exit status of each command with each set of capabilities. 143: it kept running and was ended by SIGTERM.

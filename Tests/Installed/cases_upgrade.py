@@ -10,7 +10,7 @@ from pathlib import Path
 
 from Harness.case import case, check
 
-from .testbed import DEBIAN, STATE, Testbed
+from .testbed import DEBIAN, STATE, STATE_FILES, Testbed
 
 
 async def version(bed: Testbed) -> str:
@@ -29,9 +29,7 @@ async def upgrade(bed: Testbed) -> None:
     await bed.until_state("active/running")
     check(await bed.pid() != before, "the former version runs on")
     check(bed.bonds() == bonds, f"the bonds were {bonds} and are {bed.bonds()}")
-    await phone.connect()
-    await bed.until_status(": subscribed")
-    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+    await bed.comes_back(phone)
     await bed.inside("systemctl", "disable", "--now", "ancsd")
     await bed.install(3)
     check(await bed.property("ActiveState") == "inactive", "what the user has disabled was started")
@@ -84,9 +82,7 @@ async def interrupted(bed: Testbed) -> None:
         check(bed.bonds() == bonds, f"after the upgrade the bonds are {bed.bonds()}")
     check(moments, "no upgrade was interrupted")
     bed.remark(f"dpkg's state when it was killed: {', '.join(moments)}")
-    await phone.connect()
-    await bed.until_status(": subscribed")
-    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+    await bed.comes_back(phone)
 
 
 @case("removed")
@@ -100,11 +96,9 @@ async def removed(bed: Testbed) -> None:
     check(bed.bonds() == bonds, f"the bonds are {bed.bonds()}")
     await bed.install()
     await bed.until_state("active/running")
-    await phone.connect()
-    await bed.until_status(": subscribed")
-    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+    await bed.comes_back(phone)
     await bed.inside("dpkg", "--purge", "ancsd")
-    left = [str(path) for path in (DEBIAN / STATE.lstrip("/"), DEBIAN / "run/ancsd", DEBIAN / "usr/bin/ancsd") if path.exists()]
+    left = [str(path) for path in (STATE_FILES, DEBIAN / "run/ancsd", DEBIAN / "usr/bin/ancsd") if path.exists()]
     check(not left, f"there is still {left}")
     loaded = await bed.inside("systemctl", "is-failed", "ancsd", status=None)
     check(loaded.out.strip() in ("inactive", "unknown"), f"the unit is {loaded.out.strip()}")
@@ -118,6 +112,4 @@ async def bonds_of_root(bed: Testbed) -> None:
     await bed.inside("systemctl", "stop", "ancsd")
     await bed.inside("chown", "-R", "root:root", STATE)
     await bed.inside("systemctl", "start", "ancsd")
-    await phone.connect()
-    await bed.until_status(": subscribed")
-    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+    await bed.comes_back(phone)

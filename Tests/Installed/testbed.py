@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ from Lab import testbed
 
 #: The Debian's files, as the cases see them.
 DEBIAN = Path("/proc/1/root")
-STATE, SOCKET = "/var/lib/ancsd", "/run/ancsd/control.sock"
+STATE = "/var/lib/ancsd"
+#: The same, and the control socket, as the cases see them.
+STATE_FILES, SOCKET = DEBIAN / "var/lib/ancsd", DEBIAN / "run/ancsd/control.sock"
 
 
 class Testbed(testbed.Testbed):
@@ -46,6 +48,12 @@ class Testbed(testbed.Testbed):
         copy.write_bytes(self.package(number, product).read_bytes())
         return (await self.inside(*by, "/tmp/package.deb", within=60)).out
 
+    def override(self, text: str) -> None:
+        """Adds this to the service's unit. systemd reads it at an installation or a daemon-reload."""
+        folder = DEBIAN / "etc/systemd/system/ancsd.service.d"
+        folder.mkdir(exist_ok=True)
+        (folder / "case.conf").write_text(text)
+
     # Inside the Debian
 
     async def inside(self, *words: Any, status: int | None = 0, within: float = 20) -> Outcome:
@@ -64,23 +72,25 @@ class Testbed(testbed.Testbed):
 
     async def until_state(self, state: str, unit: str = "ancsd", within: float = 15) -> None:
         """Waits until systemd reports a unit in a state such as `active/running`."""
-        found = ""
-        for _ in range(200):
-            found = "/".join([await self.property("ActiveState", unit), await self.property("SubState", unit)])
-            if found == state:
-                return
-            await asyncio.sleep(within / 200)
-        raise Failure(f"{unit} is {found}, not {state}; {await self.journal()}")
+        async def found() -> str:
+            return "/".join([await self.property("ActiveState", unit), await self.property("SubState", unit)])
+
+        await self.until(found, lambda found: found == state, f"{unit} is not {state}", within)
 
     async def until_status(self, words: str, within: float = 15) -> None:
         """Waits until the status line in `systemctl status` has these words."""
-        text = ""
+        await self.until(lambda: self.property("StatusText"), lambda text: words in text, f"the status is not {words!r}", within)
+
+    async def until(
+        self, question: Callable[[], Awaitable[Any]], holds: Callable[[Any], bool], otherwise: str, within: float = 15
+    ) -> None:
+        """Asks until the answer is as it should be."""
         for _ in range(100):
-            text = await self.property("StatusText")
-            if words in text:
+            found = await question()
+            if holds(found):
                 return
             await asyncio.sleep(within / 100)
-        raise Failure(f"the status is {text!r}, not {words!r}; {await self.journal()}")
+        raise Failure(f"{otherwise}: …{str(found)[-200:]}; {await self.journal()}")
 
     async def journal(self) -> str:
         lines = (await self.inside("journalctl", "--no-pager", "--lines", 12, "--output", "cat")).out
@@ -94,7 +104,7 @@ class Testbed(testbed.Testbed):
 
     async def call(self, method: str, **params: Any) -> Any:
         """Calls the service over its control socket, as root."""
-        client = await ControlClient.connect(DEBIAN / SOCKET.lstrip("/"))
+        client = await ControlClient.connect(SOCKET)
         try:
             return await client.call(method, **params)
         finally:
@@ -107,8 +117,14 @@ class Testbed(testbed.Testbed):
 
     def bonds(self) -> dict[str, str]:
         """Returns the files of the bonds, with a digest of each."""
-        files = (DEBIAN / STATE.lstrip("/")).rglob("*.bond.json")
+        files = STATE_FILES.rglob("*.bond.json")
         return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+    async def comes_back(self, phone: testbed.Phone) -> None:
+        """The phone connects, and is served by its bond."""
+        await phone.connect()
+        await self.until_status(": subscribed")
+        check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
 
     async def paired(self) -> testbed.Phone:
         """Returns a phone that has paired with the service and is subscribed."""

@@ -51,6 +51,15 @@ struct DoctorTests {
     return facts
   }
 
+  /// A daemon that serves hci0.
+  private static func serving(_ change: (inout AdapterReport) -> Void) -> StatusReport {
+    var (status, adapter) = (StatusReport(), AdapterReport())
+    adapter.adapter = "hci0"
+    change(&adapter)
+    status.adapters = [adapter]
+    return status
+  }
+
   private static func bridge(
     _ state: BridgeReport.State, why: String? = nil, refused: [String] = []
   ) -> StatusReport {
@@ -113,12 +122,7 @@ struct DoctorTests {
       testDescription: "a controller that refuses link parameters", check: "parameters",
       verdict: .warning, words: "hci0: ", status: .done
     ) {
-      var status = StatusReport()
-      var adapter = AdapterReport()
-      adapter.adapter = "hci0"
-      adapter.parametersRefusal = 0x0C
-      status.adapters = [adapter]
-      $0.daemon = .status(status)
+      $0.daemon = .status(serving { $0.parametersRefusal = 0x0C })
     },
     Fault(
       testDescription: "one of two adapters", check: "adapter", verdict: .warning,
@@ -237,12 +241,7 @@ struct DoctorTests {
       testDescription: "a daemon that waits", check: "daemon", verdict: .warning,
       words: "hci0: on the air, no phone is bonded", status: .done
     ) {
-      var status = StatusReport()
-      var adapter = AdapterReport()
-      adapter.adapter = "hci0"
-      adapter.waiting = WaitReport(.firstPhone, name: "kitchen")
-      status.adapters = [adapter]
-      $0.daemon = .status(status)
+      $0.daemon = .status(serving { $0.waiting = WaitReport(.firstPhone, name: "kitchen") })
     },
     Fault(
       testDescription: "a bridge without a broker", check: "mqtt", verdict: .warning,

@@ -145,6 +145,14 @@ struct SetupTests {
     return try await setUp.run()
   }
 
+  /// The failure that a run ends with.
+  private func failure(
+    _ board: Board, _ daemon: FakeDaemon = daemon(), _ arguments: String = ""
+  ) async throws -> Failure {
+    try #require(
+      await #expect(throws: Failure.self) { try await run(board, daemon, arguments) })
+  }
+
   private static let start = ["systemctl enable ancsd", "systemctl restart ancsd"]
 
   @Test("It writes what is typed, starts the service, pairs the phone and shows the notification")
@@ -222,7 +230,7 @@ struct SetupTests {
     #expect(daemon.output.contains("There is no user “pa”"))
     #expect(board.commands == Self.start + ["usermod -aG ancsd pi"])
     let other = try Board()
-    await #expect(throws: Failure.self) { try await run(other, Self.daemon(), "--user pa") }
+    _ = try await failure(other, Self.daemon(), "--user pa")
     #expect(other.commands.isEmpty)
   }
 
@@ -263,9 +271,7 @@ struct SetupTests {
     board.host.bluetooth?.isEnabled = isEnabled
     board.failing = ["restart ancsd": "Job for ancsd.service failed"]
     let daemon = Self.daemon(typed: [])
-    await #expect(throws: Failure.self) {
-      try await run(board, daemon, "--yes --stop-bluetoothd")
-    }
+    _ = try await failure(board, daemon, "--yes --stop-bluetoothd")
     #expect(
       board.commands == ["systemctl disable --now bluetooth"] + Self.start
         + ["systemctl disable ancsd", "systemctl stop ancsd"]
@@ -279,9 +285,7 @@ struct SetupTests {
     board.bluetoothd = 812
     board.failing = ["restart ancsd": "failed", "start bluetooth": "it is masked"]
     let daemon = Self.daemon(typed: [])
-    await #expect(throws: Failure.self) {
-      try await run(board, daemon, "--yes --stop-bluetoothd")
-    }
+    _ = try await failure(board, daemon, "--yes --stop-bluetoothd")
     let report = try #require(daemon.reported.first)
     #expect(report.why.contains("it is masked"))
     #expect(report.remedy == "systemctl enable bluetooth && systemctl start bluetooth")
@@ -292,10 +296,9 @@ struct SetupTests {
     let board = try Board()
     board.bluetoothd = 812
     board.host.bluetooth?.isStarted = false
-    do throws(Failure) {
-      _ = try await run(board, Self.daemon(), "--yes --stop-bluetoothd --name hall")
-      Issue.record("it was stopped")
-    } catch { #expect(error.remedy?.contains("kill 812") == true) }
+    let failure = try await self.failure(
+      board, Self.daemon(), "--yes --stop-bluetoothd --name hall")
+    #expect(failure.remedy?.contains("kill 812") == true)
     #expect(board.commands.isEmpty && board.settings == nil)
   }
 
@@ -305,12 +308,11 @@ struct SetupTests {
     board.adapters = []
     board.bluetoothd = 812
     let daemon = Self.daemon()
-    await #expect(throws: Failure.self) { try await run(board, daemon, "--stop-bluetoothd") }
+    _ = try await failure(board, daemon, "--stop-bluetoothd")
     #expect(daemon.output.contains("dmesg | grep -i bluetooth"))
     board.isRoot = false
-    do throws(Failure) { _ = try await run(board, daemon) } catch {
-      #expect(error.status == .noPermission && error.remedy == "sudo ancsd setup")
-    }
+    let failure = try await self.failure(board, daemon)
+    #expect(failure.status == .noPermission && failure.remedy == "sudo ancsd setup")
     #expect(board.commands.isEmpty && board.settings == nil)
   }
 
@@ -320,12 +322,8 @@ struct SetupTests {
       let board = try Board()
       if let before { board.settings = before }
       board.failing = ["config check /": "3:7: there is no such program"]
-      do throws(Failure) {
-        _ = try await run(board, Self.daemon(typed: ["", "/nothing", nil]))
-        Issue.record("they were taken")
-      } catch {
-        #expect(error.sentence.contains("there is no such program"))
-      }
+      let failure = try await self.failure(board, Self.daemon(typed: ["", "/nothing", nil]))
+      #expect(failure.sentence.contains("there is no such program"))
       #expect(board.settings == before)
       #expect(try Files.names(in: board.root + "/etc/ancsd").count == (before == nil ? 0 : 1))
     }
@@ -336,7 +334,7 @@ struct SetupTests {
     let board = try Board()
     board.failing = ["config check": "ancsd.toml:1:1: there is no setting “nome”"]
     let daemon = Self.daemon()
-    await #expect(throws: Failure.self) { try await run(board, daemon) }
+    _ = try await failure(board, daemon)
     #expect(!daemon.output.contains("]: "))
   }
 
@@ -365,10 +363,8 @@ struct SetupTests {
     #expect(try await run(board, daemon) == .done)
     #expect(
       daemon.output.contains("The board's name is “hall”, as /etc/ancsd/conf.d/name.toml says."))
-    do throws(Failure) {
-      _ = try await run(board, Self.daemon(), "--name attic")
-      Issue.record("it has no effect")
-    } catch { #expect(error.sentence.contains("/etc/ancsd/conf.d/name.toml")) }
+    let failure = try await self.failure(board, Self.daemon(), "--name attic")
+    #expect(failure.sentence.contains("/etc/ancsd/conf.d/name.toml"))
     #expect(board.settings == "name = \"old\"\n")
   }
 
@@ -381,13 +377,9 @@ struct SetupTests {
       board.failing = ["restart": "Job for ancsd.service failed"]
       var settingsAtLast: String?
       board.onCommand = { [unowned board] in settingsAtLast = board.settings }
-      do throws(Failure) {
-        _ = try await run(board, Self.daemon(typed: ["hall", nil]))
-        Issue.record("it was not noticed")
-      } catch {
-        #expect(error.sentence.contains("Job for ancsd.service failed"))
-        #expect(error.remedy == "see journalctl -u ancsd -n 20")
-      }
+      let failure = try await self.failure(board, Self.daemon(typed: ["hall", nil]))
+      #expect(failure.sentence.contains("Job for ancsd.service failed"))
+      #expect(failure.remedy == "see journalctl -u ancsd -n 20")
       #expect(board.settings == (wasRunning ? "" : "name = \"hall\"\n") + "grace = 60\n")
       #expect(board.commands.last == "systemctl \(wasRunning ? "restart" : "stop") ancsd")
       #expect(settingsAtLast == board.settings)
@@ -400,10 +392,8 @@ struct SetupTests {
     board.host = ServiceHost(
       .openRC, daemon: .init("ancsd", isEnabled: false, isStarted: false))
     let daemon = Self.daemon(typed: [], patient: false)
-    do throws(Failure) {
-      _ = try await run(board, daemon, "--yes")
-      Issue.record("it was not noticed")
-    } catch { #expect(error.remedy == "see tail /var/log/ancsd.log") }
+    let failure = try await self.failure(board, daemon, "--yes")
+    #expect(failure.remedy == "see tail /var/log/ancsd.log")
     #expect(
       board.commands == [
         "rc-update add ancsd default", "rc-service ancsd restart", "rc-update --all del ancsd",
@@ -453,12 +443,8 @@ struct SetupTests {
       return [request.calls(ControlMethods.status) ? .result(status) : .result(true)]
     }
     let board = try Board()
-    do throws(Failure) {
-      _ = try await run(board, daemon, "--yes")
-      Issue.record("it waits for ever")
-    } catch {
-      #expect(error.status == .tryAgain && error.remedy?.contains("ancsd status") == true)
-    }
+    let failure = try await self.failure(board, daemon, "--yes")
+    #expect(failure.status == .tryAgain && failure.remedy?.contains("ancsd status") == true)
   }
 
   @Test(
