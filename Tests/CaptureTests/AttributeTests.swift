@@ -52,6 +52,16 @@ struct DiscoveredLink {
       ]))
   }
 
+  /// The board's command to the Control Point.
+  @discardableResult mutating func request(_ command: ControlPointCommand) -> DecodedUnit? {
+    link.send(.writeRequest(Self.controlPoint, value: command.encoded))
+  }
+
+  /// The phone's response to it, or a part of one.
+  @discardableResult mutating func respond(_ bytes: [UInt8]) -> DecodedUnit? {
+    link.receive(.handleValueNotification(Self.dataSource, value: bytes))
+  }
+
   private mutating func find(_ service: UUID, _ range: HandleRange) {
     _ = link.send(.findByTypeValueRequest(.all, type: 0x2800, value: service.littleEndian))
     _ = link.receive(.findByTypeValueResponse([range]))

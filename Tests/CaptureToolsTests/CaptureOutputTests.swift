@@ -134,20 +134,16 @@ struct CaptureOutputTests {
   func json() {
     let objects = Self.json()
     #expect(objects.count == 12)
+    #expect(objects[11]["name"] == "Disconnection Complete")
     let response = objects[10]
-    #expect(response["frame"] == 11)
-    #expect(response["time"] == "2026-11-21T06:05:00.054637Z")
-    #expect(response["adapter"] == "hci0")
-    #expect(response["direction"] == "rx")
-    #expect(response["layer"] == "att")
-    #expect(response["connection"] == 0)
-    #expect(response["phone"] == "44:55:66:77:88:99")
-    #expect(response["cid"] == 4)
-    #expect(response["opcode"] == 27)
-    #expect(response["name"] == "Handle Value Notification")
-    #expect(response["handle"] == 24)
-    #expect(response["uuid"] == "22EAC6E9-24D6-4BB5-BE44-B36ACE7C7BFB")
-    #expect(response["attribute"] == "Data Source")
+    for (name, value) in [
+      ("frame", 11), ("time", "2026-11-21T06:05:00.054637Z"), ("adapter", "hci0"),
+      ("direction", "rx"), ("layer", "att"), ("connection", 0), ("phone", "44:55:66:77:88:99"),
+      ("cid", 4), ("opcode", 27), ("name", "Handle Value Notification"), ("handle", 24),
+      ("uuid", "22EAC6E9-24D6-4BB5-BE44-B36ACE7C7BFB"), ("attribute", "Data Source"),
+    ] as [(String, JSONValue)] {
+      #expect(response[name] == value, "\(name)")
+    }
     #expect(response["value"]?.string?.hasPrefix("0007000000") == true)
     #expect(response["decoded"]?["ancs_response"]?["state"] == "complete")
     #expect(response["decoded"]?["ancs_response"]?["title"] == "A\u{1B}[2J\nnn")
