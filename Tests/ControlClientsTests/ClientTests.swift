@@ -112,8 +112,8 @@ struct ClientTests {
     let daemon = FakeDaemon { _ in
       [.line(#"{"jsonrpc":"2.0","id":null,"error":{"code":3,"message":"64 clients"}}"#)]
     }
-    let failure = await daemon.failure(of: Clients.list, "")
-    #expect(failure?.status == .tryAgain && failure.map { "\($0)".contains("64 clients") } == true)
+    let failure = await daemon.failure(of: Clients.list)
+    #expect(failure?.status == .tryAgain && failure?.line.contains("64 clients") == true)
   }
 
   @Test("A list as text is when, what and who, then the message")
@@ -194,8 +194,7 @@ struct ClientTests {
     ] as [(RPCError, Control.ExitStatus)])
   func statuses(error: RPCError, status: Control.ExitStatus) async {
     let daemon = FakeDaemon { _ in [.error(error)] }
-    let failure = await daemon.failure(of: Clients.act, "1 positive")
-    #expect(failure?.status == status)
+    #expect(await daemon.failure(of: Clients.act, "1 positive")?.status == status)
   }
 
   /// A daemon whose phone offers these commands, and accepts any.

@@ -12,6 +12,8 @@ import Wire
 @Suite("The screen of tui") struct DashboardTests {
   private static let phone = Address(0xC0_11_22_33_44_55)
   static let start = Instant(nanoseconds: 1_000_000_000_000)
+  /// When the list has not moved for a while, so that keys act.
+  private let later = Self.start + .seconds(10)
 
   static func notification(
     _ uid: UInt32, _ title: String, message: String = "", category: ANCS.Category = .social,
@@ -162,7 +164,7 @@ import Wire
       #expect(row.hasPrefix("> 07:07 "))
       #expect(row.hasSuffix("]") && row.contains("[+") && row.contains(" -"), "\(columns): \(row)")
       #expect(columns < 40 || row.contains(" #7 "), "\(columns): \(row)")
-      dashboard.press(.character("-"), at: Self.start + .seconds(10))
+      dashboard.press(.character("-"), at: later)
       #expect(columns < 80 || dashboard.text().hasSuffix("; u undoes it"))
       #expect(!dashboard.text().contains("\n:"))
     }
@@ -206,20 +208,23 @@ import Wire
 
   // MARK: Keys
 
+  private static func id(_ uid: UInt32) -> Dashboard.ID {
+    Dashboard.ID(phone: phone, uid: NotificationUID(rawValue: uid))
+  }
+
   private static func act(_ action: NotificationAction, _ uid: UInt32) -> Dashboard.Effect {
-    .act(action, Dashboard.ID(phone: phone, uid: NotificationUID(rawValue: uid)))
+    .act(action, id(uid))
   }
 
   @Test("+ acts on the selected one at once, if it has the action, and shows the result")
   func actions() {
     var dashboard = Self.dashboard()
-    let later = Self.start + .seconds(10)
     #expect(dashboard.press(.character("+"), at: later).isEmpty)
     #expect(dashboard.note?.text == "#3 has no positive action")
     dashboard.press(.down, at: later)
     #expect(dashboard.press(.character("+"), at: later) == [Self.act(.positive, 2)])
     #expect(dashboard.note?.text == "Reply: #2 “Ben”…")
-    let request = Dashboard.Effect.act(.positive, Dashboard.ID(phone: Self.phone, uid: 2))
+    let request = Self.act(.positive, 2)
     dashboard.answered(request, at: later)
     #expect(dashboard.note?.text == "Reply: #2 “Ben”, done")
     dashboard.failed(
@@ -232,7 +237,6 @@ import Wire
   @Test("- is done after two seconds, in which it can be undone; the next is selected meanwhile")
   func undoing() {
     var dashboard = Self.dashboard()
-    let later = Self.start + .seconds(10)
     #expect(dashboard.press(.character("-"), at: later).isEmpty)
     #expect(dashboard.note?.text == "Clear: #3 “Mum”; u undoes it")
     #expect(dashboard.text().contains("> 07:02 Messages Ben"))
@@ -257,7 +261,6 @@ import Wire
   func quitting() {
     func busy() -> Dashboard {
       var dashboard = Self.dashboard()
-      let later = Self.start + .seconds(10)
       for _ in 1...3 { dashboard.press(.character(" "), at: later) }
       dashboard.press(.character("-"), at: later)
       #expect(dashboard.pass(to: later + .seconds(2)).count == 3)
@@ -284,7 +287,6 @@ import Wire
 
   @Test("Several are marked, and acted on together") func marking() {
     var dashboard = Self.dashboard()
-    let later = Self.start + .seconds(10)
     dashboard.press(.character(" "), at: later)
     dashboard.press(.down, at: later)
     dashboard.press(.character(" "), at: later)
@@ -305,7 +307,6 @@ import Wire
   @Test("u restores the marks with which - was pressed, of the notifications that are still there")
   func undoingOfMarked() {
     var dashboard = Self.dashboard()
-    let later = Self.start + .seconds(10)
     for key in [" ", " ", "-"] as [Character] { dashboard.press(.character(key), at: later) }
     #expect(dashboard.marked.isEmpty)
     dashboard.press(.character("u"), at: later + .seconds(1))
@@ -322,7 +323,6 @@ import Wire
 
   @Test("A key has no effect just after the list has moved by itself") func caution() {
     var dashboard = Self.dashboard()
-    let later = Self.start + .seconds(10)
     dashboard.add(Self.notification(4, "Somebody", category: .incomingCall), at: later)
     #expect(dashboard.press(.character("-"), at: later + .milliseconds(300)).isEmpty)
     #expect(dashboard.note?.text == "the list has just moved: press it again")
@@ -353,7 +353,6 @@ import Wire
   @Test("A daemon that returns with other UIDs does not change the selection")
   func otherNumbers() {
     var dashboard = Self.dashboard()
-    let later = Self.start + .seconds(10)
     dashboard.press(.down, at: later)
     dashboard.receive(.disconnected(reason: "the daemon is exiting"), at: later)
     dashboard.lose("the daemon has exited")
@@ -398,7 +397,6 @@ import Wire
 
   @Test("An opened notification is acted on only under its current number") func openedElsewhere() {
     var dashboard = Self.dashboard()
-    let later = Self.start + .seconds(10)
     dashboard.press(.enter, at: later)
     dashboard.lose("the daemon has exited")
     #expect(dashboard.text().contains("its phone is away"))
@@ -435,7 +433,7 @@ import Wire
   @Test("A notification is opened in full, scrolled, and marked when it is removed") func opening()
   {
     var dashboard = Self.dashboard(rows: 12)
-    let id = Dashboard.ID(phone: Self.phone, uid: 3)
+    let id = Self.id(3)
     #expect(dashboard.press(.enter) == [.show(id)])
     let message = (1...30).map { "line \($0)" }.joined(separator: "\n")
     let whole = Self.notification(3, "Mum", message: message)
@@ -460,14 +458,11 @@ import Wire
   func neighbours() {
     var dashboard = Self.dashboard()
     dashboard.press(.enter)
-    let show = { (uid: UInt32) in
-      [Dashboard.Effect.show(Dashboard.ID(phone: Self.phone, uid: NotificationUID(rawValue: uid)))]
-    }
-    #expect(dashboard.press(.character("J")) == show(2))
-    #expect(dashboard.press(.character("J")) == show(1))
+    #expect(dashboard.press(.character("J")) == [.show(Self.id(2))])
+    #expect(dashboard.press(.character("J")) == [.show(Self.id(1))])
     #expect(dashboard.press(.character("J")) == [])
     #expect(dashboard.text().contains("Dinner tonight?"))
-    #expect(dashboard.press(.character("K")) == show(2))
+    #expect(dashboard.press(.character("K")) == [.show(Self.id(2))])
     dashboard.press(.escape)
     #expect(dashboard.text().contains("── 2/3 notifications"))
   }
@@ -478,7 +473,7 @@ import Wire
     #expect(dashboard.text().contains("this key does nothing"))
     dashboard.press(.down)
     #expect(!dashboard.text().contains("this key does nothing"))
-    dashboard.press(.delete, at: Self.start + .seconds(10))
+    dashboard.press(.delete, at: later)
     #expect(dashboard.pending.count == 1)
   }
 
@@ -602,7 +597,7 @@ import Wire
     var dashboard = Self.ringing()
     for key in keys { dashboard.press(key) }
     #expect(dashboard.text().hasPrefix("☎ Grace Hopper · A Answer · D Decline · g shows it\n"))
-    let id = Dashboard.ID(phone: Self.phone, uid: NotificationUID(rawValue: 4))
+    let id = Self.id(4)
     #expect(dashboard.press(.character("A")) == [.act(.positive, id)])
     #expect(dashboard.press(.character("D")) == [.act(.negative, id)])
     dashboard.answered(.act(.negative, id))
