@@ -157,22 +157,18 @@ struct CaptureOutputTests {
 
   @Test("Filters show only matching packets")
   func filters() {
-    var att = CaptureFilter()
-    att.att = true
-    #expect(Self.json(att).allSatisfy { $0["layer"] == "att" })
-    #expect(Self.json(att).count == 8)
-    var ancs = CaptureFilter()
-    ancs.profiles = [.ancs]
-    #expect(Self.json(ancs).count == 8)
-    var ams = CaptureFilter()
-    ams.profiles = [.ams]
-    #expect(Self.json(ams).isEmpty)
-    var phone = CaptureFilter()
-    phone.phone = Self.phone.address
-    #expect(Self.json(phone).count == 10)
-    phone.phone = Address(1)
-    #expect(Self.json(phone).isEmpty)
-    #expect(!Self.text(ancs).contains { $0.hasPrefix("= ") })
+    func filter(_ choose: (inout CaptureFilter) -> Void) -> CaptureFilter {
+      var filter = CaptureFilter()
+      choose(&filter)
+      return filter
+    }
+    let att = Self.json(filter { $0.att = true })
+    #expect(att.allSatisfy { $0["layer"] == "att" } && att.count == 8)
+    let ancs = filter { $0.profiles = [.ancs] }
+    #expect(Self.json(ancs).count == 8 && !Self.text(ancs).contains { $0.hasPrefix("= ") })
+    #expect(Self.json(filter { $0.profiles = [.ams] }).isEmpty)
+    #expect(Self.json(filter { $0.phone = Self.phone.address }).count == 10)
+    #expect(Self.json(filter { $0.phone = Address(1) }).isEmpty)
   }
 
   @Test("Random packets of every kind, as text and JSON")
