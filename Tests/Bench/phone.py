@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MTU = 185
+#: How many notifications may be unfetched.
+WINDOW = 8
 NOT_FOUND, INVALID_HANDLE = 0x0A, 0x01
 PRIMARY, CHARACTERISTIC, CCCD = (struct.pack("<H", kind) for kind in (0x2800, 0x2803, 0x2902))
 READ, WRITE, NOTIFY, INDICATE = 0x02, 0x08, 0x10, 0x20
@@ -83,15 +85,13 @@ def note(uid: int) -> list[bytes]:
 class Phone:
     """Serves one consumer `count` notifications; `done` is the time when all were fetched, 0 until then."""
 
-    def __init__(self, path: Path, count: int, mtu: int = MTU, window: int = 8) -> None:
+    def __init__(self, path: Path, count: int, mtu: int = MTU) -> None:
         self.attributes, self.handles = database()
         self.by_handle = {a.handle: a for a in self.attributes}
         self.source = self.handles[NOTIFICATION_SOURCE]
         self.data = self.handles[DATA_SOURCE]
         self.count = count
-        self.window = window
         self.posted = self.fetched = 0
-        self.requests = 0
         self.held = False
         self.offered_mtu = mtu
         self.mtu = 23
@@ -121,7 +121,7 @@ class Phone:
         """Sends notifications as long as there is room."""
         if not self.subscribed or self.done or self.held:
             return
-        while self.posted < min(self.fetched + self.window, self.count):
+        while self.posted < min(self.fetched + WINDOW, self.count):
             self.posted += 1
             self.notify(self.source, struct.pack("<BBBBI", 0, 0x18, 4, 1, self.posted))
         if self.fetched >= self.count:
@@ -134,7 +134,6 @@ class Phone:
         opcode = pdu[0]
         if opcode & 0x41 or opcode == 0x1E:
             return  # a response, a command, a confirmation
-        self.requests += 1
         if opcode == 0x12:
             self.write(int.from_bytes(pdu[1:3], "little"), pdu[3:])
         else:

@@ -28,7 +28,7 @@ struct ANCSDecodingTests {
     var known = DiscoveredLink()
     let command = ControlPointCommand.getNotificationAttributes(
       7, [.init(.appIdentifier), .init(.title, maximumLength: 64), .init(.date)])
-    let written = known.link.send(.writeRequest(0x0012, value: command.encoded))
+    let written = known.request(command)
     #expect(
       written?.said == [
         "ancs_command: Get Notification Attributes", "uid: 7",
@@ -43,8 +43,7 @@ struct ANCSDecodingTests {
       ])
     var said: [[String]] = []
     for fragment in response.fragments(ofAtMost: 20) {
-      said.append(
-        known.link.receive(.handleValueNotification(0x0018, value: fragment))?.said ?? [])
+      said.append(known.respond(fragment)?.said ?? [])
     }
     #expect(
       said == [
@@ -65,7 +64,7 @@ struct ANCSDecodingTests {
     }
     for uid: NotificationUID in [1, 2] {
       let response = DataSourceResponse(.notification(uid), [.init(id: 4, value: [0x39])])
-      let unit = known.link.receive(.handleValueNotification(0x0018, value: response.encoded))
+      let unit = known.respond(response.encoded)
       #expect(unit?.value("uid") == "\(uid)")
       #expect(unit?.value("message_size") == "9")
     }
@@ -74,14 +73,12 @@ struct ANCSDecodingTests {
   @Test("A refused command has no response, and the next one's is understood")
   func refused() {
     var known = DiscoveredLink()
-    let first = ControlPointCommand.getNotificationAttributes(1, [.init(.messageSize)])
-    _ = known.link.send(.writeRequest(0x0012, value: first.encoded))
+    known.request(.getNotificationAttributes(1, [.init(.messageSize)]))
     let error = known.link.receive(PDU.error(ErrorCode(0xA2), to: .writeRequest, at: 0x0012))
     #expect(error?.value("error") == "Invalid Parameter (0xa2)")
-    let second = ControlPointCommand.getNotificationAttributes(2, [.init(.messageSize)])
-    _ = known.link.send(.writeRequest(0x0012, value: second.encoded))
+    known.request(.getNotificationAttributes(2, [.init(.messageSize)]))
     let response = DataSourceResponse(.notification(2), [.init(id: 4, value: [0x39])])
-    let unit = known.link.receive(.handleValueNotification(0x0018, value: response.encoded))
+    let unit = known.respond(response.encoded)
     #expect(unit?.value("ancs_response") == "complete")
   }
 
@@ -89,13 +86,11 @@ struct ANCSDecodingTests {
   func brokenOff() {
     var known = DiscoveredLink()
     for uid: NotificationUID in [1, 2] {
-      let command = ControlPointCommand.getNotificationAttributes(
-        uid, [.init(.message, maximumLength: 100)])
-      _ = known.link.send(.writeRequest(0x0012, value: command.encoded))
+      known.request(.getNotificationAttributes(uid, [.init(.message, maximumLength: 100)]))
       let response = DataSourceResponse(
         .notification(uid), [.init(id: 3, value: [UInt8](repeating: 0x61, count: 40))])
       let bytes = uid == 1 ? Array(response.encoded.prefix(20)) : response.encoded
-      let unit = known.link.receive(.handleValueNotification(0x0018, value: bytes))
+      let unit = known.respond(bytes)
       #expect(unit?.value("ancs_response") == (uid == 1 ? "to be continued" : "complete"))
     }
   }
@@ -105,8 +100,7 @@ struct ANCSDecodingTests {
     var known = DiscoveredLink()
     let response = DataSourceResponse(
       .notification(9), [.init(id: 1, value: Array("Hi".utf8)), .init(id: 3, value: [1, 2, 3])])
-    let unit = known.link.receive(
-      .handleValueNotification(0x0018, value: response.encoded.dropLast()))
+    let unit = known.respond(response.encoded.dropLast())
     #expect(
       unit?.said == [
         "ancs_response: to no command in this capture", "fragments: 1", "bytes: 15", "uid: 9",
@@ -117,10 +111,8 @@ struct ANCSDecodingTests {
   @Test("A response to something else is malformed")
   func malformedResponse() {
     var known = DiscoveredLink()
-    let command = ControlPointCommand.getNotificationAttributes(1, [.init(.date)])
-    _ = known.link.send(.writeRequest(0x0012, value: command.encoded))
-    let unit = known.link.receive(
-      .handleValueNotification(0x0018, value: [0, 1, 0, 0, 0, 1, 0, 0]))
+    known.request(.getNotificationAttributes(1, [.init(.date)]))
+    let unit = known.respond([0, 1, 0, 0, 0, 1, 0, 0])
     #expect(unit?.value("ancs_response") == "malformed")
     #expect(unit?.value("error") == "attribute 1 where another was requested")
   }
@@ -135,11 +127,10 @@ struct ANCSDecodingTests {
   @Test("Get App Attributes: the app's name")
   func app() {
     var known = DiscoveredLink()
-    let command = ControlPointCommand.getAppAttributes(appIdentifier: "a.b", [.displayName])
-    _ = known.link.send(.writeRequest(0x0012, value: command.encoded))
+    known.request(.getAppAttributes(appIdentifier: "a.b", [.displayName]))
     let response = DataSourceResponse(
       .app(identifier: "a.b"), [.init(id: 0, value: Array("Bee".utf8))])
-    let unit = known.link.receive(.handleValueNotification(0x0018, value: response.encoded))
+    let unit = known.respond(response.encoded)
     #expect(unit?.value("app_id") == "a.b")
     #expect(unit?.value("app") == "Bee")
   }

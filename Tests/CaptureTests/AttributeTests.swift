@@ -52,6 +52,16 @@ struct DiscoveredLink {
       ]))
   }
 
+  /// The board's command to the Control Point.
+  @discardableResult mutating func request(_ command: ControlPointCommand) -> DecodedUnit? {
+    link.send(.writeRequest(Self.controlPoint, value: command.encoded))
+  }
+
+  /// The phone's response to it, or a part of one.
+  @discardableResult mutating func respond(_ bytes: [UInt8]) -> DecodedUnit? {
+    link.receive(.handleValueNotification(Self.dataSource, value: bytes))
+  }
+
   private mutating func find(_ service: UUID, _ range: HandleRange) {
     _ = link.send(.findByTypeValueRequest(.all, type: 0x2800, value: service.littleEndian))
     _ = link.receive(.findByTypeValueResponse([range]))
@@ -290,10 +300,9 @@ struct AttributeTests {
     #expect(known.link.receive(.writeResponse)?.request == written)
     let response = DataSourceResponse(.notification(7), [.init(id: 4, value: [0x39])])
     for fragment in response.fragments(ofAtMost: 6) {
-      let unit = known.link.receive(.handleValueNotification(0x0018, value: fragment))
-      #expect(unit?.request == written)
+      #expect(known.respond(fragment)?.request == written)
     }
-    #expect(known.link.receive(.handleValueNotification(0x0018, value: [0]))?.request == nil)
+    #expect(known.respond([0])?.request == nil)
     let signal = known.link.frame(
       .aclTransmitted,
       Sample.acl(0x40, 0, Sample.frame(5, [0x12, 3, 8, 0] + [UInt8](repeating: 0, count: 8))))

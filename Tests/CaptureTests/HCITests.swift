@@ -39,8 +39,8 @@ struct HCITests {
       ),
     ] as [([UInt8], String, [String])])
   func commands(bytes: [UInt8], title: String, said: [String]) {
-    var decoder = CaptureDecoder()
-    let frame = decoder.decode(CaptureRecord(.command, bytes, time: Sample.time))
+    var link = DecodedLink()
+    let frame = link.frame(.command, bytes)
     #expect(frame.title == title)
     #expect(frame.units.first?.said == said)
     #expect(frame.units.first?.problem == nil)
@@ -87,19 +87,17 @@ struct HCITests {
       ),
     ] as [([UInt8], [String])])
   func events(bytes: [UInt8], said: [String]) {
-    var decoder = CaptureDecoder()
-    let frame = decoder.decode(CaptureRecord(.event, bytes, time: Sample.time))
+    var link = DecodedLink()
+    let frame = link.frame(.event, bytes)
     #expect(frame.units.first?.said == said)
     #expect(frame.units.first?.problem == nil)
   }
 
   @Test("Extended advertising is stopped as a whole with no set, and by sets with each of them")
   func advertisingEnable() {
-    var decoder = CaptureDecoder()
+    var link = DecodedLink()
     func unit(_ parameters: [UInt8]) -> DecodedUnit? {
-      let head: [UInt8] = [0x39, 0x20, UInt8(parameters.count)]
-      return decoder.decode(CaptureRecord(.command, head + parameters, time: Sample.time))
-        .units.first
+      link.frame(.command, [0x39, 0x20, UInt8(parameters.count)] + parameters).units.first
     }
     let all = unit([0, 0])
     #expect(all?.said == ["advertising: no", "number_of_sets: 0"])
@@ -114,11 +112,9 @@ struct HCITests {
   func advertisement() {
     let uuid = UUID("7905F431-B5CE-4E99-A40F-4B1E122D00D0")?.littleEndian ?? []
     let data: [UInt8] = [0x02, 0x01, 0x06, 0x11, 0x15] + uuid + [0x05, 0x09, 0x62, 0x1B, 0x61]
-    var decoder = CaptureDecoder()
-    let frame = decoder.decode(
-      CaptureRecord(
-        .command, [0x08, 0x20, 0x20, UInt8(data.count)] + data + [0], time: Sample.time))
-    let unit = frame.units.first
+    var link = DecodedLink()
+    let command = [0x08, 0x20, 0x20, UInt8(data.count)] + data + [0]
+    let unit = link.frame(.command, command).units.first
     #expect(unit?.value("flags") == "LE General Discoverable, BR/EDR Not Supported (0x06)")
     #expect(
       unit?.value("solicited_128_bit_uuids")
@@ -138,17 +134,14 @@ struct HCITests {
 
   @Test("A phone has its identity and its address on the air")
   func identity() {
-    var decoder = CaptureDecoder()
+    var link = DecodedLink()
     let identity = Address(0x1122_3344_5566)
     let air = Address(0x4A00_0000_0001)
     let event: [UInt8] =
       [0x3E, 31, 0x0A, 0x00, 0x40, 0x00, 0x01, 0x02] + identity.littleEndian
       + [UInt8](repeating: 0, count: 6) + air.littleEndian + [24, 0, 0, 0, 0xF4, 0x01, 0]
-    _ = decoder.decode(CaptureRecord(.event, event, time: Sample.time))
-    let frame = decoder.decode(
-      CaptureRecord(
-        .aclReceived, Sample.acl(0x40, 0b10, Sample.att([0x1E])), time: Sample.time))
-    let name = frame.units.first?.link
+    _ = link.frame(.event, event)
+    let name = link.receive([0x1E])?.link
     #expect(name?.isWith(identity) == true)
     #expect(name?.isWith(air) == true)
     #expect(name?.isWith(Address(0)) == false)
@@ -168,9 +161,9 @@ struct HCITests {
 
   @Test("The kernel's packets are decoded; of mgmt only the names are shown")
   func kernel() {
-    var decoder = CaptureDecoder()
+    var link = DecodedLink()
     func title(_ opcode: MonitorOpcode, _ data: [UInt8]) -> String {
-      decoder.decode(CaptureRecord(opcode, data, time: Sample.time)).title
+      link.frame(opcode, data).title
     }
     let address: [UInt8] = [6, 5, 4, 3, 2, 1]
     #expect(

@@ -127,12 +127,9 @@ struct L2CAPTests {
     let unit = link.receive([code] + [UInt8](repeating: 0xA7, count: 64), channel: 6)
     #expect(unit?.said == [])
     #expect(unit?.attributes == [])
-    var decoder = CaptureDecoder()
     // LE Long Term Key Request Reply, and LE Enable Encryption.
     for opcode: [UInt8] in [[0x1A, 0x20], [0x19, 0x20], [0x17, 0x20], [0x27, 0x20]] {
-      let frame = decoder.decode(
-        CaptureRecord(
-          .command, opcode + [40] + [UInt8](repeating: 0xA7, count: 40), time: Sample.time))
+      let frame = link.frame(.command, opcode + [40] + [UInt8](repeating: 0xA7, count: 40))
       #expect(frame.units.first?.said.contains { $0.contains("a7a7") } == false)
     }
   }

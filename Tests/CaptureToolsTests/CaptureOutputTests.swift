@@ -134,20 +134,16 @@ struct CaptureOutputTests {
   func json() {
     let objects = Self.json()
     #expect(objects.count == 12)
+    #expect(objects[11]["name"] == "Disconnection Complete")
     let response = objects[10]
-    #expect(response["frame"] == 11)
-    #expect(response["time"] == "2026-11-21T06:05:00.054637Z")
-    #expect(response["adapter"] == "hci0")
-    #expect(response["direction"] == "rx")
-    #expect(response["layer"] == "att")
-    #expect(response["connection"] == 0)
-    #expect(response["phone"] == "44:55:66:77:88:99")
-    #expect(response["cid"] == 4)
-    #expect(response["opcode"] == 27)
-    #expect(response["name"] == "Handle Value Notification")
-    #expect(response["handle"] == 24)
-    #expect(response["uuid"] == "22EAC6E9-24D6-4BB5-BE44-B36ACE7C7BFB")
-    #expect(response["attribute"] == "Data Source")
+    for (name, value) in [
+      ("frame", 11), ("time", "2026-11-21T06:05:00.054637Z"), ("adapter", "hci0"),
+      ("direction", "rx"), ("layer", "att"), ("connection", 0), ("phone", "44:55:66:77:88:99"),
+      ("cid", 4), ("opcode", 27), ("name", "Handle Value Notification"), ("handle", 24),
+      ("uuid", "22EAC6E9-24D6-4BB5-BE44-B36ACE7C7BFB"), ("attribute", "Data Source"),
+    ] as [(String, JSONValue)] {
+      #expect(response[name] == value, "\(name)")
+    }
     #expect(response["value"]?.string?.hasPrefix("0007000000") == true)
     #expect(response["decoded"]?["ancs_response"]?["state"] == "complete")
     #expect(response["decoded"]?["ancs_response"]?["title"] == "A\u{1B}[2J\nnn")
@@ -161,22 +157,18 @@ struct CaptureOutputTests {
 
   @Test("Filters show only matching packets")
   func filters() {
-    var att = CaptureFilter()
-    att.att = true
-    #expect(Self.json(att).allSatisfy { $0["layer"] == "att" })
-    #expect(Self.json(att).count == 8)
-    var ancs = CaptureFilter()
-    ancs.profiles = [.ancs]
-    #expect(Self.json(ancs).count == 8)
-    var ams = CaptureFilter()
-    ams.profiles = [.ams]
-    #expect(Self.json(ams).isEmpty)
-    var phone = CaptureFilter()
-    phone.phone = Self.phone.address
-    #expect(Self.json(phone).count == 10)
-    phone.phone = Address(1)
-    #expect(Self.json(phone).isEmpty)
-    #expect(!Self.text(ancs).contains { $0.hasPrefix("= ") })
+    func filter(_ choose: (inout CaptureFilter) -> Void) -> CaptureFilter {
+      var filter = CaptureFilter()
+      choose(&filter)
+      return filter
+    }
+    let att = Self.json(filter { $0.att = true })
+    #expect(att.allSatisfy { $0["layer"] == "att" } && att.count == 8)
+    let ancs = filter { $0.profiles = [.ancs] }
+    #expect(Self.json(ancs).count == 8 && !Self.text(ancs).contains { $0.hasPrefix("= ") })
+    #expect(Self.json(filter { $0.profiles = [.ams] }).isEmpty)
+    #expect(Self.json(filter { $0.phone = Self.phone.address }).count == 10)
+    #expect(Self.json(filter { $0.phone = Address(1) }).isEmpty)
   }
 
   @Test("Random packets of every kind, as text and JSON")

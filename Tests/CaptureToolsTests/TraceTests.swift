@@ -202,6 +202,19 @@ struct TraceTests {
     }
   }
 
+  /// What a trace that can't begin fails with.
+  @LoopActor private static func failure(
+    _ options: CaptureOptions = .trace, opening fault: SystemError? = nil
+  ) -> Failure? {
+    var environment = Trace.Environment()
+    environment.openMonitor = { () throws(BluetoothError) in
+      if let fault { throw BluetoothError(fault) }
+      return FakeMonitor()
+    }
+    let console = Console(.json, TextStyle()) { _ throws(Failure) in }
+    return #expect(throws: Failure.self) { _ = try Trace(options, console, environment) }
+  }
+
   @Test(
     "Without Bluetooth or permission it does not begin",
     arguments: [
@@ -210,14 +223,7 @@ struct TraceTests {
     ] as [(Errno, Control.ExitStatus)])
   func noMonitor(errno: Errno, status: Control.ExitStatus) async throws {
     try await onLoop {
-      var environment = Trace.Environment()
-      environment.openMonitor = { () throws(BluetoothError) in
-        throw BluetoothError(SystemError("socket", errno))
-      }
-      let failure = #expect(throws: Failure.self) {
-        _ = try Trace(
-          CaptureOptions.trace, Console(.json, TextStyle()) { _ throws(Failure) in }, environment)
-      }
+      let failure = Self.failure(opening: SystemError("socket", errno))
       #expect(failure?.status == status)
       #expect(failure?.what == "opening the kernel's HCI monitor")
     }
@@ -226,17 +232,11 @@ struct TraceTests {
   @Test("A file that cannot be created does not let it begin")
   func noFile() async throws {
     try await onLoop {
-      var environment = Trace.Environment()
-      environment.openMonitor = { () throws(BluetoothError) in FakeMonitor() }
       var options = CaptureOptions.trace
       options.write = "/proc/nonexistent/out"
-      let failure = #expect(throws: Failure.self) {
-        _ = try Trace(options, Console(.json, TextStyle()) { _ throws(Failure) in }, environment)
-      }
       #expect(
-        failure
-          == Failure(
-            .cannotCreate, "writing /proc/nonexistent/out", "No such file or directory"))
+        Self.failure(options)
+          == Failure(.cannotCreate, "writing /proc/nonexistent/out", "No such file or directory"))
     }
   }
 }

@@ -108,7 +108,7 @@ struct ActTests {
     ] as [(String, Int32, String)])
   func refused(line: String, status: Int32, sentence: String) async {
     let daemon = daemon()
-    let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.act, line) }
+    let failure = await daemon.failure(of: Clients.act, line)
     #expect(failure?.status.rawValue == status)
     #expect(failure?.line == "ancsd: \(sentence)")
     #expect(acts(daemon).isEmpty)
@@ -146,9 +146,7 @@ struct ActTests {
       (.signal(.interrupt), .interrupted),
     ] {
       let daemon = FakeDaemon(.text) { _ in [.input(end)] }
-      let failure = await #expect(throws: Failure.self) {
-        try await daemon.run(Clients.act, "12 13 negative")
-      }
+      let failure = await daemon.failure(of: Clients.act, "12 13 negative")
       #expect(failure?.status == status && daemon.requests.count == 1)
     }
   }
@@ -168,7 +166,7 @@ struct ActTests {
       ),
     ])
   func usage(line: String, sentence: String) async {
-    let failure = await #expect(throws: Failure.self) { try await daemon().run(Clients.act, line) }
+    let failure = await daemon().failure(of: Clients.act, line)
     #expect(failure?.status == .usage)
     #expect(failure?.line.hasPrefix("ancsd: \(sentence)") == true, "\(failure?.line ?? "")")
   }

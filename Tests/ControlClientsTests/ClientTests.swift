@@ -112,8 +112,8 @@ struct ClientTests {
     let daemon = FakeDaemon { _ in
       [.line(#"{"jsonrpc":"2.0","id":null,"error":{"code":3,"message":"64 clients"}}"#)]
     }
-    let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.list, "") }
-    #expect(failure?.status == .tryAgain && failure.map { "\($0)".contains("64 clients") } == true)
+    let failure = await daemon.failure(of: Clients.list)
+    #expect(failure?.status == .tryAgain && failure?.line.contains("64 clients") == true)
   }
 
   @Test("A list as text is when, what and who, then the message")
@@ -158,7 +158,7 @@ struct ClientTests {
 
   @Test("What the phone refuses ends with 1 and the ATT error by name")
   func refused() async {
-    let failure = await #expect(throws: Failure.self) { try await daemon().run(Clients.show, "9") }
+    let failure = await daemon().failure(of: Clients.show, "9")
     #expect(failure?.status == .refused)
     #expect(
       failure?.line
@@ -169,7 +169,7 @@ struct ClientTests {
   @Test("What only the daemon does not know is not called the phone's refusal") func unknown() async
   {
     let daemon = FakeDaemon { _ in [.error(.phone("there is no notification 9", att: nil))] }
-    let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.show, "9") }
+    let failure = await daemon.failure(of: Clients.show, "9")
     #expect(
       failure?.line
         == "ancsd: show 9: there is no notification 9; “ancsd list” shows those that are active")
@@ -194,10 +194,16 @@ struct ClientTests {
     ] as [(RPCError, Control.ExitStatus)])
   func statuses(error: RPCError, status: Control.ExitStatus) async {
     let daemon = FakeDaemon { _ in [.error(error)] }
-    let failure = await #expect(throws: Failure.self) {
-      try await daemon.run(Clients.act, "1 positive")
+    #expect(await daemon.failure(of: Clients.act, "1 positive")?.status == status)
+  }
+
+  /// A daemon whose phone offers these commands, and accepts any.
+  private func player(offering commands: [RemoteCommand]) -> FakeDaemon {
+    var state = MediaState()
+    state.commands = commands
+    return FakeDaemon(.text) { [state] request in
+      [request.calls(ControlMethods.sendMediaCommand) ? .result(true) : .result(state)]
     }
-    #expect(failure?.status == status)
   }
 
   @Test(
@@ -207,11 +213,7 @@ struct ClientTests {
       ("prev", .previousTrack),
     ] as [(String, RemoteCommand)])
   func mediaCommands(name: String, command: RemoteCommand) async throws {
-    var state = MediaState()
-    state.commands = [command]
-    let daemon = FakeDaemon(.text) { [state] request in
-      [request.calls(ControlMethods.sendMediaCommand) ? .result(true) : .result(state)]
-    }
+    let daemon = player(offering: [command])
     #expect(try await daemon.run(Clients.media, name) == .done)
     #expect(
       daemon.requests == [
@@ -224,11 +226,7 @@ struct ClientTests {
   @Test(
     "A command that the phone does not offer is sent, with a warning that it may have no effect")
   func unoffered() async throws {
-    var state = MediaState()
-    state.commands = [.play, .pause]
-    let daemon = FakeDaemon(.text) { [state] request in
-      [request.calls(ControlMethods.sendMediaCommand) ? .result(true) : .result(state)]
-    }
+    let daemon = player(offering: [.play, .pause])
     #expect(try await daemon.run(Clients.media, "next") == .done)
     #expect(
       daemon.reported.map(\.line) == [
@@ -241,7 +239,7 @@ struct ClientTests {
   func forbidden() async {
     let refusal = #"{"jsonrpc":"2.0","id":null,"error":{"code":4,"message":"only these may"}}"#
     let daemon = FakeDaemon { _ in [.line(refusal), .input(.closed("the daemon has exited"))] }
-    let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.list) }
+    let failure = await daemon.failure(of: Clients.list)
     #expect(failure?.status == .noPermission)
     #expect(failure?.line.contains("only these may; join the group: sudo ") == true)
     #expect(failure?.line.contains(", then log in again") == true)
@@ -274,9 +272,7 @@ struct ClientTests {
     for (name, command) in [
       ("list", Clients.list), ("count", Clients.count), ("apps", Clients.apps),
     ] {
-      let failure = await #expect(throws: Failure.self) {
-        try await FakeDaemon(.text, response).run(command, arguments)
-      }
+      let failure = await FakeDaemon(.text, response).failure(of: command, arguments)
       #expect(failure?.status == .unavailable)
       #expect(failure?.line == "ancsd: \(name): \(why ?? "")")
     }
@@ -291,7 +287,7 @@ struct ClientTests {
       request.calls(ControlMethods.status)
         ? [.result(status)] : [.result(Page<ActiveNotification>())]
     }
-    let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.list) }
+    let failure = await daemon.failure(of: Clients.list)
     #expect(failure?.status == .tryAgain)
     #expect(failure?.remedy == "connected, waiting for the phone to encrypt")
   }
@@ -299,15 +295,11 @@ struct ClientTests {
   @Test("A phone that does not respond times out after --timeout, with status 75")
   func patience() async {
     let daemon = FakeDaemon(.text, patient: false) { _ in [] }
-    let failure = await #expect(throws: Failure.self) {
-      try await daemon.run(Clients.show, "3 --timeout 5")
-    }
+    let failure = await daemon.failure(of: Clients.show, "3 --timeout 5")
     #expect(failure?.line == "ancsd: show 3: the phone did not respond within 5 s")
     #expect(failure?.status == .tryAgain)
     let other = FakeDaemon(.text, patient: false) { _ in [] }
-    let mute = await #expect(throws: Failure.self) {
-      try await other.run(Clients.status, "--timeout 1m")
-    }
+    let mute = await other.failure(of: Clients.status, "--timeout 1m")
     #expect(mute?.line == "ancsd: status: the daemon did not respond within 60 s")
   }
 
@@ -316,13 +308,12 @@ struct ClientTests {
     var state = MediaState()
     state.player.state = .paused
     state.track.title = "Song"
-    let response: FakeDaemon.Response = { [state] _ in [.result(state)] }
-    let text = FakeDaemon(.text, response)
-    #expect(try await text.run(Clients.media) == .done)
-    #expect(text.output == "paused Song\n")
-    let json = FakeDaemon(.json, response)
-    _ = try await json.run(Clients.media)
-    #expect(json.output == String(decoding: state.json, as: UTF8.self) + "\n")
+    let json = String(decoding: state.json, as: UTF8.self)
+    for (format, output) in [(OutputFormat.text, "paused Song\n"), (.json, json + "\n")] {
+      let daemon = FakeDaemon(format) { [state] _ in [.result(state)] }
+      #expect(try await daemon.run(Clients.media) == .done)
+      #expect(daemon.output == output)
+    }
   }
 
   @Test("Apps, phones and status")
@@ -365,15 +356,14 @@ struct ClientTests {
       if request.calls(ControlMethods.status) { return [.result(Self.connected)] }
       return [.result(Page<PhoneReport>())]
     }
-    let text = FakeDaemon(.text, response)
-    _ = try await text.run(Clients.phones)
-    #expect(text.output == "no phone is bonded\n")
-    let apps = FakeDaemon(.text, response)
-    _ = try await apps.run(Clients.apps)
-    #expect(apps.output == "no app has an active notification\n")
-    let json = FakeDaemon(.json, response)
-    _ = try await json.run(Clients.phones)
-    #expect(json.output.isEmpty)
+    for (command, format, output) in [
+      (Clients.phones, .text, "no phone is bonded\n"),
+      (Clients.apps, .text, "no app has an active notification\n"), (Clients.phones, .json, ""),
+    ] as [(ClientCommand, OutputFormat, String)] {
+      let daemon = FakeDaemon(format, response)
+      _ = try await daemon.run(command)
+      #expect(daemon.output == output)
+    }
   }
 
   @Test("An unintelligible response is an error, not a crash")
@@ -383,23 +373,21 @@ struct ClientTests {
       #"{"id":1,"result":[{"uid":"x"}]}"#,
     ] {
       let daemon = FakeDaemon { _ in [.line(line), .input(.closed("the daemon has exited"))] }
-      let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.list) }
+      let failure = await daemon.failure(of: Clients.list)
       #expect([.software, .unavailable].contains(failure?.status))
     }
   }
 
   @Test("A client ends when the daemon exits, and on a signal")
   func ends() async {
-    let left = FakeDaemon { _ in [.input(.closed("the daemon has exited"))] }
-    var failure = await #expect(throws: Failure.self) { try await left.run(Clients.list) }
-    #expect(failure?.line == "ancsd: the connection to the daemon: the daemon has exited")
-    #expect(failure?.status == .unavailable)
-    let interrupted = FakeDaemon { _ in [.input(.signal(.interrupt))] }
-    failure = await #expect(throws: Failure.self) { try await interrupted.run(Clients.list) }
-    #expect(failure?.status == .interrupted)
-    let terminated = FakeDaemon { _ in [.input(.signal(.terminate))] }
-    failure = await #expect(throws: Failure.self) { try await terminated.run(Clients.list) }
-    #expect(failure?.status == .terminated)
+    func failure(_ input: ControlClient.Input) async -> Failure? {
+      await FakeDaemon { _ in [.input(input)] }.failure(of: Clients.list)
+    }
+    let left = await failure(.closed("the daemon has exited"))
+    #expect(left?.line == "ancsd: the connection to the daemon: the daemon has exited")
+    #expect(left?.status == .unavailable)
+    #expect(await failure(.signal(.interrupt))?.status == .interrupted)
+    #expect(await failure(.signal(.terminate))?.status == .terminated)
   }
 
   @Test("What a connection has sent is not read on the next one")

@@ -23,6 +23,14 @@ struct EventTextTests {
     return text(.notification(report), style)
   }
 
+  /// A notification without a message and actions.
+  private static var short: NotificationReport {
+    var report = Examples.notification
+    report.attributes[.message] = nil
+    report.event.flags = []
+    return report
+  }
+
   @Test("A notification is one line, with its message below")
   func notification() {
     #expect(
@@ -32,9 +40,7 @@ struct EventTextTests {
 
   @Test("The effect of rules and a phone's absence are shown")
   func marks() {
-    var report = Examples.notification
-    report.attributes[.message] = nil
-    report.event.flags = []
+    var report = Self.short
     report.display = .urgent
     report.isStale = true
     #expect(text(.added, report) == "07:00:00 + Messages Anna #12 social urgent stale")
@@ -42,18 +48,14 @@ struct EventTextTests {
 
   @Test("A notification that is gone is one line")
   func removed() {
-    #expect(
-      text(.removed, Examples.notification) == "07:00:00 - Messages Anna #12 removed"
-    )
+    #expect(text(.removed, Examples.notification) == "07:00:00 - Messages Anna #12 removed")
   }
 
   @Test("A title that is the app's name is not printed twice")
   func title() {
-    var report = Examples.notification
+    var report = Self.short
     report.attributes[.title] = "Messages"
-    report.attributes[.message] = nil
     report.attributes[.subtitle] = "Two new"
-    report.event.flags = []
     #expect(text(.modified, report) == "07:00:00 ~ Messages Two new #12 social")
   }
 
@@ -65,13 +67,10 @@ struct EventTextTests {
 
   @Test("An older notification shows its own time, and its day where it is another")
   func date() {
-    var report = Examples.notification
-    report.attributes[.message] = nil
+    var report = Self.short
     report.event.flags = [.preExisting]
     report.attributes.fetchedDate = CivilTime(secondsSince1970: 1_795_240_000)
-    #expect(
-      text(.added, report)
-        == "07:00:00 + Messages Anna (05:46) #12 social pre-existing")
+    #expect(text(.added, report) == "07:00:00 + Messages Anna (05:46) #12 social pre-existing")
     report.attributes.fetchedDate = CivilTime(secondsSince1970: 1_795_140_000)
     #expect(
       text(.added, report)
@@ -85,9 +84,7 @@ struct EventTextTests {
 
   @Test("A phone in another time zone shows the board's times, and nothing that is only its own")
   func zones() {
-    var report = Examples.notification
-    report.attributes[.message] = nil
-    report.event.flags = []
+    var report = Self.short
     // Written at 9:00 in the phone's zone, which is two hours ahead of the board's.
     report.attributes.fetchedDate = CivilTime(secondsSince1970: 1_795_244_400 + 3 * 3_600)
     report.sent = WallTime(seconds: 1_795_244_400)

@@ -19,11 +19,11 @@ BEGINNING = 1_795_241_100_000_000  # microseconds since 1970
 
 
 def transcripts(path):
-    """Name and PDUs of each transcript; a PDU is (sent by the board?, bytes)."""
+    """The PDUs of each transcript; a PDU is (sent by the board?, bytes)."""
     with open(path) as file:
         for test in json.load(file)["tests"]:
             pdus = [(p["dir"] == "tx", bytes.fromhex(p["hex"])) for p in test["pdus"]]
-            yield test["name"], [p for p in pdus if p[1]]
+            yield [p for p in pdus if p[1]]
 
 
 def acl(handle, data, sent, first=True):
@@ -92,16 +92,17 @@ class Sniffer:
     """One connection as a sniffer hears it: packets (microseconds, direction, flags, bytes).
     Directions are 0 (advertising), 2 (from the central) and 3 (from the peripheral)."""
 
-    ADVERTISING, INITIAL = 0x8E89BED6, 0x555555
+    # The access address and the CRC's initial value: of advertising, and of the connection.
+    ADVERTISING, CONNECTION = (0x8E89BED6, 0x555555), (0x50655D57, 0x17B3A2)
 
-    def __init__(self, address=0x50655D57, initial=0x17B3A2):
-        self.address, self.initial = address, initial
+    def __init__(self):
         self.packets = []
         self.pdus = 0
         self.time = BEGINNING
         self.sequence = {2: 0, 3: 0}
         central, board = bytes.fromhex("665544332211"), bytes.fromhex("010203040506")
         self.add(0, 0x40, board + bytes.fromhex("020106"))
+        address, initial = self.CONNECTION
         self.add(0, 0xC5, central + board + struct.pack("<I", address)
                  + initial.to_bytes(3, "little") + struct.pack("<BHHHH", 2, 5, 24, 0, 500)
                  + bytes.fromhex("ffffffff1f25"))
@@ -110,8 +111,7 @@ class Sniffer:
         # A response follows after 150 us; other packets are in a connection event of their own.
         self.time += 150 + self.length if answers else 30_000
         pdu = bytes([header, len(payload)]) + payload
-        address, initial = ((self.address, self.initial) if direction
-                            else (self.ADVERTISING, self.INITIAL))
+        address, initial = self.CONNECTION if direction else self.ADVERTISING
         packet = struct.pack("<I", address) + pdu + crc24(pdu, initial)
         self.length = 8 * (1 + len(packet))
         self.packets.append((self.time, direction, packet))
@@ -145,11 +145,11 @@ class Sniffer:
         return struct.pack("<BbbBIH", 5 if direction else 0, -40, -90, 0, 0, 0x0C11 | direction << 7)
 
 
-def of_sniffer(seed, step=27):
+def of_sniffer(seed):
     """A client and a server, as a sniffer hears them."""
     sniffer = Sniffer()
     for from_board, pdu in random_pdus.talk(seed, 12):
-        sniffer.pdu(from_board, pdu, step)
+        sniffer.pdu(from_board, pdu)
     sniffer.data(2, 3, b"\x02\x13")
     return sniffer
 
@@ -197,9 +197,9 @@ def of_noise(seed, broken=False, loses=False, adapters=2):
     return traffic
 
 
-def of_talk(seed, fragment=None):
+def of_talk(seed):
     """A client and a server; every request gets a response."""
-    traffic = Traffic(fragment)
+    traffic = Traffic()
     traffic.begin(0)
     traffic.talk(0x0040, 0xC00000000001, random_pdus.talk(seed, 12))
     return traffic
@@ -209,7 +209,7 @@ def of_transcripts(path, fragment=None):
     """Every transcript as a connection, one after the other. Each is on an adapter of its own, since it has
     its own database."""
     traffic = Traffic(fragment)
-    for number, (_, pdus) in enumerate(transcripts(path)):
+    for number, pdus in enumerate(transcripts(path)):
         traffic.begin(number)
         traffic.talk(0, 0xC00000000000 + number, pdus)
     return traffic

@@ -100,6 +100,16 @@ package final class FakeDaemon {
     client.patience = options.patience
     return try await command.body(options, client)
   }
+
+  /// What a command fails with.
+  package func failure(of command: ClientCommand, _ arguments: String = "") async -> Failure? {
+    do throws(Failure) {
+      _ = try await run(command, arguments)
+      return nil
+    } catch {
+      return error
+    }
+  }
 }
 
 /// A request as the daemon got it.

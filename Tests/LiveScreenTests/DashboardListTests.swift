@@ -13,14 +13,14 @@ extension DashboardTests {
     dashboard.type("/SUNDAY")
     #expect(dashboard.text().contains("── 1/1 of 3 notifications with “SUNDAY”"))
     #expect(dashboard.view().hasCursor)
-    dashboard.press(.backspace, at: Self.start)
-    dashboard.press(.enter, at: Self.start)
+    dashboard.press(.backspace)
+    dashboard.press(.enter)
     #expect(dashboard.search == Dashboard.Search(text: "SUNDA"))
     dashboard.type("/zzz")
     #expect(dashboard.text().contains("no match; Esc shows all"))
-    dashboard.press(.escape, at: Self.start)
+    dashboard.press(.escape)
     #expect(dashboard.search == Dashboard.Search(text: "SUNDA"))
-    dashboard.press(.escape, at: Self.start)
+    dashboard.press(.escape)
     #expect(dashboard.text().contains("── 1/3 notifications"))
   }
 
@@ -33,13 +33,13 @@ extension DashboardTests {
     dashboard.type("a")
     #expect(dashboard.text().contains("── 1/1 of 4 notifications of Mail ──"))
     dashboard.type("/zzz")
-    dashboard.press(.enter, at: Self.start)
+    dashboard.press(.enter)
     #expect(
       dashboard.text().contains("── 0 of 4 notifications of com.apple.mobilemail with “zzz”"))
-    dashboard.press(.escape, at: Self.start)
-    dashboard.press(.escape, at: Self.start)
+    dashboard.press(.escape)
+    dashboard.press(.escape)
     #expect(dashboard.text().contains("── 1/4 notifications ──"))
-    dashboard.press(.end, at: Self.start)
+    dashboard.press(.end)
     dashboard.type("c")
     #expect(dashboard.text().contains("── 3/3 of 4 notifications in social ──"))
     dashboard.type("c")
@@ -48,15 +48,15 @@ extension DashboardTests {
 
   @Test("What comes above the rows that are shown is counted until it was seen") func newAbove() {
     var dashboard = Self.dashboard(rows: 9)
-    dashboard.press(.end, at: Self.start)
+    dashboard.press(.end)
     #expect(!dashboard.text().contains("above"))
     for uid in 4...9 { dashboard.add(Self.notification(UInt32(uid), "Ben")) }
     dashboard.add(Self.notification(10, "Old", flags: .preExisting))
     #expect(dashboard.text().contains("── 10/10 notifications, 3 new above ──"))
     dashboard.add(Self.notification(9, "", change: .removed))
     #expect(dashboard.text().contains(", 2 new above"))
-    dashboard.press(.home, at: Self.start)
-    dashboard.press(.end, at: Self.start)
+    dashboard.press(.home)
+    dashboard.press(.end)
     #expect(!dashboard.text().contains("above"))
   }
 
@@ -65,18 +65,18 @@ extension DashboardTests {
     let rows = dashboard.text().split(separator: "\n", omittingEmptySubsequences: false)
     for (title, uid) in [("Anna", 1), ("Mum", 3), ("Ben", 2)] as [(String, UInt32)] {
       let row = rows.firstIndex { $0.contains(title) } ?? -1
-      dashboard.press(.click(row: row), at: Self.start)
+      dashboard.press(.click(row: row))
       #expect(dashboard.target?.report.event.uid.rawValue == uid)
     }
-    for row in [0, 1, rows.count - 1, 999] { dashboard.press(.click(row: row), at: Self.start) }
+    for row in [0, 1, rows.count - 1, 999] { dashboard.press(.click(row: row)) }
     #expect(dashboard.target?.report.event.uid.rawValue == 2)
   }
 
   @Test("After a search, Escape leaves the selection where it is") func afterSearch() {
     var dashboard = Self.dashboard()
     dashboard.type("/ben")
-    dashboard.press(.enter, at: Self.start)
-    dashboard.press(.escape, at: Self.start)
+    dashboard.press(.enter)
+    dashboard.press(.escape)
     #expect(dashboard.text().contains("── 2/3 notifications"))
   }
 }

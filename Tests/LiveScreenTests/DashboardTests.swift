@@ -12,6 +12,8 @@ import Wire
 @Suite("The screen of tui") struct DashboardTests {
   private static let phone = Address(0xC0_11_22_33_44_55)
   static let start = Instant(nanoseconds: 1_000_000_000_000)
+  /// When the list has not moved for a while, so that keys act.
+  private let later = Self.start + .seconds(10)
 
   static func notification(
     _ uid: UInt32, _ title: String, message: String = "", category: ANCS.Category = .social,
@@ -71,7 +73,7 @@ import Wire
 
   @Test("Phone, notifications with their actions, what plays, and keys") func picture() {
     var dashboard = Self.dashboard(rows: 14)
-    dashboard.receive(.media(Self.playing(.playing), changed: []), at: Self.start)
+    dashboard.receive(.media(Self.playing(.playing), changed: []))
     #expect(
       dashboard.text() == """
         iPhone battery 80 % on hci0 encrypted bonded
@@ -93,10 +95,10 @@ import Wire
 
   @Test("The bar moves by itself while something plays") func movingBar() {
     var dashboard = Self.dashboard()
-    dashboard.receive(.media(Self.playing(.playing), changed: []), at: Self.start)
+    dashboard.receive(.media(Self.playing(.playing), changed: []))
     #expect(dashboard.isMoving)
     #expect(dashboard.text(at: Self.start + .seconds(60)).contains("2:07 "))
-    dashboard.receive(.media(Self.playing(.paused), changed: []), at: Self.start)
+    dashboard.receive(.media(Self.playing(.paused), changed: []))
     #expect(!dashboard.isMoving)
     #expect(dashboard.text(at: Self.start + .seconds(60)).contains("1:07 "))
   }
@@ -104,10 +106,10 @@ import Wire
   @Test("The reason for missing notifications is shown; “all is well” only if there is none")
   func reason() {
     var dashboard = Dashboard(size: Screen.Size(rows: 16, columns: 60))
-    dashboard.update(Self.status(wait: .forbidden), at: Self.start)
+    dashboard.update(Self.status(wait: .forbidden))
     #expect(dashboard.text().contains("the phone does not allow access to its"))
     #expect(dashboard.text().contains("System Notifications"))
-    dashboard.update(Self.status(wait: .news), at: Self.start)
+    dashboard.update(Self.status(wait: .news))
     let rest = "waiting for"
     #expect(dashboard.text().contains(rest))
     dashboard.add(Self.notification(1, "Anna"))
@@ -124,7 +126,7 @@ import Wire
     for columns in [1, 19, 20, 33, 59, 60, 121] {
       for rows in [1, 4, 5, 9, 10, 16, 40] {
         var dashboard = Self.dashboard(rows: rows, columns: columns)
-        dashboard.receive(.media(Self.playing(.playing), changed: []), at: Self.start)
+        dashboard.receive(.media(Self.playing(.playing), changed: []))
         dashboard.add(Self.notification(4, hostile, message: hostile, flags: [.positiveAction]))
         for (page, scroll) in [
           (.list, 0), (.help, 3), (.player, 1),
@@ -162,7 +164,7 @@ import Wire
       #expect(row.hasPrefix("> 07:07 "))
       #expect(row.hasSuffix("]") && row.contains("[+") && row.contains(" -"), "\(columns): \(row)")
       #expect(columns < 40 || row.contains(" #7 "), "\(columns): \(row)")
-      dashboard.press(.character("-"), at: Self.start + .seconds(10))
+      dashboard.press(.character("-"), at: later)
       #expect(columns < 80 || dashboard.text().hasSuffix("; u undoes it"))
       #expect(!dashboard.text().contains("\n:"))
     }
@@ -184,42 +186,45 @@ import Wire
     var dashboard = Self.dashboard()
     var media = Self.playing(.playing)
     media.track.title = String(repeating: "x", count: 200)
-    dashboard.receive(.media(media, changed: []), at: Self.start)
+    dashboard.receive(.media(media, changed: []))
     #expect(dashboard.text().contains("playing xxxxxxxx"))
   }
 
   @Test("The selected notification is always visible") func scrolling() {
     var dashboard = Dashboard(size: Screen.Size(rows: 12, columns: 60))
-    dashboard.update(Self.status(), at: Self.start)
+    dashboard.update(Self.status())
     for uid in 1...100 { dashboard.add(Self.notification(UInt32(uid), "T\(uid)", message: "m")) }
     for _ in 0..<100 {
       let lines = dashboard.text().split(separator: "\n")
       #expect(lines.count { $0.hasPrefix(">") } == 1)
-      dashboard.press(.down, at: Self.start)
+      dashboard.press(.down)
     }
     #expect(dashboard.text().contains("> 07:01 Messages T1 #1"))
-    dashboard.press(.home, at: Self.start)
+    dashboard.press(.home)
     #expect(dashboard.text().contains("> 07:00 Messages T100 #100"))
-    dashboard.press(.end, at: Self.start)
+    dashboard.press(.end)
     #expect(dashboard.text().contains("> 07:01 Messages T1 #1"))
   }
 
   // MARK: Keys
 
+  private static func id(_ uid: UInt32) -> Dashboard.ID {
+    Dashboard.ID(phone: phone, uid: NotificationUID(rawValue: uid))
+  }
+
   private static func act(_ action: NotificationAction, _ uid: UInt32) -> Dashboard.Effect {
-    .act(action, Dashboard.ID(phone: phone, uid: NotificationUID(rawValue: uid)))
+    .act(action, id(uid))
   }
 
   @Test("+ acts on the selected one at once, if it has the action, and shows the result")
   func actions() {
     var dashboard = Self.dashboard()
-    let later = Self.start + .seconds(10)
     #expect(dashboard.press(.character("+"), at: later).isEmpty)
     #expect(dashboard.note?.text == "#3 has no positive action")
     dashboard.press(.down, at: later)
     #expect(dashboard.press(.character("+"), at: later) == [Self.act(.positive, 2)])
     #expect(dashboard.note?.text == "Reply: #2 “Ben”…")
-    let request = Dashboard.Effect.act(.positive, Dashboard.ID(phone: Self.phone, uid: 2))
+    let request = Self.act(.positive, 2)
     dashboard.answered(request, at: later)
     #expect(dashboard.note?.text == "Reply: #2 “Ben”, done")
     dashboard.failed(
@@ -232,7 +237,6 @@ import Wire
   @Test("- is done after two seconds, in which it can be undone; the next is selected meanwhile")
   func undoing() {
     var dashboard = Self.dashboard()
-    let later = Self.start + .seconds(10)
     #expect(dashboard.press(.character("-"), at: later).isEmpty)
     #expect(dashboard.note?.text == "Clear: #3 “Mum”; u undoes it")
     #expect(dashboard.text().contains("> 07:02 Messages Ben"))
@@ -257,7 +261,6 @@ import Wire
   func quitting() {
     func busy() -> Dashboard {
       var dashboard = Self.dashboard()
-      let later = Self.start + .seconds(10)
       for _ in 1...3 { dashboard.press(.character(" "), at: later) }
       dashboard.press(.character("-"), at: later)
       #expect(dashboard.pass(to: later + .seconds(2)).count == 3)
@@ -284,7 +287,6 @@ import Wire
 
   @Test("Several are marked, and acted on together") func marking() {
     var dashboard = Self.dashboard()
-    let later = Self.start + .seconds(10)
     dashboard.press(.character(" "), at: later)
     dashboard.press(.down, at: later)
     dashboard.press(.character(" "), at: later)
@@ -305,7 +307,6 @@ import Wire
   @Test("u restores the marks with which - was pressed, of the notifications that are still there")
   func undoingOfMarked() {
     var dashboard = Self.dashboard()
-    let later = Self.start + .seconds(10)
     for key in [" ", " ", "-"] as [Character] { dashboard.press(.character(key), at: later) }
     #expect(dashboard.marked.isEmpty)
     dashboard.press(.character("u"), at: later + .seconds(1))
@@ -322,7 +323,6 @@ import Wire
 
   @Test("A key has no effect just after the list has moved by itself") func caution() {
     var dashboard = Self.dashboard()
-    let later = Self.start + .seconds(10)
     dashboard.add(Self.notification(4, "Somebody", category: .incomingCall), at: later)
     #expect(dashboard.press(.character("-"), at: later + .milliseconds(300)).isEmpty)
     #expect(dashboard.note?.text == "the list has just moved: press it again")
@@ -353,7 +353,6 @@ import Wire
   @Test("A daemon that returns with other UIDs does not change the selection")
   func otherNumbers() {
     var dashboard = Self.dashboard()
-    let later = Self.start + .seconds(10)
     dashboard.press(.down, at: later)
     dashboard.receive(.disconnected(reason: "the daemon is exiting"), at: later)
     dashboard.lose("the daemon has exited")
@@ -398,7 +397,6 @@ import Wire
 
   @Test("An opened notification is acted on only under its current number") func openedElsewhere() {
     var dashboard = Self.dashboard()
-    let later = Self.start + .seconds(10)
     dashboard.press(.enter, at: later)
     dashboard.lose("the daemon has exited")
     #expect(dashboard.text().contains("its phone is away"))
@@ -421,7 +419,7 @@ import Wire
   @Test("The selection stays with its notification; if that is removed, the next is selected")
   func selection() {
     var dashboard = Self.dashboard()
-    dashboard.press(.down, at: Self.start)
+    dashboard.press(.down)
     dashboard.add(Self.notification(4, "New"))
     #expect(dashboard.text().contains("> 07:02 Messages Ben"))
     dashboard.add(Self.notification(2, "", change: .removed))
@@ -435,50 +433,47 @@ import Wire
   @Test("A notification is opened in full, scrolled, and marked when it is removed") func opening()
   {
     var dashboard = Self.dashboard(rows: 12)
-    let id = Dashboard.ID(phone: Self.phone, uid: 3)
-    #expect(dashboard.press(.enter, at: Self.start) == [.show(id)])
+    let id = Self.id(3)
+    #expect(dashboard.press(.enter) == [.show(id)])
     let message = (1...30).map { "line \($0)" }.joined(separator: "\n")
     let whole = Self.notification(3, "Mum", message: message)
     dashboard.answered(
       .show(id), with: ActiveNotification(whole, adapter: "hci0", phone: Self.phone),
       at: Self.start)
     #expect(!dashboard.text().contains("line 30"))
-    for _ in 0..<50 { dashboard.press(.pageDown, at: Self.start) }
+    for _ in 0..<50 { dashboard.press(.pageDown) }
     #expect(dashboard.text().contains("line 30"))
-    dashboard.press(.pageUp, at: Self.start)
+    dashboard.press(.pageUp)
     #expect(!dashboard.text().contains("line 30"))
-    dashboard.press(.home, at: Self.start)
+    dashboard.press(.home)
     dashboard.add(Self.notification(3, "", change: .removed))
     #expect(dashboard.text().contains("the phone has removed it"))
     #expect(dashboard.press(.character("-"), at: Self.start + .seconds(5)).isEmpty)
     #expect(dashboard.pending.isEmpty)
-    dashboard.press(.escape, at: Self.start)
+    dashboard.press(.escape)
     #expect(dashboard.text().contains("/2 notifications"))
   }
 
   @Test("J and K show the next and the previous notification in full, as far as there is one")
   func neighbours() {
     var dashboard = Self.dashboard()
-    dashboard.press(.enter, at: Self.start)
-    let show = { (uid: UInt32) in
-      [Dashboard.Effect.show(Dashboard.ID(phone: Self.phone, uid: NotificationUID(rawValue: uid)))]
-    }
-    #expect(dashboard.press(.character("J"), at: Self.start) == show(2))
-    #expect(dashboard.press(.character("J"), at: Self.start) == show(1))
-    #expect(dashboard.press(.character("J"), at: Self.start) == [])
+    dashboard.press(.enter)
+    #expect(dashboard.press(.character("J")) == [.show(Self.id(2))])
+    #expect(dashboard.press(.character("J")) == [.show(Self.id(1))])
+    #expect(dashboard.press(.character("J")) == [])
     #expect(dashboard.text().contains("Dinner tonight?"))
-    #expect(dashboard.press(.character("K"), at: Self.start) == show(2))
-    dashboard.press(.escape, at: Self.start)
+    #expect(dashboard.press(.character("K")) == [.show(Self.id(2))])
+    dashboard.press(.escape)
     #expect(dashboard.text().contains("── 2/3 notifications"))
   }
 
   @Test("A key without a meaning says so, until the next one; Delete clears") func otherKeys() {
     var dashboard = Self.dashboard()
-    dashboard.press(.character("x"), at: Self.start)
+    dashboard.press(.character("x"))
     #expect(dashboard.text().contains("this key does nothing"))
-    dashboard.press(.down, at: Self.start)
+    dashboard.press(.down)
     #expect(!dashboard.text().contains("this key does nothing"))
-    dashboard.press(.delete, at: Self.start + .seconds(10))
+    dashboard.press(.delete, at: later)
     #expect(dashboard.pending.count == 1)
   }
 
@@ -494,29 +489,29 @@ import Wire
 
   @Test("n and N go to the next and previous match, and wrap around") func matches() {
     var dashboard = Self.dashboard()
-    dashboard.press(.character("n"), at: Self.start)
+    dashboard.press(.character("n"))
     #expect(dashboard.note?.text == "no search is active: press /")
     dashboard.type("/messages")
-    dashboard.press(.enter, at: Self.start)
+    dashboard.press(.enter)
     for title in ["Ben", "Anna", "Mum"] {
-      dashboard.press(.character("n"), at: Self.start)
+      dashboard.press(.character("n"))
       #expect(dashboard.target?.report.attributes.title == title)
     }
-    dashboard.press(.character("N"), at: Self.start)
+    dashboard.press(.character("N"))
     #expect(dashboard.target?.report.attributes.title == "Anna")
   }
 
   @Test("Pages, half pages and the place in the list") func pages() {
     var dashboard = Dashboard(size: Screen.Size(rows: 12, columns: 60))
-    dashboard.update(Self.status(), at: Self.start)
+    dashboard.update(Self.status())
     for uid in 1...100 { dashboard.add(Self.notification(UInt32(uid), "T\(uid)")) }
     #expect(dashboard.text().contains("── 1/100 notifications"))
-    dashboard.press(.control("f"), at: Self.start)
+    dashboard.press(.control("f"))
     #expect(dashboard.text().contains("── 9/100 notifications"))
-    dashboard.press(.control("d"), at: Self.start)
+    dashboard.press(.control("d"))
     #expect(dashboard.text().contains("── 13/100 notifications"))
-    dashboard.press(.control("u"), at: Self.start)
-    dashboard.press(.control("b"), at: Self.start)
+    dashboard.press(.control("u"))
+    dashboard.press(.control("b"))
     #expect(dashboard.text().contains("── 1/100 notifications"))
   }
 
@@ -535,48 +530,48 @@ import Wire
   @Test("Each key of the player sends its command on its page only, and no two keys are the same")
   func player() {
     var dashboard = Self.dashboard(rows: 30)
-    dashboard.receive(.media(Self.playing(.playing), changed: []), at: Self.start)
+    dashboard.receive(.media(Self.playing(.playing), changed: []))
     for key in ["d", "s", "r", "l", "b", "p", ".", "]"] as [Character] {
-      #expect(dashboard.press(.character(key), at: Self.start).isEmpty)
+      #expect(dashboard.press(.character(key)).isEmpty)
     }
-    dashboard.press(.character("m"), at: Self.start)
+    dashboard.press(.character("m"))
     #expect(dashboard.text().contains("dislike the track"))
     for binding in KeyBinding.player {
       guard let command = binding.media else { continue }
       let request = Dashboard.Effect.media(command, phone: Self.phone)
       for key in binding.keys {
-        #expect(dashboard.press(key, at: Self.start) == [request])
-        dashboard.answered(request, at: Self.start)
+        #expect(dashboard.press(key) == [request])
+        dashboard.answered(request)
         #expect(dashboard.note?.text.hasPrefix(binding.title) == true)
       }
     }
     var media = Self.playing(.playing)
     media.commands = [.play]
-    dashboard.receive(.media(media, changed: []), at: Self.start)
-    dashboard.answered(.media(.dislikeTrack, phone: Self.phone), at: Self.start)
+    dashboard.receive(.media(media, changed: []))
+    dashboard.answered(.media(.dislikeTrack, phone: Self.phone))
     #expect(
       dashboard.note?.text
         == "dislike the track (“Lovers Dream”): done, but the phone does not offer it now")
-    dashboard.press(.character("m"), at: Self.start)
-    #expect(dashboard.press(.character("d"), at: Self.start).isEmpty)
+    dashboard.press(.character("m"))
+    #expect(dashboard.press(.character("d")).isEmpty)
     for table in [KeyBinding.all, KeyBinding.player] {
       let keys = table.flatMap(\.keys)
       #expect(Set(keys).count == keys.count)
     }
-    #expect(dashboard.press(.character("q"), at: Self.start) == [.quit])
+    #expect(dashboard.press(.character("q")) == [.quit])
   }
 
   @Test("Events determine what has to be requested again, and what is shown") func events() {
     var dashboard = Self.dashboard()
-    #expect(dashboard.receive(.battery(level: 7), at: Self.start) == .status)
+    #expect(dashboard.receive(.battery(level: 7)) == .status)
     #expect(
-      dashboard.receive(.disconnected(reason: "out of range"), at: Self.start)
+      dashboard.receive(.disconnected(reason: "out of range"))
         == [.status, .notifications])
     #expect(dashboard.text().contains("disconnected: out of range"))
-    dashboard.press(.down, at: Self.start)
+    dashboard.press(.down)
     #expect(!dashboard.text().contains("out of range"))
     let report = Self.notification(9, "x")
-    #expect(dashboard.receive(.notification(report), at: Self.start).isEmpty)
+    #expect(dashboard.receive(.notification(report)).isEmpty)
   }
 
   // MARK: Calls
@@ -600,21 +595,19 @@ import Wire
     ] as [[Key]])
   func callAnywhere(keys: [Key]) {
     var dashboard = Self.ringing()
-    for key in keys { dashboard.press(key, at: Self.start) }
+    for key in keys { dashboard.press(key) }
     #expect(dashboard.text().hasPrefix("☎ Grace Hopper · A Answer · D Decline · g shows it\n"))
-    let id = Dashboard.ID(phone: Self.phone, uid: NotificationUID(rawValue: 4))
-    #expect(
-      dashboard.press(.character("A"), at: Self.start) == [.act(.positive, id)])
-    #expect(
-      dashboard.press(.character("D"), at: Self.start) == [.act(.negative, id)])
-    dashboard.answered(.act(.negative, id), at: Self.start)
+    let id = Self.id(4)
+    #expect(dashboard.press(.character("A")) == [.act(.positive, id)])
+    #expect(dashboard.press(.character("D")) == [.act(.negative, id)])
+    dashboard.answered(.act(.negative, id))
     #expect(dashboard.note?.text == "declined #4 “Grace Hopper”")
-    dashboard.press(.character("g"), at: Self.start)
+    dashboard.press(.character("g"))
     guard case .list = dashboard.page else { Issue.record("the list is not shown"); return }
     #expect(dashboard.target?.id == id && dashboard.search == Dashboard.Search())
     dashboard.add(Self.notification(4, "", category: .incomingCall, change: .removed))
     #expect(!dashboard.text().contains("☎"))
-    #expect(dashboard.press(.character("A"), at: Self.start).isEmpty)
+    #expect(dashboard.press(.character("A")).isEmpty)
     #expect(dashboard.note?.text == "no call is ringing")
   }
 
@@ -624,7 +617,7 @@ import Wire
     var dashboard = Self.ringing(rows: 5, columns: 40)
     #expect(dashboard.text().hasPrefix("☎ Grace Hopper · A Answer · D Decline\n"))
     #expect(dashboard.text().split(separator: "\n").count == 5)
-    dashboard.press(.character("/"), at: Self.start)
+    dashboard.press(.character("/"))
     dashboard.type("A")
     #expect(dashboard.search.text == "A")
     #expect(dashboard.text().hasPrefix("☎ Grace Hopper · Esc ends the search\n"))
@@ -632,16 +625,25 @@ import Wire
 
   @Test("An action on marked notifications of two kinds names both labels") func twoLabels() {
     var dashboard = Self.ringing()
-    dashboard.press(.character("g"), at: Self.start)
-    for _ in 0..<2 { dashboard.press(.character(" "), at: Self.start) }
-    dashboard.press(.character("-"), at: Self.start)
+    dashboard.press(.character("g"))
+    for _ in 0..<2 { dashboard.press(.character(" ")) }
+    dashboard.press(.character("-"))
     #expect(dashboard.note?.text == "Decline, Clear: 2 notifications; u undoes it")
   }
 }
 
 extension Dashboard {
+  /// What a key does at the usual moment.
+  @discardableResult mutating func press(_ key: Key) -> [Effect] {
+    press(key, at: DashboardTests.start)
+  }
+
+  mutating func update(_ status: StatusReport) { update(status, at: DashboardTests.start) }
+
+  mutating func answered(_ request: Effect) { answered(request, at: DashboardTests.start) }
+
   @discardableResult mutating func receive(
-    _ content: Event.Content, at now: Instant
+    _ content: Event.Content, at now: Instant = DashboardTests.start
   ) -> EventName.Outdated {
     receive(Event(content, adapter: "hci0", phone: Address(0xC0_11_22_33_44_55)), at: now)
   }
@@ -655,18 +657,14 @@ extension Dashboard {
   }
 
   /// The picture, without colours, at 07:30 of the notifications' day.
-  mutating func view(at now: Instant = Instant(nanoseconds: 1_000_000_000_000))
-    -> DashboardView
-  {
+  mutating func view(at now: Instant = DashboardTests.start) -> DashboardView {
     let time = CivilTime("2026-11-22T07:30:00").map { WallTime(seconds: $0.secondsSince1970) }
     let view = DashboardView(self, TextStyle(), now: now, time: time ?? WallTime(seconds: 0))
     extent = view.picture.extent
     return view
   }
 
-  mutating func text(at now: Instant = Instant(nanoseconds: 1_000_000_000_000))
-    -> String
-  {
+  mutating func text(at now: Instant = DashboardTests.start) -> String {
     view(at: now).picture.rows.map { $0.text(TextStyle()) }.joined(separator: "\n")
   }
 }

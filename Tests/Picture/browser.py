@@ -67,8 +67,12 @@ class Page:
         await self.settle()
         return await self.run("({...document.body.dataset})")
 
-    async def size(self, width: int, height: int, dark: bool = False, ratio: float = 1) -> None:
-        await self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=ratio, mobile=width < 600)
+    async def text(self, name: str) -> str:
+        """The text of an element, by its id, as it is seen."""
+        return await self.run(f"document.getElementById({json.dumps(name)}).innerText")
+
+    async def size(self, width: int, height: int, dark: bool = False) -> None:
+        await self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         await self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         await self.settle()
 
@@ -76,9 +80,9 @@ class Page:
         image = await self.call("Page.captureScreenshot", format="png", optimizeForSpeed=False)
         path.write_bytes(base64.b64decode(image["data"]))
 
-    async def key(self, key: str, text: str = "") -> None:
+    async def key(self, key: str) -> None:
         codes = {"Enter": 13, "Tab": 9, "Escape": 27, "ArrowDown": 40, "ArrowUp": 38, "ArrowLeft": 37, "ArrowRight": 39, "End": 35, "Home": 36}
-        text = text or (key if len(key) == 1 else "\r" if key == "Enter" else "")
+        text = key if len(key) == 1 else "\r" if key == "Enter" else ""
         common = {"key": key, "windowsVirtualKeyCode": codes.get(key, ord(key[0].upper())), "text": text}
         await self.call("Input.dispatchKeyEvent", type="keyDown", **common)
         await self.call("Input.dispatchKeyEvent", type="keyUp", **common)

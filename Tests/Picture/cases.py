@@ -25,8 +25,7 @@ async def numbers(bed: Testbed) -> None:
     """There are as many arrows, lanes, marks and waits as in the capture."""
     page = await bed.page(bed.session())
     found = await page.numbers()
-    units = [json.loads(line) for line in subprocess.run(
-        [bed.binary, "decode", "--json", bed.capture], check=True, capture_output=True, text=True).stdout.splitlines()]
+    units = [json.loads(line) for line in bed.lines()]
     arrows = sum(unit["layer"] in ("att", "smp") for unit in units)
     folded = sum(unit.get("decoded", {}).get("ancs_response", {}).get("state") == "to be continued" for unit in units)
     check(folded > 3, "the sample has no response of several fragments")
@@ -52,14 +51,13 @@ async def firefox(bed: Testbed) -> None:
         found = await browser.run("({...document.body.dataset})")
         for name in "ready", "links", "arrows", "notifications", "fetches", "errors", "parts", "story", "lanes", "players":
             check(found.get(name) == expected[name], f"{name}: {found.get(name)}, in chromium {expected[name]}")
-        await browser.picture(bed.out / "firefox.png")
 
 
 @case("question")
 async def question(bed: Testbed) -> None:
     """Why did the first notification take three seconds? The sentence at the top answers it, in parts without a gap."""
     page = await bed.page(bed.session())
-    text = await page.run("document.getElementById('story').innerText")
+    text = await page.text("story")
     check("The first notification was complete 3." in text, text)
     check("is discovery: 31 requests, 60.0 ms each, 2.0 connection intervals of 30 ms" in text, text)
     total, parts = await page.run("(() => { const s = storyOf(app.session, app.session.links[0]); return [s.length, s.parts.reduce((sum, one) => sum + one.end - one.start, 0)]; })()")
@@ -80,13 +78,13 @@ async def phone(bed: Testbed) -> None:
     titles = await page.run("app.session.notices.map(notice => [notice.link.number, notice.title])")
     check(titles == [[1, "Ann"]], f"the discovery of the one link does not name the other's attributes: {titles}")
     await page.run("app.setLink(app.session.links[1])")
-    text = await page.run("document.getElementById('story').innerText")
+    text = await page.text("story")
     check("is discovery: 4 requests, one every 60.0 ms, 2.0 connection intervals of 30 ms" in text, text)
     phases = await page.run("app.session.links[1].phases.map(phase => phase.name)")
     check(phases == ["connected", "discovery", "subscribing", "encrypted"], f"phases: {phases}")
     errors = (await page.numbers())["errors"]
     check(errors == "0", f"a connection that was cancelled is an error: {errors}")
-    check("accessory" in await page.run("document.getElementById('ends').innerText"), "the phone's peer is called a board")
+    check("accessory" in await page.text("ends"), "the phone's peer is called a board")
     whole = await page.run("(() => { const list = document.getElementById('warnings'); return [list.clientHeight, list.scrollHeight]; })()")
     check(whole[0] == whole[1] > 0, f"of the warnings {whole[0]} of {whole[1]} pixels are seen")
     await bed.end(page)
@@ -113,10 +111,10 @@ async def procedures(bed: Testbed) -> None:
     check("LL_CONNECTION_UPDATE_IND 50 ms → LE Connection Update Complete #" in "\n".join(titles), f"titles: {titles}")
     await page.run("[...document.querySelectorAll('.procedure button.caused')].at(-1).click()")
     await page.settle()
-    text = await page.run("document.getElementById('detail').innerText")
+    text = await page.text("detail")
     check("LL_CONNECTION_UPDATE_IND" in text and "LE Connection Update Complete, 300 ms after" in text, text)
     await page.run("[...document.querySelectorAll('#detail .jump')].at(-1).click()")
-    text = await page.run("document.getElementById('detail').innerText")
+    text = await page.text("detail")
     check("LL_CONNECTION_UPDATE_IND, 300 ms before" in text, text)
     await page.picture(bed.out / "procedures.png")
     await bed.end(page)
@@ -131,7 +129,7 @@ async def lit(bed: Testbed) -> None:
     page = await bed.page(bed.session())
     await page.run("app.select(app.session.notices[0].row, true)")
     await page.settle()
-    text = await page.run("document.getElementById('detail').innerText")
+    text = await page.text("detail")
     check("UID" in text and "1b 1e 00" in text.replace("\n", " "), text)
     await page.run("""[...document.querySelectorAll('#detail .field')].find(f => f.textContent.startsWith('UID'))
         .dispatchEvent(new PointerEvent('pointerenter'))""")
@@ -203,10 +201,8 @@ async def search(bed: Testbed) -> None:
         return int((await page.numbers())["matches"])
 
     for options in ["--att"], ["--ancs"], ["--ams"], ["--ancs", "--ams"]:
-        lines = subprocess.run([bed.binary, "decode", "--json", *options, bed.capture],
-                               check=True, capture_output=True, text=True).stdout.splitlines()
-        number = await found(" ".join(options))
-        check(number == len(lines), f"{options}: {number} rows, decode prints {len(lines)} lines")
+        number, lines = await found(" ".join(options)), len(bed.lines(*options))
+        check(number == lines, f"{options}: {number} rows, decode prints {lines} lines")
     check(await found("--phone 5A:CB:11:22:33:44 --att") > 100, "--phone")
     check(await found("--phone 00:00:00:00:00:01") == 0, "--phone of nobody")
     check(await found("Jürgen") == 1, "a title")
@@ -398,7 +394,7 @@ async def hostile(bed: Testbed) -> None:
     capture = sample.session()
     capture.packet(12, b"</script>" * 1_200_000)
     page = await bed.page(bed.decode(capture.write(bed.out / "long.btsnoop")))
-    text = await page.run("document.getElementById('warnings').innerText")
+    text = await page.text("warnings")
     check("a packet of 10800000 bytes" in text, f"a text of 10 MB is refused without a message: {text}")
     check(int((await page.numbers())["notifications"]) > 0, "what was before the text of 10 MB is not drawn")
     await bed.end(page)

@@ -56,9 +56,3 @@ class Firefox:
         if found["type"] != "success":
             raise AssertionError(f"{script}: {found['exceptionDetails']['text']}")
         return json.loads(found["result"]["value"])
-
-    async def picture(self, path: Path) -> None:
-        import base64
-
-        image = await self.call("browsingContext.captureScreenshot", context=self.context)
-        path.write_bytes(base64.b64decode(image["data"]))

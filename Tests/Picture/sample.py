@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import ClassVar
 from uuid import UUID
 
-HEAD = b"btsnoop\0" + struct.pack(">II", 1, 2001)
-# Microseconds from the year 0, as btsnoop counts, to a day in 2026.
-EPOCH = 0x00DCDDB30F2F8000 + 1_795_500_000_000_000
+from Harness.btsnoop import EPOCH, MONITOR
+
+#: A day in 2026, in seconds since 1970.
+DAY = 1_795_500_000
 COMMAND, EVENT, SENT, RECEIVED, NEW_INDEX, OPEN_INDEX = 2, 3, 4, 5, 0, 8
 
 
@@ -48,12 +49,12 @@ class Capture:
     def wait(self, milliseconds: float) -> None:
         self.time += milliseconds / 1000
 
-    def packet(self, opcode: int, data: bytes, adapter: int = 0) -> None:
-        moment = EPOCH + round(self.time * 1e6)
-        self.records.append(struct.pack(">IIIIq", len(data), len(data), adapter << 16 | opcode, 0, moment) + data)
+    def packet(self, opcode: int, data: bytes) -> None:
+        moment = EPOCH + DAY * 1_000_000 + round(self.time * 1e6)
+        self.records.append(struct.pack(">IIIIq", len(data), len(data), opcode, 0, moment) + data)
 
     def write(self, path: Path) -> Path:
-        path.write_bytes(HEAD + b"".join(self.records))
+        path.write_bytes(MONITOR + b"".join(self.records))
         return path
 
     # The controller
@@ -201,7 +202,7 @@ class PhoneLog(Capture):
         self.received(response)
         self.wait(wait)
 
-    def packet(self, opcode: int, data: bytes, adapter: int = 0) -> None:
+    def packet(self, opcode: int, data: bytes) -> None:
         kind = {COMMAND: 0, EVENT: 1, SENT: 2, RECEIVED: 3}.get(opcode)
         if kind is not None:
             self.record(kind, data)
@@ -209,7 +210,7 @@ class PhoneLog(Capture):
     def record(self, kind: int, data: bytes) -> None:
         milliseconds = round(self.time * 1000)
         self.records.append(struct.pack(
-            "<IIIB", 9 + len(data), 1_795_500_000 + milliseconds // 1000, milliseconds % 1000 * 1000, kind) + data)
+            "<IIIB", 9 + len(data), DAY + milliseconds // 1000, milliseconds % 1000 * 1000, kind) + data)
 
     def control(self, pdu: str, received: bool = False) -> None:
         """A control PDU of the link layer, as the phone's controller logs it."""

@@ -39,6 +39,11 @@ class Testbed(testbed.Testbed):
         subprocess.run([self.binary, "decode", *options, "--html", page, capture], check=True, timeout=120)
         return page
 
+    def lines(self, *options: str) -> list[str]:
+        """What decode prints of the session as JSON."""
+        command = [self.binary, "decode", "--json", *options, self.capture]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+
     @property
     def capture(self) -> Path:
         """The file of the session that most cases look at."""
