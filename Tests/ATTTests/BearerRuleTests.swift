@@ -339,6 +339,26 @@ struct BearerRuleTests {
     }
   }
 
+  @Test("After 30 seconds without a response the bearer is dead, and all requests fail")
+  func timeout() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      var death: ATTFailure?
+      bench.bearer.onDead = { death = $0 }
+      let first = loop.start { try await bench.bearer.request(.readRequest(1)) }
+      let second = loop.start { try await bench.bearer.request(.readRequest(2)) }
+      await loop.sleep(for: .seconds(29))
+      #expect(first.result == nil)
+      await loop.sleep(for: .seconds(2))
+      #expect(first.failure as? ATTFailure == .timedOut(.readRequest))
+      #expect(second.failure as? ATTFailure == .timedOut(.readRequest))
+      #expect(death == .timedOut(.readRequest))
+      let third = loop.start { try await bench.bearer.request(.readRequest(3)) }
+      await loop.settle()
+      #expect(third.failure as? ATTFailure == .timedOut(.readRequest))
+    }
+  }
+
   @Test("An indication that is not confirmed within 30 seconds ends the bearer")
   func unconfirmed() throws {
     try TestLoop.run { loop in
