@@ -53,6 +53,13 @@ final class Bench {
     join()
   }
 
+  /// Runs a test with a bench.
+  static func run(
+    _ test: @escaping @Sendable (isolated TestLoop, Bench) async throws -> Void
+  ) throws {
+    try TestLoop.run { loop in try await test(loop, Bench(loop)) }
+  }
+
   /// A new link to the same phone, if it accepts one.
   @discardableResult
   func reconnect() -> Bool {

@@ -152,8 +152,7 @@ struct RulesTests {
 
   @Test("Bluetooth that is switched off in Control Center comes back at 5 in the morning")
   func controlCenter() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       let now = CivilTime(notificationDate: Array("20261121T230000".utf8))
       try bench.phone.perform(.time(try #require(now), zone: nil))
       try bench.phone.perform(.controlCenter)
