@@ -55,9 +55,12 @@ final class Bench {
 
   /// Runs a test with a bench.
   static func run(
+    profile: PhoneProfile = .ideal, _ configuration: VirtualPhone.Configuration = .init(),
     _ test: @escaping @Sendable (isolated TestLoop, Bench) async throws -> Void
   ) throws {
-    try TestLoop.run { loop in try await test(loop, Bench(loop)) }
+    try TestLoop.run { loop in
+      try await test(loop, Bench(loop, profile: profile, configuration))
+    }
   }
 
   /// A new link to the same phone, if it accepts one.
