@@ -106,25 +106,19 @@ struct AttributeTests {
   }
 
   @Test(
-    "The message size shows whether the message was cut",
+    "The message size, in bytes or in characters, shows whether the message was cut",
     arguments: [
-      (16, "16", false), (16, "17", true), (16, "500", true), (10, "10", false),
-      (14, "500", true),  // cut between characters, below the maximum
-      (0, "500", false),  // previews are off: nothing was cut
-      (16, "", true),
+      ("x", 16, "16", false), ("x", 16, "17", true), ("x", 16, "500", true),
+      ("x", 10, "10", false),
+      ("x", 14, "500", true),  // cut between characters, below the maximum
+      ("x", 0, "500", false),  // previews are off: nothing was cut
+      ("x", 16, "", true),
+      ("é", 8, "12", true), ("é", 8, "8", false),  // eight of two bytes fill the maximum of 16
     ])
-  func cutBySize(length: Int, size: String, isCut: Bool) {
-    let text = String(repeating: "x", count: length)
+  func cutBySize(character: String, count: Int, size: String, isCut: Bool) {
+    let text = String(repeating: character, count: count)
     let fetched = attributes([(.message, text), (.messageSize, size)])
     #expect(fetched.truncated == (isCut ? [.message] : []))
-  }
-
-  @Test("A size in characters is understood too")
-  func sizeInCharacters() {
-    // Eight characters of two bytes fill the maximum of 16.
-    let text = String(repeating: "é", count: 8)
-    #expect(attributes([(.message, text), (.messageSize, "12")]).truncated == [.message])
-    #expect(attributes([(.message, text), (.messageSize, "8")]).truncated == [])
   }
 
   @Test("Labels are fetched only if there are actions, and the date last")

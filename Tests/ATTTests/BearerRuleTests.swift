@@ -16,6 +16,13 @@ private final class Bench {
     bearer.onDropped = { [unowned self] octets, _ in dropped.append(octets.hex) }
   }
 
+  /// Runs a test with a bench.
+  static func run(
+    _ test: @escaping @Sendable (isolated TestLoop, Bench) async throws -> Void
+  ) throws {
+    try TestLoop.run { loop in try await test(loop, Bench(loop)) }
+  }
+
   func receive(_ hex: String) { bearer.receive([UInt8](hex: hex) ?? []) }
 
   /// Reads a value; one request is expected before each response.
@@ -42,8 +49,7 @@ private final class Bench {
 struct BearerRuleTests {
   @Test("A malformed request gets the error Invalid PDU", arguments: PDUVector.malformed)
   func malformed(hex: String) throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       bench.bearer.serve = { _ in .writeResponse }
       bench.receive(hex)
       let opcode = [UInt8](hex: hex)?.first.map { Opcode(rawValue: $0) }
@@ -60,8 +66,7 @@ struct BearerRuleTests {
 
   @Test("Without a server, requests are refused and commands are ignored")
   func noServer() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       for hex in ["0a0100", "bf00", "52010001", "ff00", "7f", "d20100000102030405060708090a0b"] {
         bench.receive(hex)
       }
@@ -71,8 +76,7 @@ struct BearerRuleTests {
 
   @Test("A command never gets a response, whatever the server returns")
   func commands() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       var served: [PDU] = []
       bench.bearer.serve = { pdu in
         served.append(pdu)
@@ -87,8 +91,7 @@ struct BearerRuleTests {
 
   @Test("Requests can be outstanding in both directions, and an indication besides")
   func bothWays() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { loop, bench in
       bench.bearer.serve = { _ in .readResponse([7]) }
       let request = loop.start { try await bench.bearer.request(.readRequest(1)) }
       let indication = loop.start { try await bench.bearer.indicate(2, [9]) }
@@ -113,8 +116,7 @@ struct BearerRuleTests {
 
   @Test("An indication is confirmed after its value was delivered, a notification is not")
   func values() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       var values: [String] = []
       bench.bearer.onValue = { handle, value in
         #expect(bench.takeSent().isEmpty)
@@ -136,8 +138,7 @@ struct BearerRuleTests {
       ("1b0100ff", "0b01"), ("1e", "0b01"),
     ])
   func wrongResponses(wrong: String, right: String) throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { loop, bench in
       let request = loop.start { try await bench.bearer.request(.readRequest(1)) }
       await loop.settle()
       bench.receive(wrong)
@@ -154,8 +155,7 @@ struct BearerRuleTests {
   @Test(
     "A malformed response ends its request with an error", arguments: ["0501", "0104"])
   func malformedResponse(hex: String) throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { loop, bench in
       let request = loop.start { try await bench.bearer.request(.findInformationRequest(.all)) }
       let next = loop.start { try await bench.bearer.request(.readRequest(1)) }
       await loop.settle()
@@ -198,8 +198,7 @@ struct BearerRuleTests {
 
   @Test("A request that exceeds the MTU is not sent, and a value is cut to it")
   func tooLong() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { loop, bench in
       let value = [UInt8](repeating: 1, count: 30)
       let request = loop.start { try await bench.bearer.request(.writeRequest(1, value: value)) }
       await loop.settle()
@@ -213,8 +212,7 @@ struct BearerRuleTests {
 
   @Test("After security was raised, a refused request is sent once more, and only once")
   func security() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { loop, bench in
       var attempts = 0
       var works = true
       bench.bearer.raiseSecurity = { done in
@@ -238,8 +236,7 @@ struct BearerRuleTests {
 
   @Test("A request keeps its place while security is raised: nothing else is sent meanwhile")
   func securityKeepsPlace() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { loop, bench in
       bench.bearer.raiseSecurity = { done in
         _ = loop.clock.schedule(after: .seconds(40)) { done(true) }
       }
@@ -267,8 +264,7 @@ struct BearerRuleTests {
 
   @Test("If security cannot be raised, the refusal stands and the next request is sent")
   func securityFails() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { loop, bench in
       bench.bearer.raiseSecurity = { done in
         _ = loop.clock.schedule(after: .seconds(5)) { done(false) }
       }
@@ -289,8 +285,7 @@ struct BearerRuleTests {
 
   @Test("A link that ends while security is raised ends the request", arguments: [true, false])
   func endWhileRaising(isRaised: Bool) throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { loop, bench in
       let why = ATTFailure.closed("the phone went away")
       bench.bearer.raiseSecurity = { done in
         _ = loop.clock.schedule(after: .seconds(5)) { done(isRaised) }
@@ -312,8 +307,7 @@ struct BearerRuleTests {
   @Test(
     "Closing ends every wait for a response, a confirmation or a time, and nothing more is sent")
   func closing() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { loop, bench in
       let why = ATTFailure.closed("the phone went away")
       let requests = (1...3).map { handle in
         loop.start { _ = try await bench.bearer.request(.readRequest(handle)) }
@@ -339,10 +333,28 @@ struct BearerRuleTests {
     }
   }
 
+  @Test("After 30 seconds without a response the bearer is dead, and all requests fail")
+  func timeout() throws {
+    try Bench.run { loop, bench in
+      var death: ATTFailure?
+      bench.bearer.onDead = { death = $0 }
+      let first = loop.start { try await bench.bearer.request(.readRequest(1)) }
+      let second = loop.start { try await bench.bearer.request(.readRequest(2)) }
+      await loop.sleep(for: .seconds(29))
+      #expect(first.result == nil)
+      await loop.sleep(for: .seconds(2))
+      #expect(first.failure as? ATTFailure == .timedOut(.readRequest))
+      #expect(second.failure as? ATTFailure == .timedOut(.readRequest))
+      #expect(death == .timedOut(.readRequest))
+      let third = loop.start { try await bench.bearer.request(.readRequest(3)) }
+      await loop.settle()
+      #expect(third.failure as? ATTFailure == .timedOut(.readRequest))
+    }
+  }
+
   @Test("An indication that is not confirmed within 30 seconds ends the bearer")
   func unconfirmed() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { loop, bench in
       var death: ATTFailure?
       bench.bearer.onDead = { death = $0 }
       let indication = loop.start { try await bench.bearer.indicate(1, []) }

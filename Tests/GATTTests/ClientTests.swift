@@ -43,9 +43,16 @@ struct ClientTests {
       #expect(bearer.requestsSent == 2)
     }
   }
-}
 
-extension ClientTests {
+  /// A Battery Service between these handles, whose level can be subscribed.
+  private func service(_ start: Handle, _ end: Handle, value: Handle) -> LocatedService {
+    LocatedService(
+      service: Service(uuid: 0x180F, range: HandleRange(start, end)),
+      characteristics: [
+        Characteristic(
+          declaration: value - 1, properties: .notify, value: value, uuid: 0x2A19, end: end)
+      ])
+  }
   @Test("The CCCDs of several services are found by one request over all their handles")
   func configurations() throws {
     try TestLoop.run { loop in
@@ -55,14 +62,6 @@ extension ClientTests {
       bearer.send = { sent in
         asked.append(sent.hex)
         bearer.receive([UInt8](hex: "09 04 13000000 1a000000 24000000") ?? [])
-      }
-      func service(_ start: Handle, _ end: Handle, value: Handle) -> LocatedService {
-        LocatedService(
-          service: Service(uuid: 0x180F, range: HandleRange(start, end)),
-          characteristics: [
-            Characteristic(
-              declaration: value - 1, properties: .notify, value: value, uuid: 0x2A19, end: end)
-          ])
       }
       var services = [service(0x10, 0x15, value: 0x12), service(0x20, 0x25, value: 0x23)]
       try await client.findConfigurations(of: &services)
@@ -83,14 +82,7 @@ extension ClientTests {
         default: bearer.receive([0x01, sent[0], 0, 0, 0x0A])
         }
       }
-      var services = [
-        LocatedService(
-          service: Service(uuid: 0x180F, range: HandleRange(0x10, 0x15)),
-          characteristics: [
-            Characteristic(
-              declaration: 0x11, properties: .notify, value: 0x12, uuid: 0x2A19, end: 0x15)
-          ])
-      ]
+      var services = [service(0x10, 0x15, value: 0x12)]
       try await client.findConfigurations(of: &services)
       #expect(services.first?[0x2A19]?.cccd == 0x13)
     }

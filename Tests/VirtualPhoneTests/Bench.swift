@@ -53,6 +53,16 @@ final class Bench {
     join()
   }
 
+  /// Runs a test with a bench.
+  static func run(
+    profile: PhoneProfile = .ideal, _ configuration: VirtualPhone.Configuration = .init(),
+    _ test: @escaping @Sendable (isolated TestLoop, Bench) async throws -> Void
+  ) throws {
+    try TestLoop.run { loop in
+      try await test(loop, Bench(loop, profile: profile, configuration))
+    }
+  }
+
   /// A new link to the same phone, if it accepts one.
   @discardableResult
   func reconnect() -> Bool {

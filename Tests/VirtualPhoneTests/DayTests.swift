@@ -39,8 +39,7 @@ struct DayTests {
 
   @Test("The script begins with the first session, ends once, and breaks no rule")
   func play() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { loop, bench in
       bench.phone.play(once: true)
       await bench.pass(.seconds(60))
       #expect(bench.phone.notifications.count == 3)
@@ -63,8 +62,7 @@ struct DayTests {
 
   @Test("The repeated part runs for days without filling the phone")
   func afterwards() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       bench.phone.play(once: false)
       try await bench.subscribeNotifications()
       await bench.pass(.seconds(86_400))

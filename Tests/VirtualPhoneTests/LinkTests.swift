@@ -20,11 +20,17 @@ struct LinkTests {
     }
   }
 
+  private let clock = HandClock()
+
+  /// A link, and what its ends receive.
+  private func link(delay: Duration = .zero) -> (VirtualLink, Ends) {
+    let link = VirtualLink(scheduler: clock, delay: delay)
+    return (link, Ends(link))
+  }
+
   @Test("PDUs arrive at the other end in order, on a later turn")
   func order() {
-    let clock = HandClock()
-    let link = VirtualLink(scheduler: clock)
-    let ends = Ends(link)
+    let (link, ends) = self.link()
     link.one.send([1])
     link.other.send([2])
     link.one.send([3])
@@ -36,9 +42,7 @@ struct LinkTests {
 
   @Test("PDUs are delayed, and a shorter delay lets none overtake")
   func delay() {
-    let clock = HandClock()
-    let link = VirtualLink(scheduler: clock, delay: .milliseconds(50))
-    let ends = Ends(link)
+    let (link, ends) = self.link(delay: .milliseconds(50))
     link.one.send([1])
     link.delay = .zero
     link.one.send([2])
@@ -49,9 +53,7 @@ struct LinkTests {
 
   @Test("PDUs can be lost or changed")
   func transform() {
-    let clock = HandClock()
-    let link = VirtualLink(scheduler: clock)
-    let ends = Ends(link)
+    let (link, ends) = self.link()
     link.transform = { pdu, toOne in toOne ? nil : pdu + [9] }
     link.one.send([1])
     link.other.send([2])
@@ -62,9 +64,7 @@ struct LinkTests {
 
   @Test("A closed link delivers PDUs in flight, a dropped one does not")
   func ends() {
-    let clock = HandClock()
-    var link = VirtualLink(scheduler: clock)
-    var ends = Ends(link)
+    var (link, ends) = self.link()
     link.one.send([1])
     link.one.close("enough")
     link.other.send([2])
@@ -73,8 +73,7 @@ struct LinkTests {
     #expect(ends.atOne == [])
     #expect(ends.closed == ["one enough", "other enough"])
 
-    link = VirtualLink(scheduler: clock)
-    ends = Ends(link)
+    (link, ends) = self.link()
     link.one.send([1])
     link.drop()
     link.drop()

@@ -16,8 +16,7 @@ struct PhoneTests {
 
   @Test("The database has a phone's services and handles")
   func database() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       let services = try await bench.client.primaryServices()
       #expect(
         services.map(\.range) == [
@@ -39,8 +38,7 @@ struct PhoneTests {
 
   @Test("Battery and time are read and notified, and the clock runs")
   func smallServices() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       let battery = try await bench.client.locate(.batteryService)
       let time = try await bench.client.locate(.currentTimeService)
       var values: [[UInt8]] = []
@@ -85,8 +83,7 @@ struct PhoneTests {
 
   @Test("Wrong lengths, values and kinds of write are refused and reported")
   func strictness() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       try await bench.subscribeNotifications()
       let source = try bench.handle(bench.ancs, .notificationSource)
       nonisolated(nonsending) func code(_ handle: Handle, _ value: [UInt8]) async -> UInt8? {
@@ -112,8 +109,7 @@ struct PhoneTests {
 
   @Test("Services are removed and return, at old or new handles, with Service Changed")
   func comingAndGoing() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       try await bench.subscribeChanges()
       try await bench.subscribeNotifications()
       let first = try #require(bench.ancs?.service.range)
@@ -148,8 +144,7 @@ struct PhoneTests {
 
   @Test("Subscriptions are forgotten silently on command and at the end of a link")
   func forgetting() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       try await bench.subscribeNotifications()
       try await bench.subscribeMedia()
       try bench.phone.perform(.forgetSubscriptions(.ancs))
@@ -170,8 +165,7 @@ struct PhoneTests {
 
   @Test("The phone disconnects, goes out of range and returns with its state; twenty reconnections")
   func reconnecting() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       try bench.phone.perform(.add(Self.message, uid: 7))
       for _ in 0..<20 {
         try await bench.subscribeNotifications()
@@ -197,8 +191,7 @@ struct PhoneTests {
 
   @Test("The phone sends raw PDUs, does not respond while frozen, and limits the MTU")
   func raw() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { loop, bench in
       try await bench.subscribeNotifications()
       var dropped: [[UInt8]] = []
       bench.bearer.onDropped = { bytes, _ in dropped.append(bytes) }
@@ -225,8 +218,7 @@ struct PhoneTests {
 
   @Test("No bytes from the peer do the phone any harm")
   func garbage() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       try await bench.subscribeNotifications()
       try await bench.subscribeMedia()
       try bench.phone.perform(.add(Self.message, uid: 7))
@@ -256,8 +248,7 @@ struct PhoneTests {
   @Test(
     "A second request before the response is reported, even by a frozen phone")
   func impatience() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       try bench.phone.perform(.freeze(true))
       bench.phone.receive(PDU.readRequest(3).encoded)
       #expect(bench.violations == [])
@@ -268,8 +259,7 @@ struct PhoneTests {
 
   @Test("The phone asks the peer's server, as phones do")
   func questions() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       let database = AttributeDatabase()
       try database.add(StandardServices.genericAccess(name: { "board" }))
       try database.add(StandardServices.bonding())

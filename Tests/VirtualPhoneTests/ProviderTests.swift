@@ -19,8 +19,7 @@ struct ProviderTests {
 
   @Test("A notification is added, modified and removed on the Notification Source")
   func lifetime() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       try await bench.subscribeNotifications()
       try bench.phone.perform(.add(Self.message, uid: 7))
       try bench.phone.perform(.add(Self.message, uid: 9))
@@ -44,8 +43,7 @@ struct ProviderTests {
   @Test(
     "Notifications from before the session are announced as pre-existing, after the Write Response")
   func preExisting() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       try bench.phone.perform(.add(Self.message, uid: 3))
       try bench.phone.perform(.add(Self.message, uid: 2))
       try await bench.subscribeNotifications()
@@ -63,8 +61,7 @@ struct ProviderTests {
 
   @Test("Attributes are returned in the order of the command, cut to its maximum lengths")
   func attributes() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       try await bench.subscribeNotifications()
       try bench.phone.perform(.add(Self.message, uid: 7))
       let whole = try await bench.ask(.getNotificationAttributes(7, Self.everything.reversed()))
@@ -86,8 +83,7 @@ struct ProviderTests {
   @Test(
     "A response is split into fragments of any size", arguments: [1, 2, 3, 7, 19, 20, 100, 9999])
   func fragments(size: Int) throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       try await bench.client.bearer.exchangeMTU()
       try await bench.subscribeNotifications()
       try bench.phone.perform(.add(Self.message, uid: 7))
@@ -138,8 +134,7 @@ struct ProviderTests {
       ("0207000000 02", 0xA2), ("0209000000 00", 0xA3),
     ] as [(String, UInt8)])
   func refusals(command: String, code: UInt8) throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       try await bench.bearer.exchangeMTU()
       try await bench.subscribeNotifications()
       try bench.phone.perform(.add(Self.message, uid: 7))
@@ -160,8 +155,7 @@ struct ProviderTests {
 
   @Test("A command during a response is a violation, and is handled after it")
   func twoCommands() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       try await bench.subscribeNotifications()
       try bench.phone.perform(.add(Self.message, uid: 7))
       try bench.phone.perform(.pace(response: .seconds(1), fragment: .milliseconds(100)))
@@ -179,8 +173,7 @@ struct ProviderTests {
 
   @Test("Answers can be delayed, cut off or refused")
   func faults() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       try await bench.subscribeNotifications()
       try bench.phone.perform(.add(Self.message, uid: 7))
       try bench.phone.perform(.silence(1))
@@ -204,8 +197,7 @@ struct ProviderTests {
 
   @Test("Without Share System Notifications subscribing works and nothing is notified")
   func authorization() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       try bench.phone.perform(.authorize(false))
       try bench.phone.perform(.add(Self.message, uid: 7))
       try await bench.subscribeNotifications()
@@ -225,8 +217,7 @@ struct ProviderTests {
 
   @Test("An answered call is removed, a declined one becomes a missed call")
   func calls() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       try await bench.subscribeNotifications()
       let call = NotificationContents(
         .incomingCall, app: "com.apple.mobilephone", title: "Ada", positive: "Answer",

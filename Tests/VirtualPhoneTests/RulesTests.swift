@@ -52,8 +52,7 @@ struct RulesTests {
     "It stays away after links without a subscription, until its user taps the accessory",
     arguments: [3, 5])
   func strikes(limit: Int) throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop, Self.phone("strikes=\(limit)"))
+    try Bench.run(Self.phone("strikes=\(limit)")) { loop, bench in
       for link in 1...limit {
         #expect(bench.phone.strikes == link - 1)
         bench.phone.disconnected("away")
@@ -74,8 +73,7 @@ struct RulesTests {
 
   @Test("Texts are cut at the limit, and Modified is announced once until it was fetched")
   func textsAndChanges() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop, profile: .iphone, Self.phone("text-limit=512", "modified-once=on"))
+    try Bench.run(profile: .iphone, Self.phone("text-limit=512", "modified-once=on")) { _, bench in
       try await bench.subscribeNotifications()
       var long = Self.message
       long[.message] = String(repeating: "x", count: 2000)
@@ -99,8 +97,8 @@ struct RulesTests {
     "UIDs begin again after the last unsubscription, late ones are marked, a hidden app's are not announced"
   )
   func announcing() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop, Self.phone("fresh-uids=on", "late=on", "previews=com.example.secret"))
+    let phone = Self.phone("fresh-uids=on", "late=on", "previews=com.example.secret")
+    try Bench.run(phone) { _, bench in
       try await bench.subscribeNotifications()
       try bench.phone.perform(.add(Self.message, uid: 40))
       var secret = Self.message
@@ -119,8 +117,7 @@ struct RulesTests {
 
   @Test("The Control Point responds without permission, but tells of no notification")
   func unshared() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop, Self.phone("unshared=on"))
+    try Bench.run(Self.phone("unshared=on")) { _, bench in
       try await bench.subscribeNotifications()
       try bench.phone.perform(.authorize(false))
       try bench.phone.perform(.add(Self.message, uid: 7))
@@ -135,8 +132,7 @@ struct RulesTests {
 
   @Test("Entity Update tells only what changes")
   func media() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop, Self.phone("media-changes=on"))
+    try Bench.run(Self.phone("media-changes=on")) { _, bench in
       try await bench.subscribeMedia()
       let updates = try bench.handle(bench.ams, .entityUpdate).value
       try await bench.client.write(updates, [0, 0, 1, 2])
@@ -152,8 +148,7 @@ struct RulesTests {
 
   @Test("Bluetooth that is switched off in Control Center comes back at 5 in the morning")
   func controlCenter() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop)
+    try Bench.run { _, bench in
       let now = CivilTime(notificationDate: Array("20261121T230000".utf8))
       try bench.phone.perform(.time(try #require(now), zone: nil))
       try bench.phone.perform(.controlCenter)
