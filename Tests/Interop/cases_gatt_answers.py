@@ -97,7 +97,7 @@ LONG_READS: dict[str, tuple[Intercept, bytes, str]] = {
 }
 
 
-@case("gatt-long")
+@case("gatt-long", seconds=90)
 async def long(bed: Testbed) -> None:
     """Values of MTU - 1 bytes, values that break off, never end, or come in parts that are too long."""
 

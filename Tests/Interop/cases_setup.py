@@ -142,13 +142,11 @@ async def growing_pause(bed: Testbed) -> None:
     phone = bed.phone()
     phone.on_accept = lambda link: link.close()
     daemon = await bed.daemon(phone)
-    await phone.connected()
-    await asyncio.sleep(6)
+    await phone.connected(5, within=15)
     times = [link.opened for link in phone.links]
     pauses = [b - a for a, b in zip(times, times[1:], strict=False)]
     shown = " ".join(f"{pause:.2f}" for pause in pauses)
-    check(2 <= len(times) < 12, f"{len(times)} connections in 6 s, {shown} s apart")
-    check(pauses[-1] > pauses[0] * 1.2, f"the pauses do not grow: {shown} s")
+    check(pauses[-1] > max(pauses[0] * 1.2, 0.5), f"the pauses do not grow: {shown} s")
     check(daemon.running, f"the daemon ended: {daemon.ending}")
     phone.on_accept = lambda _link: None
     await daemon.event("subscribed", within=15)

@@ -235,7 +235,7 @@ async def stuck_clients(bed: Testbed) -> None:
             os.close(number)
 
 
-@case("read-late")
+@case("read-late", seconds=75)
 async def read_late(bed: Testbed) -> None:
     """If events are unread when it ends, it says so and fails."""
     read, write = os.pipe()

@@ -124,7 +124,7 @@ async def actions(bed: Testbed) -> None:
     phone.check_rules()
 
 
-@case("virtual-phone")
+@case("virtual-phone", seconds=75)
 async def virtual_phone(bed: Testbed) -> None:
     """`run --virtual-phone --once`: every category, a call, a truncated message, media, and then the end."""
     daemon = await bed.start_daemon("run", "--virtual-phone", "--once")
