@@ -47,7 +47,7 @@ struct FetchQueue {
   /// A command that shows whether the session is alive, to be sent before all others.
   var probe: ControlPointCommand?
   /// The names of the apps seen in this session.
-  private(set) var names = AppNames()
+  var names = AppNames()
 
   private var progress = Progress.idle
   /// The notification whose turn it is, which precedes all others.
@@ -104,13 +104,6 @@ struct FetchQueue {
     guard requests.contains(where: { $0 === request }) else { return }
     requests.removeAll { $0 === request }
     request.completion(.failure(.cancelled))
-  }
-
-  /// Remembers a fetched app name; nil if the phone has none, or failed to return it.
-  mutating func learn(
-    _ name: String?, of app: String, _ failure: FetchFailure? = nil, at now: Instant
-  ) {
-    names.learn(name, of: app, failure, at: now)
   }
 
   /// The phone is about to announce its notifications again.
@@ -185,7 +178,7 @@ struct FetchQueue {
     case .appName(let app): named(outcome, app, &ledger, at: now)
     case .request(let request): request.completion(outcome)
     case .probe(.getAppAttributes(let app, _)):
-      if let name = outcome.displayName { learn(name, of: app, at: now) }
+      if let name = outcome.displayName { names.learn(name, of: app, at: now) }
     case .probe: break
     }
   }
@@ -234,7 +227,8 @@ struct FetchQueue {
   ) {
     switch outcome {
     case .failure(.ended), .failure(.refused(.writeNotPermitted)): return
-    case .success, .failure: learn(outcome.displayName, of: app, outcome.nameFailure, at: now)
+    case .success, .failure:
+      names.learn(outcome.displayName, of: app, outcome.nameFailure, at: now)
     }
     current?.plan(by: ledger.rules)
     // Changed rules may need more attributes.

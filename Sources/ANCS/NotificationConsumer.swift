@@ -354,7 +354,7 @@ extension NotificationConsumer {
       guard error.code != nil, error.code != .writeNotPermitted else { throw error }
       response = .failure(error)
     }
-    queue.learn(response.displayName, of: app, response.nameFailure, at: now)
+    queue.names.learn(response.displayName, of: app, response.nameFailure, at: now)
     return response.displayName.flatMap { $0.isEmpty ? nil : $0 }
   }
 

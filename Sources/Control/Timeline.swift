@@ -140,80 +140,53 @@ public struct PDUHead: Hashable, Sendable {
     bytes &= (1 &<< (8 &* UInt64(layout.end(in: length)))) &- 1
   }
 
-  /// Its fields before any value.
-  private enum Layout {
-    /// Opcode of the refused request, handle, error code.
-    case error
-    case mtu
-    /// First and last handle, and perhaps a type of 16 bits.
-    case search(hasType: Bool)
-    case handle
-    case opcode
+  /// Where its fields before any value begin.
+  private struct Layout {
+    var handle, end, parameter, error: UInt16?
+    /// Where the last one ends.
+    var length: UInt16 = 1
 
-    /// Where the last field ends that is complete.
-    func end(in length: UInt16) -> UInt16 {
-      let end: UInt16 =
-        switch self {
-        case .error: 5
-        case .search(let hasType): hasType ? 7 : 5
-        case .mtu, .handle: 3
-        case .opcode: 1
-        }
-      if length >= end { return end }
-      if case .error = self { return length }
-      return length == 0 ? 0 : (length - 1) | 1
+    /// Where the last one ends that is complete in a PDU of this length.
+    func end(in total: UInt16) -> UInt16 {
+      if total >= length { return length }
+      if error != nil { return total }
+      return total == 0 ? 0 : (total - 1) | 1
     }
   }
 
   private var layout: Layout {
     switch opcode {
-    case .handleValueNotification: .handle
-    case .errorResponse: .error
-    case .exchangeMTURequest, .exchangeMTUResponse: .mtu
+    case .handleValueNotification: Layout(handle: 1, length: 3)
+    case .errorResponse: Layout(handle: 2, parameter: 1, error: 4, length: 5)
+    case .exchangeMTURequest, .exchangeMTUResponse: Layout(parameter: 1, length: 3)
     // A 128-bit type would be sixteen bytes; only Find By Type Value has more data after it.
-    case .findByTypeValueRequest: .search(hasType: true)
+    case .findByTypeValueRequest: Layout(handle: 1, end: 3, parameter: 5, length: 7)
     case .findInformationRequest, .readByTypeRequest, .readByGroupTypeRequest:
-      .search(hasType: length == 7)
+      length == 7
+        ? Layout(handle: 1, end: 3, parameter: 5, length: 7) : Layout(handle: 1, end: 3, length: 5)
     case .readRequest, .readBlobRequest, .writeRequest, .writeCommand, .signedWriteCommand,
       .prepareWriteRequest, .prepareWriteResponse, .handleValueIndication, .readMultipleRequest,
       .readMultipleVariableRequest, .multipleHandleValueNotification:
-      .handle
-    default: .opcode
+      Layout(handle: 1, length: 3)
+    default: Layout()
     }
   }
 
   public var opcode: Opcode { Opcode(rawValue: UInt8(truncatingIfNeeded: bytes)) }
 
   /// The attribute; the first one for a search, the refused one for an error.
-  public var handle: Handle? {
-    switch layout {
-    case .error: number(at: 2)
-    case .search, .handle: number(at: 1)
-    case .mtu, .opcode: nil
-    }
-  }
+  public var handle: Handle? { layout.handle.flatMap(number) }
 
   /// The last attribute of a search.
-  public var end: Handle? { if case .search = layout { number(at: 3) } else { nil } }
+  public var end: Handle? { layout.end.flatMap(number) }
 
   /// The type of attribute that a search is for, unless it is one of 128 bits; the MTU; the opcode of the request that
   /// an error refuses.
-  public var parameter: UInt16? {
-    switch layout {
-    case .error: byte(at: 1)
-    case .mtu: number(at: 1)
-    case .search(let hasType): hasType ? number(at: 5) : nil
-    case .handle, .opcode: nil
-    }
-  }
+  public var parameter: UInt16? { layout.parameter.flatMap(layout.error == nil ? number : byte) }
 
   /// The code of an error.
   public var error: ErrorCode? {
-    if case .error = layout {
-      byte(at: 4).map { ErrorCode(UInt8(truncatingIfNeeded: $0)) }
-    } else {
-      nil
-    }
+    layout.error.flatMap(byte).map { ErrorCode(UInt8(truncatingIfNeeded: $0)) }
   }
 
   private func byte(at place: UInt16) -> UInt16? {
@@ -235,15 +208,13 @@ public struct PDUHead: Hashable, Sendable {
     try json.optional("parameter", &parameter)
     try json.optional("error", &failure)
     (length, bytes) = (UInt16(clamping: count), UInt64(code))
-    let fields: [(UInt16?, place: Int)] =
-      switch layout {
-      case .error: [(parameter.map { $0 & 0xFF }, 1), (handle, 2), (failure.map(UInt16.init), 4)]
-      case .mtu: [(parameter, 1)]
-      case .search: [(handle, 1), (end, 3), (parameter, 5)]
-      case .handle: [(handle, 1)]
-      case .opcode: []
-      }
-    for (value, place) in fields { bytes |= UInt64(value ?? 0) << (8 * UInt64(place)) }
+    let layout = layout
+    let fields = [
+      (handle, layout.handle), (end, layout.end),
+      (layout.error == nil ? parameter : parameter.map { $0 & 0xFF }, layout.parameter),
+      (failure.map(UInt16.init), layout.error),
+    ]
+    for case (let value?, let place?) in fields { bytes |= UInt64(value) << (8 * UInt64(place)) }
   }
 }
 

@@ -43,15 +43,13 @@ import Wire
     return cache
   }
 
-  /// An event about this phone.
+  /// An event about this phone; a notification's date is in UTC, too.
   func event(_ content: Event.Content) -> Event {
-    Event(dated(content), adapter: adapter, phone: address)
-  }
-
-  /// The event's content, with a notification's date in UTC.
-  func dated(_ content: Event.Content) -> Event.Content {
-    guard cache.zone != nil, case .notification(let report) = content else { return content }
-    return .notification(dated(report))
+    var content = content
+    if cache.zone != nil, case .notification(let report) = content {
+      content = .notification(dated(report))
+    }
+    return Event(content, adapter: adapter, phone: address)
   }
 
   /// A notification with its date in UTC, if the phone's time zone is known.
