@@ -214,6 +214,7 @@ final class Session {
   func begin(_ loop: isolated TestLoop) async throws {
     try await consumer.subscribe()
     loop.start { try await self.consumer.run() }
+    await loop.settle()
   }
 
   private static func text(_ authorization: Authorization) -> String {
