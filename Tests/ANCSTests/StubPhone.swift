@@ -210,11 +210,13 @@ final class Session {
     try TestLoop.run { loop in try await test(loop, Session(loop.clock, settings)) }
   }
 
-  /// Subscribes, and serves from then on.
-  func begin(_ loop: isolated TestLoop) async throws {
+  /// Subscribes, and serves from then on; returns the session's run.
+  @discardableResult
+  func begin(_ loop: isolated TestLoop) async throws -> Started<Void> {
     try await consumer.subscribe()
-    loop.start { try await self.consumer.run() }
+    let run = loop.start { try await self.consumer.run() }
     await loop.settle()
+    return run
   }
 
   private static func text(_ authorization: Authorization) -> String {

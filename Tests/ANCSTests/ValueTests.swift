@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
-import GAP
 import Testing
 import Wire
 
 @Suite("ANCS: values")
 struct ValueTests {
-  @Test("UUIDs are those of the specification")
-  func uuids() {
-    #expect(UUID.notificationCenter.description == "7905F431-B5CE-4E99-A40F-4B1E122D00D0")
-    #expect(UUID.notificationSource.description == "9FBF120D-6301-42D9-8C58-25E699A21DBD")
-    #expect(UUID.controlPoint.description == "69D1D8F3-45E1-49A8-9821-9BBDFDAAD9D9")
-    #expect(UUID.dataSource.description == "22EAC6E9-24D6-4BB5-BE44-B36ACE7C7BFB")
-  }
-
   @Test("Unknown changes, flags and categories are kept and written back")
   func unknownKept() throws {
     let bytes: [UInt8] = [9, 0xE1, 200, 3, 1, 2, 3, 4]
