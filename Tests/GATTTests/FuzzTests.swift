@@ -15,6 +15,8 @@ private struct Attacker {
     case 0: 0
     case 1: .max
     case 2: .random(in: 0...(.max), using: &generator)
+    // Values that can be written.
+    case 3: Bool.random(using: &generator) ? 0x42 : 0x45
     default: .random(in: 1...0x50, using: &generator)
     }
   }
