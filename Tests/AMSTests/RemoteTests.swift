@@ -76,7 +76,8 @@ struct RemoteTests {
     try RemoteSession.run { loop, session in
       try await session.begin(loop)
       session.source.notify(.title, "A very, very long title indeed")
-      await loop.sleep(for: .milliseconds(2))
+      // Half of it has been read.
+      await loop.sleep(for: .microseconds(2_500))
       session.source.notify(.title, title)
       await loop.sleep(for: .seconds(1))
       #expect(session.states.map(\.track.title) == ["", title])

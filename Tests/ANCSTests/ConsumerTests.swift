@@ -214,7 +214,6 @@ struct ConsumerTests {
 
   @Test("A missing app name is requested again, after growing pauses")
   func nameAgain() throws {
-    let apps = apps
     try Session.run(apps) { loop, session in
       session.phone.notifications = [1: [0: "mail", 1: "t"]]
       session.phone.react = { command in

@@ -96,13 +96,6 @@ private struct Fetching {
   }
 
   mutating func drain() { while step() {} }
-
-  /// The phone allows access again.
-  mutating func release() {
-    queue.probe = .probe
-    _ = next()
-    finish(.failure(.refused(ErrorCode(0xA2))))
-  }
 }
 
 extension [ControlPointCommand.AttributeRequest] {
@@ -373,7 +366,10 @@ struct FetchQueueTests {
     fetching.request(9)
     fetching.drain()
     #expect(fetching.log == ["request 9"])
-    fetching.release()
+    // The phone allows access again.
+    fetching.queue.probe = .probe
+    _ = fetching.next()
+    fetching.finish(.failure(.refused(ErrorCode(0xA2))))
     fetching.drain()
     #expect(fetching.log == ["request 9", "added 1", "added 2", "added 3"])
   }

@@ -173,11 +173,9 @@ final class Session {
   private(set) var deaths: [String] = []
   private(set) var dropped = 0
 
-  init(
-    _ clock: HandClock, _ settings: ConsumerSettings = .init(), seen: SeenContents = .init()
-  ) throws {
+  init(_ clock: HandClock, _ settings: ConsumerSettings) throws {
     phone = StubPhone(clock)
-    notifications = PhoneNotifications(keeping: .seconds(120), clock, seen: seen)
+    notifications = PhoneNotifications(keeping: .seconds(120), clock)
     guard
       let consumer = NotificationConsumer(
         phone.client, StubPhone.service, timing: settings.timing, notifications: notifications)

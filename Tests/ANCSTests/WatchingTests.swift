@@ -10,15 +10,6 @@ import Wire
 struct WatchingTests {
   private let titles = ConsumerSettings(AttributeSelection([.title]))
 
-  private func titles(where change: (inout ConsumerTiming) -> Void) -> ConsumerSettings {
-    var settings = titles
-    change(&settings.timing)
-    return settings
-  }
-
-  /// The probes among the commands.
-  private func probes(_ phone: StubPhone) -> Int { phone.commands.count { $0 == .probe } }
-
   @Test(
     "A response proves access only if it is about a notification, or where the settings say so")
   func proof() throws {
@@ -44,7 +35,8 @@ struct WatchingTests {
     "Pre-existing counts for ten seconds after a subscription, or for another time: later it is news",
     arguments: [(10, 9, true), (10, 11, false), (30, 29, true), (1, 2, false)])
   func newsIsNews(limit: Int, seconds: Int, isOld: Bool) throws {
-    let settings = titles(where: { $0.preExisting = .seconds(limit) })
+    var settings = titles
+    settings.timing.preExisting = .seconds(limit)
     try Session.run(settings) { loop, session in
       var incoming: [NotificationEvent] = []
       session.consumer.onIncoming = { incoming.append($0) }
@@ -105,14 +97,13 @@ struct WatchingTests {
     "A silent phone is probed at once, and every fifteen minutes; a good session is left alone"
   )
   func probing() throws {
-    let probes = probes
     try Session.run(titles) { loop, session in
       try await session.begin(loop)
       await loop.sleep(for: .seconds(60))
       #expect(session.log == ["authorization unknown until a notification"])
       #expect(session.phone.commands == [.probe])
       await loop.sleep(for: .seconds(3540))
-      #expect(probes(session.phone) == 4)
+      #expect(session.phone.commands.count { $0 == .probe } == 4)
       #expect(session.phone.log.count == 2)
       #expect(session.stale == 0)
     }
