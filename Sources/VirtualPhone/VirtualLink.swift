@@ -28,14 +28,14 @@ public final class VirtualLink {
 
   public let one = End(isFirst: true)
   public let other = End(isFirst: false)
-  /// The latency in either direction.
-  public var delay: Duration = .zero
   /// Changes a PDU, or loses it (nil); `toOne` is the direction.
   public var transform: (_ pdu: [UInt8], _ toOne: Bool) -> [UInt8]? = { pdu, _ in pdu }
   /// Whether the link is still up.
   public private(set) var isUp = true
 
   private let scheduler: any Scheduler
+  /// The latency in either direction.
+  private let delay: Duration
   private var underWay: [(due: Instant, deliver: () -> Void)] = []
   private var isScheduled = false
   /// How often the PDUs in flight were lost.
@@ -73,9 +73,7 @@ public final class VirtualLink {
   }
 
   private func put(_ deliver: @escaping () -> Void) {
-    // A PDU never overtakes another, even after the delay was shortened.
-    let due = max(scheduler.now + delay, underWay.last?.due ?? .zero)
-    underWay.append((due, deliver))
+    underWay.append((scheduler.now + delay, deliver))
     scheduleNext()
   }
 

@@ -52,17 +52,12 @@ struct MediaStateTests {
     #expect(state.elapsed(at: at(100)) == 7)
     _ = state.apply(update(.playbackInfo, "1,,7"), at: at(100))
     #expect(state.elapsed(at: at(101)) == 8)
+    // A negative position is taken as 0.
+    _ = state.apply(update(.playbackInfo, "1,1.0,-4.3"), at: at(101))
+    #expect(state.elapsed(at: at(102)) == 1)
     _ = state.apply(update(.playbackInfo, ""), at: at(101))
     #expect(state.elapsed(at: at(101)) == nil)
     #expect(state.player.state == nil)
-  }
-
-  @Test("A negative position is taken as 0")
-  func negative() {
-    var state = MediaState()
-    _ = state.apply(update(.playbackInfo, "1,1.0,-4.3"), at: .zero)
-    #expect(state.elapsed(at: .zero) == 0)
-    #expect(state.elapsed(at: at(1)) == 1)
   }
 
   @Test("A position that was expected is no change")
@@ -147,16 +142,6 @@ struct MediaStateTests {
         try EntityUpdate(decoding: Array(repeating: 0, count: length))
       }
     }
-  }
-
-  @Test("Registrations name one entity")
-  func registration() throws {
-    #expect(EntityRegistration(.track).encoded == [2, 0, 1, 2, 3])
-    #expect(EntityRegistration(.player, without: [.playerName]).encoded == [0, 1, 2])
-    #expect(throws: ErrorCode.invalidCommand) { try EntityRegistration(decoding: []) }
-    #expect(throws: ErrorCode.invalidCommand) { try MediaAttribute(decoding: [1]) }
-    #expect(throws: ErrorCode.invalidCommand) { try MediaAttribute(decoding: [1, 2, 3]) }
-    #expect(try MediaAttribute(decoding: [2, 2]) == .title)
   }
 
   @Test("Commands have names in the order of their numbers")

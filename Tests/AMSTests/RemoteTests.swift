@@ -62,25 +62,25 @@ struct RemoteTests {
     try RemoteSession.run { loop, session in
       session.source.values = playing
       session.source.values[.title] = String(repeating: "é", count: length)
-      try await session.remote.subscribe()
-      loop.start { try await session.remote.run() }
-      await loop.sleep(for: .seconds(2))
+      try await session.begin(loop)
       #expect(session.told == [MediaField.allCases.filter { $0 != .commands }])
       #expect(session.remote.state.track.title == String(repeating: "é", count: length))
       #expect(session.source.log.contains("55 = 0202"))
     }
   }
 
-  @Test("A newer value replaces one that is being read")
-  func superseded() throws {
+  @Test(
+    "A newer value replaces one that is being read",
+    arguments: ["Short", "Another very, very long title"])
+  func superseded(title: String) throws {
     try RemoteSession.run { loop, session in
       try await session.begin(loop)
       session.source.notify(.title, "A very, very long title indeed")
-      await loop.sleep(for: .milliseconds(2))
-      session.source.notify(.title, "Short")
+      // Half of it has been read.
+      await loop.sleep(for: .microseconds(2_500))
+      session.source.notify(.title, title)
       await loop.sleep(for: .seconds(1))
-      #expect(session.remote.state.track.title == "Short")
-      #expect(session.told.count { $0.contains(.trackTitle) } == 2)  // empty at first, then this
+      #expect(session.states.map(\.track.title) == ["", title])
     }
   }
 
@@ -117,22 +117,14 @@ struct RemoteTests {
   @Test("Every command is sent, whatever the player's list says")
   func commands() throws {
     try RemoteSession.run { loop, session in
-      try await session.remote.subscribe()
-      loop.start { try await session.remote.run() }
-      let unknown = loop.start { try await session.remote.send(.likeTrack) }
-      await loop.sleep(for: .seconds(1))
-      #expect(unknown.value != nil)
-      #expect(session.source.log.contains("49 = 0b"))
-      session.source.notify(StubSource.remoteCommand, [0, 1])
-      let hinted = loop.start { try await session.remote.send(.likeTrack) }
-      await loop.sleep(for: .seconds(1))
-      #expect(hinted.value != nil)
-      #expect(session.source.log.last == "49 = 0b")
-      session.source.notify(StubSource.remoteCommand, [])
-      let sent = loop.start { try await session.remote.send(.pause) }
-      await loop.sleep(for: .seconds(1))
-      #expect(sent.value != nil)
-      #expect(session.source.log.last == "49 = 01")
+      try await session.begin(loop)
+      for list in [nil, [0, 1], []] as [[UInt8]?] {
+        if let list { session.source.notify(StubSource.remoteCommand, list) }
+        for (command, write) in [(RemoteCommand.likeTrack, "49 = 0b"), (.pause, "49 = 01")] {
+          try await session.remote.send(command)
+          #expect(session.source.log.last == write)
+        }
+      }
       session.source.refuse = { _, _ in 0xA0 }
       let failed = loop.start { try await session.remote.send(.play) }
       await loop.sleep(for: .seconds(1))
@@ -146,9 +138,8 @@ struct RemoteTests {
       var service = StubSource.service
       service.characteristics[0].properties = [.writeWithoutResponse, .notify]
       let session = try RemoteSession(loop.clock, service)
-      let sent = loop.start { try await session.remote.send(.play) }
+      try await session.remote.send(.play)
       await loop.sleep(for: .seconds(1))
-      #expect(sent.value != nil)
       #expect(session.source.log == ["49 ! 00"])
     }
   }
@@ -243,8 +234,10 @@ struct RemoteTests {
       try await gone.remote.subscribe()
       let other = loop.start { try await gone.remote.run() }
       await loop.sleep(for: .seconds(1))
+      gone.source.notify(.title, "A very, very long title, which is being read")
+      await loop.sleep(for: .milliseconds(2))
       gone.remote.end()
-      await loop.settle()
+      await loop.sleep(for: .seconds(1))
       #expect(other.result != nil)
       #expect(other.failure == nil)
       let told = gone.told.count
@@ -257,8 +250,7 @@ struct RemoteTests {
   @Test("Nothing that a phone sends causes a trap, and the next value is published")
   func fuzz() throws {
     try RemoteSession.run { loop, session in
-      try await session.remote.subscribe()
-      loop.start { try await session.remote.run() }
+      try await session.begin(loop)
       var random = SeededGenerator(seed: 7)
       for round in 0..<5000 {
         let handle = round % 5 == 0 ? StubSource.remoteCommand : StubSource.entityUpdate

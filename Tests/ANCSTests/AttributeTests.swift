@@ -16,19 +16,6 @@ struct AttributeTests {
       response, requested: values.map { .init($0.0, maximumLength: maximum) })
   }
 
-  @Test("A report that was passed on stays as it was when another changes")
-  func reports() {
-    let one = NotificationReport(NotificationEvent(.added, 1), app: "Mail")
-    var other = one
-    #expect(one == other)
-    other.event.change = .modified
-    other.app = "Messages"
-    other.attributes[.title] = "Hello"
-    (other.isRepeat, other.isStale, other.display) = (true, true, .urgent)
-    #expect(one == NotificationReport(NotificationEvent(.added, 1), app: "Mail"))
-    #expect(one != other && other.attributes.title == "Hello" && other.app == "Messages")
-  }
-
   @Test("Attributes that were not fetched are nil, empty ones are empty")
   func absentAndEmpty() {
     let fetched = attributes([(.title, ""), (.date, ""), (.messageSize, "")])

@@ -11,19 +11,13 @@ struct ConsumerTests {
   private let titles = ConsumerSettings(AttributeSelection([.title]))
   private let apps = ConsumerSettings(AttributeSelection([.appIdentifier, .title, .date]))
 
-  @Test("The Data Source is subscribed to before the Notification Source")
+  @Test("The Notification Source is subscribed to first, after a session that may exist was ended")
   func subscribe() throws {
     try Session.run { loop, session in
       try await session.consumer.subscribe()
       #expect(session.phone.log == ["41 = 0100", "44 = 0100"])
-    }
-  }
-
-  @Test("A session that may still exist is ended before a new one begins")
-  func subscribeAnew() throws {
-    try Session.run { loop, session in
       try await session.consumer.subscribe(again: true)
-      #expect(session.phone.log == ["41 = 0000", "44 = 0000", "41 = 0100", "44 = 0100"])
+      #expect(session.phone.log[2...] == ["41 = 0000", "44 = 0000", "41 = 0100", "44 = 0100"])
     }
   }
 
@@ -181,71 +175,45 @@ struct ConsumerTests {
   }
 
   @Test(
-    "A wrong response is asked for once more, and the next command works",
+    "A refusal or a wrong response fails its own notification only, and what may pass is asked for again",
     arguments: [
-      [[UInt8]]([[7]]), [[0, 9, 0, 0, 0]], [[0, 1, 0, 0, 0, 3]],
-      [[0, 1, 0, 0, 0, 1, 0xFF, 0xFF]],
-    ])
-  func malformed(values: [[UInt8]]) throws {
+      (.refuse(0xA0), "Unknown Command", false), (.refuse(0xA1), "Invalid Command", false),
+      (.refuse(0xA2), "Invalid Parameter", false), (.refuse(0xA3), "Action Failed", false),
+      (.refuse(0x0E), "Unlikely Error", true),
+      (.refuse(0x05), "Insufficient Authentication", true),
+      (.response([[7]]), "the phone sent the response to another command (7)", true),
+      (
+        .response([[0, 9, 0, 0, 0]]),
+        "the phone sent the response for notification 9 instead of 1", true
+      ),
+      (
+        .response([[0, 1, 0, 0, 0, 3]]),
+        "the phone sent attribute 3 where another was requested", true
+      ),
+      (
+        .response([[0, 1, 0, 0, 0, 1, 0xFF, 0xFF]]),
+        "the phone sent attribute 1 of 65535 bytes where at most 256 were requested", true
+      ),
+    ] as [(StubPhone.Reaction, String, Bool)])
+  func failures(reaction: StubPhone.Reaction, reason: String, mayPass: Bool) throws {
     try Session.run(titles) { loop, session in
       session.phone.notifications = [2: [1: "two"]]
       session.phone.react = { command in
         guard case .getNotificationAttributes(1, _) = command else { return nil }
-        return .response(values)
-      }
-      try await session.begin(loop)
-      session.phone.notify(.added, 1)
-      session.phone.notify(.added, 2)
-      await loop.sleep(for: .milliseconds(100))
-      #expect(session.told.count == 2)
-      #expect(session.told.first == "added 2 two")
-      #expect(session.told.last?.contains("(the phone") == true)
-    }
-  }
-
-  @Test(
-    "A refusal fails its own notification only",
-    arguments: [
-      (UInt8(0xA0), "Unknown Command"), (0xA1, "Invalid Command"), (0xA2, "Invalid Parameter"),
-      (0xA3, "Action Failed"), (0x0E, "Unlikely Error"), (0x05, "Insufficient Authentication"),
-    ])
-  func refusals(code: UInt8, name: String) throws {
-    try Session.run(titles) { loop, session in
-      session.phone.notifications = [2: [1: "two"]]
-      session.phone.react = { command in
-        guard case .getNotificationAttributes(1, _) = command else { return nil }
-        return .refuse(code)
+        return reaction
       }
       try await session.begin(loop)
       session.phone.notify(.added, 1)
       session.phone.notify(.added, 2)
       await loop.sleep(for: .milliseconds(100))
       // What may pass is asked for once more, behind the others.
-      let failed = "added 1 (\(name))"
-      #expect(session.told == (code >= 0xA0 ? [failed, "added 2 two"] : ["added 2 two", failed]))
-    }
-  }
-
-  @Test("A failed fetch is retried once, and then reported")
-  func refusedOnce() throws {
-    try Session.run(titles) { loop, session in
-      session.phone.notifications = [1: [1: "one"], 2: [1: "two"]]
-      session.phone.react = { [unowned phone = session.phone] command in
-        guard case .getNotificationAttributes(1, _) = command else { return nil }
-        let isFirst = phone.commands.filter { $0 == command }.count < 2
-        return isFirst ? .refuse(0x0E) : nil
-      }
-      try await session.begin(loop)
-      session.phone.notify(.added, 1)
-      session.phone.notify(.added, 2)
-      await loop.sleep(for: .milliseconds(100))
-      #expect(session.told == ["added 2 two", "added 1 one"])
+      let failed = "added 1 (\(reason))"
+      #expect(session.told == (mayPass ? ["added 2 two", failed] : [failed, "added 2 two"]))
     }
   }
 
   @Test("A missing app name is requested again, after growing pauses")
   func nameAgain() throws {
-    let apps = apps
     try Session.run(apps) { loop, session in
       session.phone.notifications = [1: [0: "mail", 1: "t"]]
       session.phone.react = { command in
@@ -289,51 +257,24 @@ struct ConsumerTests {
     }
   }
 
-  @Test("Bytes that are not a response cause one pause")
-  func wrongOnce() throws {
+  @Test(
+    "A failed fetch is retried once, behind the others and without a pause",
+    arguments: [.response([[7]]), .refuse(0x0E)] as [StubPhone.Reaction])
+  func failedOnce(reaction: StubPhone.Reaction) throws {
     try Session.run(titles) { loop, session in
       for uid in UInt32(1)...4 { session.phone.notifications[uid] = [1: "t\(uid)"] }
       session.phone.react = { [unowned phone = session.phone] command in
         guard case .getNotificationAttributes(let uid, _) = command, uid == 1 || uid == 3,
           phone.commands.filter({ $0 == command }).count < 2
         else { return nil }
-        return .response([[7]])
+        return reaction
       }
       try await session.begin(loop)
-      for uid in UInt32(1)...2 { session.phone.notify(.added, uid) }
-      await loop.sleep(for: .seconds(60))
-      session.phone.notify(.added, 3)
-      session.phone.notify(.added, 4)
-      await loop.sleep(for: .seconds(1))
-      #expect(session.told.count == 4)
-    }
-  }
-
-  @Test("A notification of an earlier session is a repeat, one of the same session is not")
-  func repeats() throws {
-    let apps = apps
-    try TestLoop.run { loop in
-      let texts: [UInt8: String] = [0: "mail", 1: "Hello", 5: "20261121T070000"]
-      let first = try Session(loop.clock, apps)
-      first.phone.notifications = [1: texts, 2: texts]
-      try await first.consumer.subscribe()
-      let run = loop.start { try await first.consumer.run() }
-      first.phone.notify(.added, 1)
-      first.phone.notify(.added, 2)
-      await loop.sleep(for: .seconds(1))
-      #expect(first.told == ["added 1 Hello @mail", "added 2 Hello @mail"])
-      first.phone.bearer.close(.closed("gone"))
-      await loop.settle()
-      #expect(run.failure as? ATTFailure == .closed("gone"))
-
-      let second = try Session(loop.clock, apps, seen: first.ledger.seen)
-      second.phone.notifications = [7: texts, 8: [0: "mail", 1: "New", 5: "20261121T080000"]]
-      try await second.consumer.subscribe()
-      loop.start { try await second.consumer.run() }
-      second.phone.notify(.added, 7)
-      second.phone.notify(.added, 8)
-      await loop.sleep(for: .seconds(1))
-      #expect(second.told == ["added 7 Hello @mail again", "added 8 New @mail"])
+      for uids in [UInt32(1)...2, 3...4] {
+        for uid in uids { session.phone.notify(.added, uid) }
+        await loop.sleep(for: .seconds(1))
+      }
+      #expect(session.told == ["added 2 t2", "added 1 t1", "added 4 t4", "added 3 t3"])
     }
   }
 

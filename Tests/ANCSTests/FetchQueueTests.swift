@@ -96,13 +96,6 @@ private struct Fetching {
   }
 
   mutating func drain() { while step() {} }
-
-  /// The phone allows access again.
-  mutating func release() {
-    queue.probe = .probe
-    _ = next()
-    finish(.failure(.refused(ErrorCode(0xA2))))
-  }
 }
 
 extension [ControlPointCommand.AttributeRequest] {
@@ -221,45 +214,58 @@ struct FetchQueueTests {
     #expect(fetching.ledger[1]?.display == .hidden && fetching.ledger[1]?.app == "Mail")
   }
 
-  @Test("New notifications come before pre-existing ones, each in the phone's order")
-  func order() {
-    var fetching = Fetching()
-    for uid in UInt32(1)...3 { fetching.event(.added, uid, .preExisting) }
-    for uid in UInt32(11)...13 { fetching.event(.added, uid) }
-    fetching.drain()
-    #expect(
-      fetching.log == ["added 11", "added 12", "added 13", "added 1", "added 2", "added 3"])
+  /// What happens before anything is fetched, and while the first notification is, and what is published.
+  struct Course: CustomTestStringConvertible {
+    let testDescription: String
+    fileprivate var selection = AttributeSelection([.title])
+    fileprivate var events: [Event]
+    fileprivate var duringFirst: [Event] = []
+    let published: [String]
+
+    fileprivate typealias Event = (NotificationChange, UInt32, EventFlags)
   }
 
-  @Test("A notification removed while it waits is not fetched, and was never there")
-  func removedWaiting() {
-    var fetching = Fetching()
-    fetching.event(.added, 1)
-    fetching.event(.added, 2)
-    fetching.event(.removed, 1)
+  static let courses = [
+    Course(
+      testDescription: "new ones come before pre-existing ones, each in the phone's order",
+      events: [
+        (.added, 1, .preExisting), (.added, 2, .preExisting), (.added, 11, []), (.added, 12, []),
+      ], published: ["added 11", "added 12", "added 1", "added 2"]),
+    Course(
+      testDescription: "without attributes to fetch, the order is the same", selection: .none,
+      events: [(.added, 1, .preExisting), (.added, 2, [])], published: ["added 2", "added 1"]),
+    Course(
+      testDescription: "one that is removed while it waits is not fetched, and was never there",
+      events: [(.added, 1, []), (.added, 2, []), (.removed, 1, [])], published: ["added 2"]),
+    Course(
+      testDescription: "one that changes while it waits is fetched once, as added",
+      events: [(.added, 1, []), (.added, 2, []), (.modified, 1, []), (.modified, 1, [])],
+      published: ["added 1", "added 2"]),
+    Course(
+      testDescription: "a pre-existing one that changes moves to the new ones",
+      events: [
+        (.added, 1, .preExisting), (.added, 2, .preExisting), (.modified, 2, []),
+        (.modified, 2, .preExisting),
+      ], published: ["added 2", "added 1"]),
+    Course(
+      testDescription: "one that is removed while it is fetched is not reported",
+      events: [(.added, 1, [])], duringFirst: [(.removed, 1, [])], published: []),
+    Course(
+      testDescription: "one that is removed and added again while it is fetched is fetched again",
+      events: [(.added, 1, [])], duringFirst: [(.removed, 1, []), (.added, 1, [])],
+      published: ["added 1"]),
+  ]
+
+  @Test("The last state of each notification is reported, in its turn", arguments: courses)
+  func order(course: Course) {
+    var fetching = Fetching(course.selection)
+    for (change, uid, flags) in course.events { fetching.event(change, uid, flags) }
+    _ = fetching.step { fetching in
+      for (change, uid, flags) in course.duringFirst { fetching.event(change, uid, flags) }
+    }
     fetching.drain()
-    #expect(fetching.log == ["added 2"])
+    #expect(fetching.log == course.published)
     #expect(fetching.ledger.lanes.count == 0)
-  }
-
-  @Test("A notification removed while being fetched is not reported")
-  func removedFetching() {
-    var fetching = Fetching()
-    fetching.event(.added, 1)
-    _ = fetching.step { $0.event(.removed, 1) }
-    fetching.drain()
-    #expect(fetching.log == [])
-  }
-
-  @Test("A notification that changes while it waits is fetched once, as added")
-  func modifiedWaiting() {
-    var fetching = Fetching()
-    fetching.event(.added, 1)
-    fetching.event(.added, 2)
-    fetching.event(.modified, 1)
-    fetching.event(.modified, 1)
-    fetching.drain()
-    #expect(fetching.log == ["added 1", "added 2"])
   }
 
   @Test("A notification that changes while it is fetched is fetched again")
@@ -289,29 +295,6 @@ struct FetchQueueTests {
     #expect(fetching.log == ["added 1 ", "modified 1 "])
   }
 
-  @Test("A UID that is removed and added again while it is fetched is fetched again")
-  func readded() {
-    var fetching = Fetching()
-    fetching.event(.added, 1)
-    _ = fetching.step {
-      $0.event(.removed, 1)
-      $0.event(.added, 1)
-    }
-    fetching.drain()
-    #expect(fetching.log == ["added 1"])
-  }
-
-  @Test("A pre-existing notification that changes moves to the new ones")
-  func promoted() {
-    var fetching = Fetching()
-    fetching.event(.added, 1, .preExisting)
-    fetching.event(.added, 2, .preExisting)
-    fetching.event(.modified, 2)
-    fetching.event(.modified, 2, .preExisting)
-    fetching.drain()
-    #expect(fetching.log == ["added 2", "added 1"])
-  }
-
   @Test("Requests come first, but only a few in a row")
   func fairness() {
     var fetching = Fetching()
@@ -338,10 +321,12 @@ struct FetchQueueTests {
     #expect(fetching.ledger.lanes.deadline == .zero + .seconds(15))
   }
 
-  @Test("An app's name is fetched once, before the next notification")
+  @Test(
+    "An app's name is fetched once, before the next notification; what is removed meanwhile is not told"
+  )
   func appNames() {
     var fetching = Fetching()
-    for uid in UInt32(1)...4 { fetching.event(.added, uid) }
+    for uid in UInt32(1)...6 { fetching.event(.added, uid) }
     _ = fetching.step(app: "mail")
     fetching.request(7)
     _ = fetching.step()
@@ -350,49 +335,23 @@ struct FetchQueueTests {
     _ = fetching.step(app: "nameless")
     _ = fetching.step()
     _ = fetching.step(app: "nameless")
+    _ = fetching.step(app: "")
+    _ = fetching.step(app: "shop")
+    _ = fetching.step { $0.event(.removed, 6) }
+    fetching.drain()
     #expect(
       fetching.log == [
         "request 7", "ask mail", "added 1 MAIL", "added 2 MAIL", "ask nameless",
-        "added 3 nameless", "added 4 nameless",
+        "added 3 nameless", "added 4 nameless", "added 5 ", "ask shop",
       ])
-  }
-
-  @Test("A notification removed while its app's name is fetched is not reported")
-  func removedNaming() {
-    var fetching = Fetching()
-    fetching.event(.added, 1)
-    fetching.event(.added, 2)
-    _ = fetching.step(app: "mail")
-    _ = fetching.step { $0.event(.removed, 1) }
-    _ = fetching.step(app: "mail")
-    #expect(fetching.log == ["ask mail", "added 2 MAIL"])
-  }
-
-  @Test("The name of an empty app id is not fetched")
-  func emptyApp() {
-    var fetching = Fetching()
-    fetching.event(.added, 1)
-    _ = fetching.step(app: "")
-    fetching.drain()
-    #expect(fetching.log == ["added 1 "])
   }
 
   @Test("One command at a time")
   func oneAtATime() {
     var fetching = Fetching()
-    fetching.event(.added, 1)
-    fetching.event(.added, 2)
-    guard case .getNotificationAttributes(1, _) = fetching.next() else {
-      Issue.record("the first notification is not fetched")
-      return
-    }
+    for uid in UInt32(1)...2 { fetching.event(.added, uid) }
+    #expect(fetching.next() != nil)
     #expect(fetching.next() == nil)
-    fetching.finish(.failure(.timedOut))
-    fetching.drain()
-    #expect(fetching.log == ["added 1 (the phone did not respond in time)", "added 2"])
-    fetching.now = fetching.now + .seconds(15)
-    fetching.drain()
-    #expect(fetching.log.last == "modified 1")
   }
 
   @Test("While the phone refuses access, everything waits in order except requests")
@@ -407,30 +366,12 @@ struct FetchQueueTests {
     fetching.request(9)
     fetching.drain()
     #expect(fetching.log == ["request 9"])
-    fetching.release()
+    // The phone allows access again.
+    fetching.queue.probe = .probe
+    _ = fetching.next()
+    fetching.finish(.failure(.refused(ErrorCode(0xA2))))
     fetching.drain()
     #expect(fetching.log == ["request 9", "added 1", "added 2", "added 3"])
-  }
-
-  @Test("A refused notification keeps its place at the front")
-  func refusedKeepsPlace() {
-    var fetching = Fetching()
-    for uid in UInt32(1)...3 { fetching.event(.added, uid) }
-    _ = fetching.step()
-    _ = fetching.next()
-    fetching.finish(.failure(.refused(.writeNotPermitted)))
-    fetching.release()
-    fetching.drain()
-    #expect(fetching.log == ["added 1", "added 2", "added 3"])
-  }
-
-  @Test("Without attributes to fetch, everything is reported in order, pre-existing ones last")
-  func nothingToFetch() {
-    var fetching = Fetching(.none)
-    fetching.event(.added, 1, .preExisting)
-    fetching.event(.added, 2)
-    fetching.drain()
-    #expect(fetching.log == ["added 2", "added 1"])
   }
 
   @Test("What is fetched again at once rests, longer each time, and then it is calm again")
@@ -547,22 +488,6 @@ struct FetchQueueTests {
     fetching.now = fetching.now + .seconds(1)
     fetching.drain()
     #expect(fetching.log.last == "modified 1")
-  }
-
-  @Test(
-    "The end of a session fails the waiting requests, and the one in progress keeps its outcome")
-  func end() {
-    var fetching = Fetching()
-    fetching.event(.added, 1)
-    var outcomes: [String] = []
-    for number in 1...2 {
-      fetching.queue.add(.init(.probe) { outcomes.append("\(number): \($0)") })
-    }
-    #expect(fetching.next() == .probe)
-    fetching.queue.end()
-    #expect(outcomes == ["2: failure(\(FetchFailure.ended))"])
-    fetching.finish(.success(nil))
-    #expect(outcomes.last == "1: success(nil)")
   }
 
   @Test("The number of app names is bounded")

@@ -71,6 +71,12 @@ private struct Telling {
     settle(report, judgement)
   }
 
+  /// A notification that is announced and could not be fetched.
+  mutating func fail(_ uid: UInt32) {
+    announce(uid)
+    settle(NotificationReport(Self.event(uid), failure: .timedOut), failed: true)
+  }
+
   mutating func remove(_ uid: UInt32) {
     ledger.removed(Self.event(uid, .removed))
     note()
@@ -147,16 +153,13 @@ struct LedgerTests {
     "What could not be fetched is told with what was known, and a rule acts on it once it is met")
   func failed() {
     var telling = Self.telling()
-    telling.announce(1)
-    telling.settle(NotificationReport(Telling.event(1), failure: .timedOut), failed: true)
+    telling.fail(1)
     telling.tell(Telling.report(1, "Mum"), Judgement(.usual, rule: 0))
-    telling.announce(1)
-    telling.settle(NotificationReport(Telling.event(1), failure: .timedOut), failed: true)
+    telling.fail(1)
     #expect(telling.log == ["added 1 -", "modified 1 Mum", "act 0 on 1", "modified 1 Mum"])
     telling.log = []
     telling.tell(Telling.report(2, "Spam"), Judgement(.hidden))
-    telling.announce(2)
-    telling.settle(NotificationReport(Telling.event(2), failure: .timedOut), failed: true)
+    telling.fail(2)
     #expect(telling.log == [])
   }
 
@@ -195,8 +198,7 @@ struct LedgerTests {
   @Test("New rules leave it to the next fetch whether a rule acts on what could not be fetched")
   func rulesAfterFailure() {
     var telling = Self.telling()
-    telling.announce(1)
-    telling.settle(NotificationReport(Telling.event(1), failure: .timedOut), failed: true)
+    telling.fail(1)
     telling.judge { _, _ in Judgement(.urgent, isFinal: true) }
     telling.tell(Telling.report(1, "Mum"), Judgement(.urgent, rule: 2))
     #expect(telling.log == ["added 1 -", "modified 1 -", "modified 1 Mum", "act 2 on 1"])
@@ -259,9 +261,14 @@ struct LedgerTests {
     let acting = Judgement(.usual, rule: 1)
     var telling = Self.telling()
     telling.tell(Telling.report(1, "Mum"), acting)
+    telling.tell(Telling.report(2, "Mum"), acting)
     telling.end()
     telling.pass(.seconds(60))
-    #expect(telling.log == ["added 1 Mum", "act 1 on 1", "removed 1 Mum stale"])
+    #expect(
+      telling.log == [
+        "added 1 Mum", "act 1 on 1", "added 2 Mum", "act 1 on 2", "removed 1 Mum stale",
+        "removed 2 Mum stale",
+      ])
     var restarted = Telling()
     restarted.ledger = NotificationLedger(seen: telling.ledger.seen)
     for var telling in [telling, restarted] {

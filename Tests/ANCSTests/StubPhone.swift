@@ -173,11 +173,9 @@ final class Session {
   private(set) var deaths: [String] = []
   private(set) var dropped = 0
 
-  init(
-    _ clock: HandClock, _ settings: ConsumerSettings = .init(), seen: SeenContents = .init()
-  ) throws {
+  init(_ clock: HandClock, _ settings: ConsumerSettings) throws {
     phone = StubPhone(clock)
-    notifications = PhoneNotifications(keeping: .seconds(120), clock, seen: seen)
+    notifications = PhoneNotifications(keeping: .seconds(120), clock)
     guard
       let consumer = NotificationConsumer(
         phone.client, StubPhone.service, timing: settings.timing, notifications: notifications)
@@ -210,10 +208,13 @@ final class Session {
     try TestLoop.run { loop in try await test(loop, Session(loop.clock, settings)) }
   }
 
-  /// Subscribes, and serves from then on.
-  func begin(_ loop: isolated TestLoop) async throws {
+  /// Subscribes, and serves from then on; returns the session's run.
+  @discardableResult
+  func begin(_ loop: isolated TestLoop) async throws -> Started<Void> {
     try await consumer.subscribe()
-    loop.start { try await self.consumer.run() }
+    let run = loop.start { try await self.consumer.run() }
+    await loop.settle()
+    return run
   }
 
   private static func text(_ authorization: Authorization) -> String {

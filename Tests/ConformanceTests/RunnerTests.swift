@@ -124,15 +124,6 @@ struct RunnerTests {
         == .failed("not all steps were done"))
   }
 
-  @Test("Nothing is notified without a subscription")
-  func silence() throws {
-    let step: JSONValue = ["op": "server_notification", "handle": 3, "value": "32"]
-    let silent = ["<020002", ">030002", "<1204000000", ">13!", ">1b030032"]
-    #expect(
-      try Self.transcript("server", step, silent, database: Self.database).run()
-        == .failed("PDU 4: nothing was sent instead of 1b030032"))
-  }
-
   @Test("An empty PDU is the reference's mark for a step, or for no response")
   func signs() throws {
     let step: JSONValue = [

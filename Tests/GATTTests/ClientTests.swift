@@ -53,6 +53,7 @@ struct ClientTests {
           declaration: value - 1, properties: .notify, value: value, uuid: 0x2A19, end: end)
       ])
   }
+
   @Test("The CCCDs of several services are found by one request over all their handles")
   func configurations() throws {
     try TestLoop.run { loop in

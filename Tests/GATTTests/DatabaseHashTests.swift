@@ -8,13 +8,6 @@ import Wire
 
 @Suite("GATT: the Database Hash")
 struct DatabaseHashTests {
-  @Test("AES-128 encrypts the block of FIPS 197, appendix C.1")
-  func block() throws {
-    let key = try #require([UInt8](hex: "000102030405060708090a0b0c0d0e0f"))
-    let plain = try #require([UInt8](hex: "00112233445566778899aabbccddeeff"))
-    #expect(AES128(key: key).encrypt(plain).hex == "69c4e0d86a7b0430d8cdb78070b4c55a")
-  }
-
   @Test(
     "AES-CMAC authenticates the messages of RFC 4493, section 4",
     arguments: [

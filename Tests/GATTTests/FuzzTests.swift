@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
+import FuzzTargets
 import GATT
 import TestLoop
 import Testing
@@ -14,6 +15,8 @@ private struct Attacker {
     case 0: 0
     case 1: .max
     case 2: .random(in: 0...(.max), using: &generator)
+    // Values that can be written.
+    case 3: Bool.random(using: &generator) ? 0x42 : 0x45
     default: .random(in: 1...0x50, using: &generator)
     }
   }
@@ -62,68 +65,28 @@ private struct Attacker {
     return Int.random(in: 0..<4, using: &generator) == 0
       ? generator.mutated(writer.bytes) : writer.bytes
   }
+
+  /// One PDU as `FuzzInput.packet` reads it, behind its length; sometimes the database changes after it.
+  mutating func packet() -> [UInt8] {
+    var pdu = next().prefix(512) + []
+    // Longer ones have whole multiples of 32 bytes.
+    if pdu.count >= 112 { pdu.removeLast(pdu.count % 32) }
+    let length = pdu.count < 112 ? pdu.count : 111 + pdu.count / 32
+    let isChange = Int.random(in: 0..<100, using: &generator) == 0
+    return [UInt8(length) | (isChange ? 0x80 : 0)] + pdu
+  }
 }
 
 @Suite("GATT: thousands of random PDUs")
 struct FuzzTests {
-  private func database() throws -> AttributeDatabase {
-    let database = AttributeDatabase()
-    try database.add(StandardServices.genericAccess(name: { "board" }))
-    try database.add(StandardServices.genericAttribute())
-    try database.add(StandardServices.bonding())
-    try database.add(
-      ServiceDefinition(
-        0x1234, at: 0x40,
-        characteristics: [
-          CharacteristicDefinition(0x2A00, [.read, .write, .notify, .indicate, .extended]),
-          CharacteristicDefinition(0x2A05, [.read, .write, .extended], maximumLength: 20),
-        ]))
-    return database
-  }
-
   @Test(
     "Each request is answered once and within the MTU, and nothing else is answered",
     arguments: 0..<10)
   func server(seed: Int) throws {
-    try TestLoop.run { loop in
-      var attacker = Attacker(generator: SeededGenerator(seed: UInt64(seed)))
-      let database = try database()
-      let bearer = Bearer(scheduler: loop.clock)
-      var link = LinkSecurity.none
-      let server = Server(bearer, database: database) { link }
-      let client = Client(bearer)
-      var sent: [[UInt8]] = []
-      bearer.send = { sent.append($0) }
-      var answered = 0
-      for round in 0..<4_000 {
-        let pdu = attacker.next()
-        sent = []
-        bearer.receive(pdu)
-        let role = pdu.first.map { Opcode(rawValue: $0).role }
-        let responses = sent.filter { $0 != [0x1E] && $0.first != 0x1D }
-        #expect(responses.count == (role == .request ? 1 : 0), "\(pdu.hex)")
-        #expect(sent.count { $0 == [0x1E] } == (role == .indication ? 1 : 0), "\(pdu.hex)")
-        if let response = responses.first, let opcode = pdu.first {
-          answered += 1
-          #expect(response.count <= bearer.mtu)
-          let decoded = try PDU(decoding: response)
-          if case .errorResponse(let error) = decoded {
-            #expect(error.request.rawValue == opcode)
-          } else {
-            #expect(decoded.opcode == Opcode(rawValue: opcode).response)
-          }
-        }
-        if round % 50 == 0 { link = [.none, .encrypted, .authenticated][round / 50 % 3] }
-        if round % 100 == 99 {
-          // Services are added and removed meanwhile, and values are sent.
-          try database.add(ServiceDefinition(0x180F, at: 0x60))
-          database.remove(at: 0x60)
-          try server.notify(0x42, attacker.generator.bytes(upTo: 600))
-        }
-      }
-      #expect(answered > 1_000)
-      #expect(bearer.end == nil)
-      withExtendedLifetime(client) {}
+    let target = try #require(FuzzTarget.all.first { $0.name == "att-server" })
+    var attacker = Attacker(generator: SeededGenerator(seed: UInt64(seed)))
+    for choices in 0..<UInt8(64) {
+      try target.play([choices] + (0..<64).flatMap { _ in attacker.packet() })
     }
   }
 
@@ -135,7 +98,6 @@ struct FuzzTests {
       var attacker = Attacker(generator: SeededGenerator(seed: UInt64(seed) + 500))
       let bearer = Bearer(scheduler: loop.clock)
       let client = Client(bearer)
-      let server = Server(bearer, database: try database())
       var request: Opcode?
       bearer.send = { octets in
         let opcode = octets.first.map { Opcode(rawValue: $0) }
@@ -160,7 +122,6 @@ struct FuzzTests {
       }
       #expect(ended == 120)
       bearer.close(.closed("done"))
-      withExtendedLifetime(server) {}
     }
   }
 

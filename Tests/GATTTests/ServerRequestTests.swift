@@ -93,21 +93,6 @@ struct ServerRequestTests {
     }
   }
 
-  @Test(
-    "A command is carried out if possible, and never answered",
-    arguments: [
-      "521a00aa", "520300aa", "520700aa", "521a000102030405", "7f00",
-      "d21a0001000000000102030405060708",
-    ])
-  func commands(hex: String) throws {
-    try TestLoop.run { loop in
-      let pair = Pair(loop)
-      try odd(pair.database)
-      #expect(pair.ask(hex) == nil)
-      #expect(pair.database.value(at: 0x1A) == (hex == "521a00aa" ? [0xAA] : []))
-    }
-  }
-
   @Test("Several values are written together only if each characteristic allows reliable writes")
   func reliable() throws {
     try TestLoop.run { loop in

@@ -181,6 +181,15 @@ final class Bench {
   }
 }
 
+extension VirtualPhone.Configuration {
+  /// A phone whose link is not encrypted yet.
+  static var unencrypted: Self {
+    var configuration = Self()
+    configuration.isEncrypted = false
+    return configuration
+  }
+}
+
 extension Client {
   /// Writes a value in one request if it fits, otherwise in parts.
   fileprivate func writeLong(

@@ -40,15 +40,12 @@ struct LinkTests {
     #expect(ends.atOne == [[2]])
   }
 
-  @Test("PDUs are delayed, and a shorter delay lets none overtake")
+  @Test("PDUs are delayed")
   func delay() {
     let (link, ends) = self.link(delay: .milliseconds(50))
     link.one.send([1])
-    link.delay = .zero
-    link.one.send([2])
     _ = clock.turn()
-    #expect(ends.atOther == [[1], [2]])
-    #expect(clock.now == .zero + .milliseconds(50))
+    #expect(ends.atOther == [[1]] && clock.now == .zero + .milliseconds(50))
   }
 
   @Test("PDUs can be lost or changed")

@@ -66,10 +66,7 @@ struct PhoneTests {
 
   @Test("ANCS, AMS, battery and time require encryption")
   func security() throws {
-    try TestLoop.run { loop in
-      var configuration = VirtualPhone.Configuration()
-      configuration.isEncrypted = false
-      let bench = Bench(loop, configuration)
+    try Bench.run(.unencrypted) { _, bench in
       for handle: Handle in [0x25, 0x29, 0x2C, 0x2F, 0x31, 0x35, 0x37, 0x17] {
         let code = await bench.refusal { () throws(ATTFailure) in
           try await bench.client.write(handle, [1, 0])

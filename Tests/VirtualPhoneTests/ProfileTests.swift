@@ -11,14 +11,6 @@ import Wire
 
 @Suite("Virtual phone: the captured iPhone")
 struct ProfileTests {
-  private static func iphone(
-    _ change: (inout VirtualPhone.Configuration) -> Void = { _ in }
-  ) -> VirtualPhone.Configuration {
-    var configuration = VirtualPhone.Configuration()
-    change(&configuration)
-    return configuration
-  }
-
   /// Every attribute of the capture: its handle and type.
   private static let attributes = """
     0001 2800, 0002 2803, 0003 2A00, 0004 2803, 0005 2A01
@@ -43,8 +35,7 @@ struct ProfileTests {
 
   @Test("The database is the captured one, attribute by attribute")
   func database() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop, profile: .iphone)
+    try Bench.run(profile: .iphone) { _, bench in
       let found = try await bench.client.attributes(in: .all).map { attribute in
         "\(hexadecimal(attribute.handle).dropFirst(2)) \("\(attribute.type)".prefix(8))"
       }
@@ -61,8 +52,7 @@ struct ProfileTests {
   @Test("It speaks first: Service Changed, then its request for the MTU, and later our name")
   func overture() throws {
     try TestLoop.run { loop in
-      let bench = Bench(
-        loop, mtu: 517, profile: .iphone, Self.iphone { $0.isEncrypted = false })
+      let bench = Bench(loop, mtu: 517, profile: .iphone, .unencrypted)
       var arrived: [String] = []
       bench.client.setHandler(for: 0x0008) { arrived.append("changed \($0.hex)") }
       let serve = bench.bearer.serve
@@ -92,8 +82,7 @@ struct ProfileTests {
   )
   func holding() throws {
     try TestLoop.run { loop in
-      let phone = VirtualPhone(
-        Self.iphone { $0.isEncrypted = false }, scheduler: loop.clock)
+      let phone = VirtualPhone(.unencrypted, scheduler: loop.clock)
       let link = VirtualLink(scheduler: loop.clock)
       var received: [UInt8] = []
       link.other.receive = { received.append($0.first ?? 0) }
@@ -109,8 +98,7 @@ struct ProfileTests {
 
   @Test("ANCS is found before the link is encrypted, and can't be subscribed to")
   func visible() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop, profile: .iphone, Self.iphone { $0.isEncrypted = false })
+    try Bench.run(profile: .iphone, .unencrypted) { _, bench in
       let ancs = try #require(try await bench.client.locate(.notificationCenter))
       #expect(ancs.service.range == HandleRange(0x0019, 0x0022))
       let code = await bench.refusal(of: [1, 0], to: try bench.handle(ancs, .dataSource))
@@ -120,8 +108,7 @@ struct ProfileTests {
 
   @Test("Attribute Not Found names the ending handle of Read By Type, and the first of the others")
   func endingHandle() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop, profile: .iphone)
+    try Bench.run(profile: .iphone) { _, bench in
       let range = HandleRange(0x0001, 0x0005)
       let requests: [(PDU, Handle)] = [
         (.readByTypeRequest(range, type: .batteryLevel), 0x0005),
@@ -157,8 +144,7 @@ struct ProfileTests {
 
   @Test("What was there before the session is silent, and a call has a date")
   func contents() throws {
-    try TestLoop.run { loop in
-      let bench = Bench(loop, profile: .iphone)
+    try Bench.run(profile: .iphone) { _, bench in
       try bench.phone.perform(
         .add(
           NotificationContents(
