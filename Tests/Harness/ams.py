@@ -39,7 +39,6 @@ TRACKS = (
      "The Black Hawk War, or, How to Demolish " + 15 * "an Entire Civilization ", "134.5"),
     ("坂本龍一", "async", "andata", "279.1"),
 )
-LONG_TITLE = TRACKS[1][2]
 
 Key = tuple[int, int]
 
@@ -57,7 +56,6 @@ class MediaSource:
         self.remote_commands: list[str] = []
         self.remote_subscriptions = 0
         self.registrations: list[bytes] = []
-        self.reads: list[Key] = []
 
         self.registered: dict[Any, set[Key]] = {}
         self.selected: dict[Any, Key] = {}
@@ -173,7 +171,6 @@ class MediaSource:
         require_encryption(bearer)
         if bearer not in self.selected:
             raise refuse(INVALID_STATE)
-        self.reads.append(self.selected[bearer])
         return self.values[self.selected[bearer]].encode()
 
     @staticmethod

@@ -135,15 +135,9 @@ class NotificationProvider:
         self.actions_fail = False
         #: The ATT error for a command, or None to accept it.
         self.refusal: Callable[[bytes], int | None] = lambda _: None
-        #: Called with each accepted command, before its response is sent.
-        self.on_accepted: Callable[[bytes], None] = lambda _: None
         self.delay = 0.0  # seconds before a response
         self.fragment = 0  # the greatest size of a fragment; 0: what the MTU holds
-        self.early = False  # the response comes before the command's Write Response
         self.silent: set[int] = set()  # UIDs whose commands get no response
-        self.cut: dict[int, int] = {}  # by UID, the bytes of the response that are sent
-        #: Given a command and its response, the Data Source's values to send instead, if not None.
-        self.override: Callable[[bytes, bytes], Sequence[bytes] | None] = lambda _c, _r: None
 
         self.modified: set[int] = set()  # modified, and not fetched since
         self.subscribers: set[Any] = set()
@@ -236,7 +230,6 @@ class NotificationProvider:
             self.perform(value[1:])
         else:
             raise refuse(UNKNOWN_COMMAND)
-        self.on_accepted(value)
 
     def notification_attributes(self, command: bytes) -> bytes:
         uid = command_uid(command)
@@ -277,20 +270,8 @@ class NotificationProvider:
         asyncio.get_running_loop().call_soon(self.remove, uid)
 
     def respond(self, bearer: Any, command: bytes, response: bytes) -> None:
-        uid = command_uid(command)
-        if uid in self.silent:
-            return
-        if uid is not None and uid in self.cut:
-            response = response[: self.cut[uid]]
-        loop = asyncio.get_running_loop()
-        if (values := self.override(command, response)) is not None:
-            # As they are, even if they are longer than the MTU allows.
-            pdus = [att.notification(self.data.handle, value) for value in values]
-            loop.call_soon(lambda: [self.server.send(bearer, pdu) for pdu in pdus])
-        elif self.early:
-            self.send_response(bearer, response)
-        else:
-            loop.call_later(self.delay, self.send_response, bearer, response)
+        if command_uid(command) not in self.silent:
+            asyncio.get_running_loop().call_later(self.delay, self.send_response, bearer, response)
 
     def send_response(self, bearer: Any, response: bytes) -> None:
         size = bearer.att_mtu - 3

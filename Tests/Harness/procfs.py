@@ -36,16 +36,3 @@ def cpu_seconds(pid: int) -> float:
     """User and system time so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def processes(name: str) -> list[int]:
-    """The ids of this machine's processes whose program has this name."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if (entry / "comm").read_text().strip() == name[:15]:
-                    found.append(int(entry.name))
-            except OSError:
-                pass  # it ended meanwhile
-    return found
