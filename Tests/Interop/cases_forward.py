@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from Harness.case import case, check, eventually
+from Harness import procfs
 from Harness.ancs import Notification
+from Harness.case import case, check, eventually
 from Harness.process import Daemon, Process, run
 from Harness.web import Service
 
@@ -94,9 +94,10 @@ async def killed(bed: Testbed) -> None:
     await eventually(lambda: len(up.messages) == 30, lambda: f"{len(up.messages)} of 30", 30)
     last = (await daemon.event("notification", uid=30))["seq"]
     await eventually(lambda: noted(bed) >= last, lambda: f"it has noted {noted(bed)}, not {last}")
-    os.kill(running.process.pid, signal.SIGKILL)
-    await running.ended()
-    await asyncio.sleep(2)  # what it had started ends
+    running.send_signal(signal.SIGSTOP)  # so that it starts nothing more
+    started = procfs.children(running.pid)
+    await running.kill()
+    await eventually(lambda: not any(map(procfs.runs, started)), "what it had started does not end")
     phone.ancs.post(Notification(31, title="31"))
     await daemon.event("notification", uid=31)
     await down.start()

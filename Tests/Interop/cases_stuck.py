@@ -11,7 +11,6 @@ import signal
 import socket
 import struct
 from collections.abc import Callable
-from pathlib import Path
 
 from Harness import procfs
 from Harness.ancs import Notification
@@ -171,8 +170,7 @@ async def second(bed: Testbed) -> None:
     check(status == 128 + signal.SIGTERM, f"it ended with {status}")
     # After one signal it ends no earlier than its programs, which SIGKILL ends if necessary.
     program = int(running.read_text())
-    command = Path(f"/proc/{program}/cmdline")  # empty once it has ended and nobody has asked for its status
-    check(command.exists() and command.read_bytes(), "it has ended by the first signal")
+    check(procfs.runs(program), "it has ended by the first signal")
     os.kill(program, signal.SIGKILL)
 
 
@@ -235,19 +233,24 @@ async def stuck_clients(bed: Testbed) -> None:
             os.close(number)
 
 
-@case("read-late", seconds=75)
+@case("read-late")
 async def read_late(bed: Testbed) -> None:
     """If events are unread when it ends, it says so and fails."""
+    phone = bed.phone()
     read, write = os.pipe()
     fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
-    process = await asyncio.create_subprocess_exec(
-        bed.binary, "--virtual-phone", "--once", "--state-dir", bed.state, "--socket", bed.socket(), "--format", "json",
-        stdout=write, stderr=asyncio.subprocess.PIPE, stdin=DEVNULL)
+    log = bed.out / "log"
+    with log.open("wb") as err:
+        process = await start(bed, phone, "--once", out=write, err=err.fileno())
     os.close(write)
-    _, said = await asyncio.wait_for(process.communicate(), 60)
+    await phone.subscribed()
+    phone.ancs.post(*(Notification(uid, message="x" * 900) for uid in range(1, 21)))
+    await eventually(lambda: phone.ancs.fetches(20), "not all of them are fetched")
+    phone.disconnect()
+    status = await ended(process, 10)
     os.close(read)
-    check(process.returncode == 73, f"it ended with {process.returncode}")
-    check(b"were not read" in said, f"it does not say so: {said.decode()}")
+    check(status == 73, f"it ended with {status}")
+    check("were not read" in log.read_text(), f"it does not say so: {log.read_text()}")
 
 
 @case("batches")
