@@ -110,12 +110,6 @@ class MediaSource:
         self.playing = playing
         self.set(self.track_values())
 
-    def rest(self) -> None:
-        """Nothing is playing: a player that has just started reports empty values."""
-        self.playing = False
-        empty = [(PLAYER, VOLUME), *((entity, n) for entity in (QUEUE, TRACK) for n in range(4))]
-        self.set(dict.fromkeys(empty, "") | {(PLAYER, PLAYBACK): "0,,"})
-
     def send(self, bearer: Any, key: Key) -> None:
         value = self.values.get(key, "").encode()
         room = bearer.att_mtu - 3 - 3

@@ -284,8 +284,3 @@ class NotificationProvider:
     def fetches(self, uid: int) -> int:
         """How often a notification's attributes were requested."""
         return sum(command_uid(command) == uid for command in self.commands)
-
-    def apps_asked_for(self) -> list[str]:
-        """The apps whose attributes were requested, in order."""
-        commands = (c for c in self.commands if c[:1] == bytes([GET_APP]))
-        return [c[1:].split(b"\0")[0].decode("utf-8", "replace") for c in commands]

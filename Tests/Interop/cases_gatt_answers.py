@@ -4,7 +4,6 @@ what failed is named, and the exit status reports it."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 
 from Harness import att
@@ -91,23 +90,20 @@ LONG_READS: dict[str, tuple[Intercept, bytes, str]] = {
         blobs(lambda at: blob(FULL) if at == 22 else blob_error(att.UNLIKELY)),
         FULL * 2, "behind its first 44 bytes: Unlikely Error (0x0E)",
     ),
-    "other-answer": (blobs(lambda _: att.error(att.READ, 0x31, 1)), FULL, "no response"),
     "endless": (blobs(lambda _: blob(FULL)), (FULL * 30)[:512], ""),
     "too-much": (blobs(lambda at: blob(b"y" * 60) if at == 22 else blob_error(7), 40), b"", ""),
 }
 
 
-@case("gatt-long", seconds=90)
+@case("gatt-long")
 async def long(bed: Testbed) -> None:
     """Values of MTU - 1 bytes, values that break off, never end, or come in parts that are too long."""
 
     async def one(part: Testbed, name: str) -> None:
         device = part.device(23)
         device.intercept, value, said = LONG_READS[name]
-        slow = name == "other-answer"  # a response to another request does not count: 30 s
-        outcome = await part.gatt(device, "read", "0x0031", within=40 if slow else 15)
+        outcome = (await part.gatt(device, "read", "0x0031")).expect(1 if said else 0)
         found = outcome.objects
-        outcome.expect(75 if slow else 1 if said else 0)
         check(said in outcome.err, f"it says {outcome.err!r}")
         if name == "too-much":
             check(found[0]["value"].startswith(FULL.hex()), f"{found}")
@@ -127,9 +123,6 @@ BY_TYPE: dict[str, Callable[[bytes, int], bytes | None]] = {
     "unnamed": lambda pdu, _: (
         att.refusal(pdu, att.INSUFFICIENT_AUTHENTICATION) if att.first_handle(pdu) <= 0x211 else None
     ),
-    "not-supported": lambda pdu, _: att.error(pdu[0], 0, att.REQUEST_NOT_SUPPORTED),
-    "backwards": lambda _, place: entries(3, b"\x92\0W", b"\x91\0W") if place == 0 else None,
-    "before": lambda _, place: entries(3, b"\x01\0W") if place == 1 else None,
     "zero-length": lambda _, place: entries(0, b"\x92\0W") if place == 0 else None,
     "changing-length": lambda _, place: entries(3, b"\x92\0W", b"\x21\x02XY") if place == 0 else None,
     "nothing": lambda _, place: entries(3) if place == 0 else None,
@@ -194,15 +187,6 @@ async def noise(bed: Testbed) -> None:
     indications = sum(pdu[0] in DISCOVERY for pdu in device.link.received)
     confirmations = device.link.confirmations()
     check(confirmations == indications, f"{confirmations} of {indications} indications are confirmed")
-
-    # An MTU that is not allowed, and one that is larger than ours.
-    for offered, agreed in ((5, 23), (0xFFFF, 517)):
-        response = struct.pack("<BH", att.MTU_RESPONSE, offered)
-        device.intercept = lambda _link, pdu, response=response: (
-            [response] if pdu[0] == att.MTU_REQUEST else None
-        )
-        found = (await bed.gatt(device, "mtu")).expect(0).objects
-        check(found[-1]["mtu"] == agreed, f"a device that offers {offered}: {found}")
 
     # Values of a subscription that an earlier link has left do not count: a script gets what it asked for.
     device.intercept = pass_through

@@ -12,7 +12,7 @@ from Harness.ancs import Notification
 from Harness.case import case, check, eventually
 from Harness.process import DEVNULL
 
-from .testbed import NO_SELF, NO_VFORK, Testbed
+from .testbed import NO_SELF, Testbed
 
 
 def script(bed: Testbed, name: str, body: str) -> Path:
@@ -50,21 +50,6 @@ async def hooks(bed: Testbed) -> None:
     check(event["event"] == "subscribed", f"the program got {event}")
     await eventually(lambda: "ran longer than 3 s" in daemon.log, "it does not report that a program hangs", within=10)
     check("copy: copied" in daemon.log, "what a program prints is not in the log")
-
-
-@case("hook-fails", native=NO_VFORK)
-async def hook_fails(bed: Testbed) -> None:
-    """A failing program is logged once, with its status; a missing one with the reason."""
-    broken = script(bed, "broken", "exit 7")
-    daemon, phone, _ = await bed.served(
-        "--exec", f"notification={broken}", "--exec", "subscribed=/nowhere/program"
-    )
-    for uid in (1, 2, 3):
-        phone.ancs.post(Notification(uid))
-        await daemon.event("notification", uid=uid)
-    await eventually(lambda: f"{broken} exited with status 7" in daemon.log, "the status is not logged")
-    await eventually(lambda: "/nowhere/program was not started" in daemon.log, "the reason is not logged")
-    check(daemon.log.count("exited with status 7") == 1, "a failure is logged more than once")
 
 
 @case("settings")

@@ -108,21 +108,31 @@ async def commands(bed: Testbed) -> None:
     check(error.get("data", {}).get("att") == 0xA0, f"the error is {error}")
 
 
-@case("companions-refused")
-async def refused(bed: Testbed) -> None:
-    """Battery and clock that can't be read cost nothing else."""
-    phone = bed.phone()
-    values = (phone.services.battery.handle, phone.services.time.handle)
-    closed = {handle + at for handle in values for at in (0, 1)}  # the value and its descriptor
+@case("no-companions")
+async def companions(bed: Testbed) -> None:
+    """Battery and clock that are not there, or can't be read, cost nothing else."""
 
-    def refuse(_link: Link, pdu: bytes) -> list[bytes] | None:
-        if pdu[0] in (att.READ, att.WRITE) and att.first_handle(pdu) in closed:
-            return [att.refusal(pdu, att.UNLIKELY)]
-        return None
+    async def one(part: Testbed, what: str) -> None:
+        phone = part.phone()
+        services = phone.services
+        values = (services.battery.handle, services.time.handle)
+        closed = {handle + at for handle in values for at in (0, 1)}  # the value and its descriptor
 
-    phone.intercept = refuse
-    daemon = await bed.daemon(phone)
-    subscribed = await daemon.event("subscribed")
-    check({"ancs", "ams"} <= set(subscribed["services"]), f"{subscribed['services']}")
-    await check_served(daemon, phone, 1)
-    daemon.none("disconnected")
+        def refuse(_link: Link, pdu: bytes) -> list[bytes] | None:
+            if pdu[0] in (att.READ, att.WRITE) and att.first_handle(pdu) in closed:
+                return [att.refusal(pdu, att.UNLIKELY)]
+            return None
+
+        if what == "missing":
+            await phone.server.unpublish(services.battery_service)
+            await phone.server.unpublish(services.time_service)
+        else:
+            phone.intercept = refuse
+        daemon = await part.daemon(phone)
+        subscribed = await daemon.event("subscribed")
+        found = set(subscribed["services"]) - (set() if what == "missing" else {"battery", "time"})
+        check(found == {"ancs", "ams"}, f"{subscribed['services']}")
+        await check_served(daemon, phone, 1)
+        daemon.none("disconnected")
+
+    await bed.every(["missing", "refused"], one)
