@@ -53,13 +53,8 @@ async def subscribe(bed: Testbed) -> None:
     timed = ("subscribe", "0x0092", "--timeout", str(patient(1)))
     (await bed.gatt(device, *timed)).expect(0)
     (await bed.gatt(device, *timed, "-n", "1")).expect(75)
-    for word, said in (
-        ("0x0023", "no Client Characteristic Configuration"),
-        ("0x0600", "no characteristic"),
-        ("0x0001", "no characteristic"),
-    ):
-        refused = (await bed.gatt(device, "subscribe", word)).expect(1)
-        check(said in refused.err, f"subscribing to {word}: {refused.err!r}")
+    refused = (await bed.gatt(device, "subscribe", "0x0023")).expect(1)
+    check("no Client Characteristic Configuration" in refused.err, f"it says {refused.err!r}")
 
     process = await bed.start_gatt(device, "subscribe", "2A6E")
     await process.event("subscribed")
@@ -70,7 +65,7 @@ async def subscribe(bed: Testbed) -> None:
 
 @case("gatt-link")
 async def link(bed: Testbed) -> None:
-    """The MTU, requests from the device, no device, and wrong command lines, each with its exit status."""
+    """The MTU, no device, and a wrong command line, each with its exit status."""
     device = bed.device(100)
     for offered, agreed in ((517, 100), (64, 64), (23, 23)):
         found = (await bed.gatt(device, "mtu", "--mtu", str(offered))).expect(0).objects
@@ -84,27 +79,10 @@ async def link(bed: Testbed) -> None:
     check(found[0]["mtu"] == 23, f"{found}")
     device.intercept = pass_through
 
-    responses: list[bytes] = []
-
-    async def ask(link: Link) -> None:
-        responses.append(await link.request(att.by_type(att.READ_BY_TYPE, 0x2A00)))
-        responses.append(await link.request(bytes([0x3E, 1])))
-
-    device.on_accept = lambda link: bed.spawn(ask(link))
-    process = await bed.start_gatt(device, "subscribe", "0x0092")
-    await process.event("subscribed")
-    await eventually(lambda: len(responses) == 2, "no response to the device's requests")
-    check(responses[0][0] == att.READ_BY_TYPE_RESPONSE, f"the name: {responses[0].hex(' ')}")
-    check(responses[1] == att.error(0x3E, 0, 6), f"the unknown: {responses[1].hex(' ')}")
-    await process.stop(signal.SIGTERM)
-
     where = f"unix:{bed.work / 'nowhere'}"
     nobody = (await bed.run("gatt", "--att", where, "tree")).expect(69)
     check("nobody listens there" in nobody.err, f"{nobody.err!r}")
-    for words in (["tree"], ["--att", where, "scan"], ["--att", where, "dance"], ["--att", "x", "mtu"]):
-        (await bed.run("gatt", *words)).expect(64)
-    overview = (await bed.run("--help")).expect(0).out
-    check("gatt" in overview, "the overview does not name it")
+    (await bed.run("gatt", "tree")).expect(64)
 
 
 @case("gatt-prompt")
@@ -210,8 +188,6 @@ async def misuse(shell: Prompt, here: str) -> None:
     await shell.shows("Invalid Handle (0x01)")
     shell.type("dance\r")
     await shell.shows("unknown command")
-    shell.type("char-desc\r")
-    await shell.shows("it is “tree” here", here)
     shell.type("help wri\t\t")
     await shell.shows("write          write-command")
     shell.type("\r")

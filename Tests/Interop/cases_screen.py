@@ -16,10 +16,10 @@ from .testbed import Testbed
 WIDE = "日本語のとても長い題名がここにあります"
 
 
-async def screen(bed: Testbed, daemon: Daemon, columns: int = 80, rows: int = 24) -> Screen:
+async def screen(bed: Testbed, daemon: Daemon, columns: int = 80, rows: int = 24, terminal: str = "") -> Screen:
     window = Screen(bed.work)
     bed.cleanups.append(window.close)
-    await window.open(bed.binary, daemon.socket, columns, rows)
+    await window.open(bed.binary, daemon.socket, columns, rows, terminal)
     return window
 
 
@@ -174,9 +174,7 @@ async def restart(bed: Testbed) -> None:
 async def without_alternate(bed: Testbed) -> None:
     """On a terminal without an alternate screen, what follows begins on a row of its own."""
     daemon, _ = await served(bed)
-    window = Screen(bed.work)
-    bed.cleanups.append(window.close)
-    await window.open(bed.binary, daemon.socket, terminal="linux")
+    window = await screen(bed, daemon, terminal="linux")
     await window.shows("Dinner tonight?")
     await window.press("q")
     rows = await window.shows("status 0")
@@ -187,9 +185,7 @@ async def without_alternate(bed: Testbed) -> None:
 async def terminals(bed: Testbed) -> None:
     """A terminal that ncurses does not know is treated as xterm; a call rings the bell."""
     daemon, phone = await served(bed)
-    window = Screen(bed.work)
-    bed.cleanups.append(window.close)
-    await window.open(bed.binary, daemon.socket, 80, 24, terminal="nonsense")
+    window = await screen(bed, daemon, terminal="nonsense")
     await window.shows("unknown terminal type")
     await window.shows("Anna")
     await window.press("g")
@@ -211,9 +207,7 @@ async def refused(bed: Testbed) -> None:
     daemon, _, _ = await bed.served()
     outcome = (await bed.client(daemon, "tui")).expect(64)
     check("needs a terminal" in outcome.err, f"it printed {outcome.err!r}")
-    window = Screen(bed.work)
-    bed.cleanups.append(window.close)
-    await window.open(bed.binary, daemon.socket, terminal="dumb")
+    window = await screen(bed, daemon, terminal="dumb")
     rows = await window.shows("status 64")
     check("“dumb” is unknown" in " ".join(rows), f"it printed {rows}")
     (await bed.client(daemon, "tui", "--json")).expect(64)
