@@ -49,7 +49,6 @@ class MediaSource:
 
     def __init__(self, server: GATTServer) -> None:
         self.server = server
-        self.supported = bytes(range(len(COMMANDS)))
         #: The ATT error for a remote command, or None to accept it.
         self.refusal: Callable[[bytes], int | None] = lambda _: None
 
@@ -121,7 +120,7 @@ class MediaSource:
     def on_subscription(self, bearer: Any, notify: bool, _indicate: bool) -> None:
         if notify:
             self.remote_subscriptions += 1
-            self.later(self.server.notify, bearer, self.remote, self.supported)
+            self.later(self.server.notify, bearer, self.remote, bytes(range(len(COMMANDS))))
 
     def on_remote_command(self, bearer: Any, value: bytes) -> None:
         require_encryption(bearer)

@@ -3,12 +3,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
-
 from Harness.ancs import Notification, call
-from Harness.case import case, check, check_plain, eventually, patient
-from Harness.process import Daemon
+from Harness.case import case, check, check_plain
 
 from .testbed import Testbed
 
@@ -65,36 +61,3 @@ async def act(bed: Testbed) -> None:
     refused = (await bed.client(daemon, "act", "2", "negative")).expect(1)
     check("action failed" in refused.err.lower(), f"act printed {refused.err!r}")
     (await bed.client(daemon, "act", "2")).expect(64)
-
-
-async def watchers(daemon: Daemon, number: int) -> None:
-    """Waits until this many clients are connected to the control socket."""
-    ending = str(daemon.socket)
-
-    def connected() -> bool:
-        lines = Path("/proc/net/unix").read_text().splitlines()
-        # State 03 is connected; the daemon's ends have the path.
-        return sum(line.endswith(ending) and line.split()[5] == "03" for line in lines) >= number
-
-    await eventually(connected, f"{number} clients never connected", within=10)
-    await asyncio.sleep(patient(0.2))  # they subscribe right after, which can't be seen from here
-
-
-@case("commands-reconnect", seconds=60)
-async def reconnect(bed: Testbed) -> None:
-    """watch --reconnect: waits for a daemon, survives its restart, and misses nothing."""
-    phone = bed.phone()
-    words = ("--reconnect", "--json", "--socket", bed.socket(), "--event", "ready,subscribed", "-n", "4")
-    watch = bed.spawn(bed.run("watch", *words, within=40))
-    await asyncio.sleep(0.5)
-    daemon = await bed.daemon(phone)
-    await daemon.event("subscribed")
-    await watchers(daemon, 1)
-    await daemon.stop()
-    since = daemon.now
-    await daemon.start()
-    await daemon.event("subscribed", since=since)
-    events = (await watch).expect(0).objects
-    check([e["event"] for e in events] == ["ready", "subscribed"] * 2, f"watch printed {events}")
-    lives = {e["life"] for e in events if e["event"] == "ready"}
-    check(len(lives) == 2, f"the lives are {lives}")
