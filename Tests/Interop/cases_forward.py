@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import signal
 from collections.abc import Callable
@@ -30,18 +29,13 @@ async def forwarder(bed: Testbed, daemon: Daemon, *tables: dict[str, Any]) -> Pr
     running = await bed.start(Process(command, bed.out / "forward"))
     await eventually(lambda: "ancsd forward: forwarding to" in running.log, "it does not start")
     # It reports once it is subscribed.
-    await becomes(daemon, lambda forwards: len(forwards) == len(tables), "it reports nothing")
+    await becomes(daemon, lambda forwards: len(forwards) == len(tables), "all destinations")
     return running
 
 
-async def becomes(daemon: Daemon, condition: Callable[[list[Any]], bool], complaint: str) -> None:
+async def becomes(daemon: Daemon, condition: Callable[[list[Any]], bool], wanted: str) -> None:
     """Waits for what the daemon's status says of the destinations."""
-    for _ in range(400):
-        forwards = (await daemon.call("status")).get("forwards", [])
-        if condition(forwards):
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError(f"{complaint}: {forwards}")
+    await daemon.answer("status", lambda status: condition(status.get("forwards", [])), wanted, within=20)
 
 
 def noted(bed: Testbed) -> int:
@@ -70,7 +64,7 @@ async def day(bed: Testbed) -> None:
     # The fourth service answers nothing until Apprise gives up, after which it is as down as the cellar: when is a matter of speed.
     await becomes(daemon, lambda forwards: [(one["name"], one["sent"], one["waiting"]) for one in forwards] == [
         ("1", 2, 0), ("2", 1, 0), ("4", 0, 2), ("cellar", 0, 2)] and ["why" in forwards[index] for index in (0, 1, 3)] == [False, False, True],
-        "the status is wrong")
+        "what each has sent and why one has not")
     await down.start()
     await eventually(lambda: len(down.messages) == 2, lambda: f"{down.messages}", 40)
     check("delivering again" in running.log and "Mum" not in running.log, f"log: {running.log}")

@@ -3,43 +3,21 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from typing import Any
-
 from Harness import att
 from Harness.ams import ALBUM, COMMANDS, COUNT, DURATION, PLAYER, QUEUE, REPEAT, SHUFFLE, TITLE, TRACK, VOLUME
-from Harness.case import Failure, case, check, expect
-from Harness.process import Condition, Daemon, Event
+from Harness.case import case, check, expect
 from Harness.testbed import check_served
 
 from .link import Link
 from .testbed import Testbed
 
 
-async def media_event(
-    daemon: Daemon, where: Condition, wanted: str, since: Event | int = 0
-) -> Event:
-    return await daemon.event("media", where=where, wanted=wanted, since=since)
-
-
-async def media_state(daemon: Daemon, holds: Callable[[Any], bool], wanted: str) -> Any:
-    """`media.get` as soon as it holds."""
-    state: Any = None
-    for _ in range(200):
-        state = await daemon.call("media.get")
-        if holds(state):
-            return state
-        await asyncio.sleep(0.02)
-    raise Failure(f"media.get never had {wanted}: {state}")
-
-
 @case("media-state")
 async def state(bed: Testbed) -> None:
     """All eleven attributes, from the start and as they change; absent ones are null."""
     daemon, phone, _ = await bed.served()
-    event = await media_event(daemon, lambda e: e["track"]["title"] == "Sinnerman", "the first track")
-    whole = await media_state(daemon, lambda s: s["queue"]["repeat"] is not None, "all values")
+    event = await daemon.event("media", where=lambda e: e["track"]["title"] == "Sinnerman", wanted="the first track")
+    whole = await daemon.answer("media.get", lambda s: s["queue"]["repeat"] is not None, "all values")
     check(list(whole)[:4] == ["player", "queue", "track", "commands"], f"media.get is {list(whole)}")
     player = whole["player"]
     check(list(player) == ["name", "state", "rate", "elapsed", "volume"], f"player is {player}")
@@ -50,16 +28,14 @@ async def state(bed: Testbed) -> None:
         track={"artist": "Nina Simone", "album": "Pastel Blues", "title": "Sinnerman", "duration": 622},
     )
     phone.ams.set({(QUEUE, SHUFFLE): "2", (QUEUE, REPEAT): "1", (PLAYER, VOLUME): "0.0625"})
-    event = await media_event(daemon, lambda e: e["player"]["volume"] == 0.0625, "the new volume", event)
+    event = await daemon.event("media", where=lambda e: e["player"]["volume"] == 0.0625, wanted="the new volume", since=event)
     check("changed" in event, f"the event has no `changed`: {event}")
-    whole = await media_state(daemon, lambda s: s["queue"]["shuffle"] == "all", "shuffle")
+    whole = await daemon.answer("media.get", lambda s: s["queue"]["shuffle"] == "all", "shuffle")
     check(whole["queue"]["repeat"] == "one", f"queue is {whole['queue']}")
     # Empty means unknown: null.
     phone.ams.set({(TRACK, ALBUM): "", (TRACK, DURATION): "", (PLAYER, VOLUME): "", (QUEUE, COUNT): ""})
-    whole = await media_state(daemon, lambda s: s["track"]["duration"] is None, "no duration")
-    await media_state(
-        daemon, lambda s: s["player"]["volume"] is None and s["queue"]["count"] is None, "nulls"
-    )
+    whole = await daemon.answer("media.get", lambda s: s["track"]["duration"] is None, "no duration")
+    await daemon.answer("media.get", lambda s: s["player"]["volume"] is None and s["queue"]["count"] is None, "nulls")
     check(whole["track"]["album"] in (None, ""), f"track is {whole['track']}")
 
 
@@ -67,14 +43,14 @@ async def state(bed: Testbed) -> None:
 async def truncated(bed: Testbed) -> None:
     """Values longer than a PDU are read whole before the event."""
     daemon, phone, _ = await bed.served(mtu=23)
-    await media_event(daemon, lambda e: e["track"]["title"] == "Sinnerman", "the first track")
+    await daemon.event("media", where=lambda e: e["track"]["title"] == "Sinnerman", wanted="the first track")
     # Lengths around those of an update and of a read, where the end is easily missed.
     for length in (17, 18, 22, 23, 44, 45, 400):
         title = ("Être ou ne pas être 🎭 " * 40).encode()[:length].decode(errors="ignore")
         title = title.ljust(length - len(title.encode()) + len(title), "!")
         since = daemon.now
         phone.ams.set({(TRACK, TITLE): title})
-        event = await media_event(daemon, lambda e: "track.title" in e["changed"], f"{length} bytes", since)
+        event = await daemon.event("media", where=lambda e: "track.title" in e["changed"], wanted=f"{length} bytes", since=since)
         check(event["track"]["title"] == title, f"the title is {event['track']['title']!r}")
 
 
@@ -82,7 +58,7 @@ async def truncated(bed: Testbed) -> None:
 async def commands(bed: Testbed) -> None:
     """All fourteen commands reach the phone; its refusal is an error."""
     daemon, phone, _ = await bed.served()
-    await media_state(daemon, lambda s: len(s["commands"]) == 14, "the commands")
+    await daemon.answer("media.get", lambda s: len(s["commands"]) == 14, "the commands")
     for command in COMMANDS:
         check(await daemon.call("media.command", command=command) is True, f"{command}: not true")
     seen = phone.ams.remote_commands
