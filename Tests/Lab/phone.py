@@ -227,10 +227,6 @@ class Phone(RadioDevice):
         """Whether it stays away until its user taps the accessory."""
         return 0 < self.services.server.profile.strikes <= self.strikes
 
-    def tap(self) -> None:
-        """The user taps the accessory's name."""
-        self.strikes = 0
-
     @property
     def subscriptions(self) -> int:
         """How often an accessory has subscribed to what counts."""
