@@ -137,7 +137,6 @@ class NotificationProvider:
         self.refusal: Callable[[bytes], int | None] = lambda _: None
         self.delay = 0.0  # seconds before a response
         self.fragment = 0  # the greatest size of a fragment; 0: what the MTU holds
-        self.silent: set[int] = set()  # UIDs whose commands get no response
 
         self.modified: set[int] = set()  # modified, and not fetched since
         self.subscribers: set[Any] = set()
@@ -223,9 +222,9 @@ class NotificationProvider:
         if not value:
             raise refuse(INVALID_COMMAND)
         if value[0] == GET_NOTIFICATION:
-            self.respond(bearer, value, self.notification_attributes(value))
+            self.respond(bearer, self.notification_attributes(value))
         elif value[0] == GET_APP:
-            self.respond(bearer, value, self.app_attributes(value[1:]))
+            self.respond(bearer, self.app_attributes(value[1:]))
         elif value[0] == PERFORM:
             self.perform(value[1:])
         else:
@@ -269,9 +268,8 @@ class NotificationProvider:
         # An action removes the notification from the phone's screen.
         asyncio.get_running_loop().call_soon(self.remove, uid)
 
-    def respond(self, bearer: Any, command: bytes, response: bytes) -> None:
-        if command_uid(command) not in self.silent:
-            asyncio.get_running_loop().call_later(self.delay, self.send_response, bearer, response)
+    def respond(self, bearer: Any, response: bytes) -> None:
+        asyncio.get_running_loop().call_later(self.delay, self.send_response, bearer, response)
 
     def send_response(self, bearer: Any, response: bytes) -> None:
         size = bearer.att_mtu - 3

@@ -117,27 +117,6 @@ async def everything(bed: Testbed) -> None:
     check(len(phone.links) == 1, "the daemon reconnected")
 
 
-@case("gone-while-fetching")
-async def gone_fetching(bed: Testbed) -> None:
-    """ANCS goes while a response is awaited and others are queued: it starts again, nothing hangs."""
-    daemon, phone, since = await bed.served()
-    service = phone.ancs.service
-    phone.ancs.silent = {1}
-    phone.ancs.post(*map(Notification, range(1, 31)))
-    await eventually(lambda: phone.ancs.fetches(1), "it was not fetched")
-    # The session ends with the service.
-    phone.ancs.subscribers.clear()
-    await phone.server.unpublish(service)
-    await has(daemon, "ancs", since, there=False)
-    phone.ancs.silent = set()
-    await phone.server.publish(service)
-    back = await has(daemon, "ancs", since)
-    await daemon.event("notification", since=back, uid=30, title="Mum", within=9)
-    daemon.none("disconnected")
-    listed = await daemon.listed("notifications")
-    check(len(listed) == 30, f"notifications.list has {len(listed)} of 30")
-
-
 @case("two-of-ancs")
 async def two(bed: Testbed) -> None:
     """A new ANCS appears while the old one is still there: the new one is used."""
