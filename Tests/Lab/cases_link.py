@@ -33,7 +33,8 @@ async def status(daemon: Daemon) -> dict[str, Any]:
 async def tuned_to(daemon: Daemon, interval: int) -> dict[str, Any]:
     """The link once it has this interval, of which the kernel tells the daemon later than the phone."""
     told = await daemon.answer(
-        "status", lambda status: [link.get("interval") for link in status["links"]] == [interval], f"the interval {interval}", within=2
+        "status", lambda status: [link.get("interval") for link in status["links"]] == [interval],
+        f"the interval {interval}", within=2,
     )
     return dict(told["links"][0])
 
