@@ -39,7 +39,6 @@ TRACKS = (
      "The Black Hawk War, or, How to Demolish " + 15 * "an Entire Civilization ", "134.5"),
     ("坂本龍一", "async", "andata", "279.1"),
 )
-LONG_TITLE = TRACKS[1][2]
 
 Key = tuple[int, int]
 
@@ -50,14 +49,12 @@ class MediaSource:
 
     def __init__(self, server: GATTServer) -> None:
         self.server = server
-        self.supported = bytes(range(len(COMMANDS)))
         #: The ATT error for a remote command, or None to accept it.
         self.refusal: Callable[[bytes], int | None] = lambda _: None
 
         self.remote_commands: list[str] = []
         self.remote_subscriptions = 0
         self.registrations: list[bytes] = []
-        self.reads: list[Key] = []
 
         self.registered: dict[Any, set[Key]] = {}
         self.selected: dict[Any, Key] = {}
@@ -112,12 +109,6 @@ class MediaSource:
         self.playing = playing
         self.set(self.track_values())
 
-    def rest(self) -> None:
-        """Nothing is playing: a player that has just started reports empty values."""
-        self.playing = False
-        empty = [(PLAYER, VOLUME), *((entity, n) for entity in (QUEUE, TRACK) for n in range(4))]
-        self.set(dict.fromkeys(empty, "") | {(PLAYER, PLAYBACK): "0,,"})
-
     def send(self, bearer: Any, key: Key) -> None:
         value = self.values.get(key, "").encode()
         room = bearer.att_mtu - 3 - 3
@@ -129,7 +120,7 @@ class MediaSource:
     def on_subscription(self, bearer: Any, notify: bool, _indicate: bool) -> None:
         if notify:
             self.remote_subscriptions += 1
-            self.later(self.server.notify, bearer, self.remote, self.supported)
+            self.later(self.server.notify, bearer, self.remote, bytes(range(len(COMMANDS))))
 
     def on_remote_command(self, bearer: Any, value: bytes) -> None:
         require_encryption(bearer)
@@ -173,7 +164,6 @@ class MediaSource:
         require_encryption(bearer)
         if bearer not in self.selected:
             raise refuse(INVALID_STATE)
-        self.reads.append(self.selected[bearer])
         return self.values[self.selected[bearer]].encode()
 
     @staticmethod

@@ -135,15 +135,8 @@ class NotificationProvider:
         self.actions_fail = False
         #: The ATT error for a command, or None to accept it.
         self.refusal: Callable[[bytes], int | None] = lambda _: None
-        #: Called with each accepted command, before its response is sent.
-        self.on_accepted: Callable[[bytes], None] = lambda _: None
         self.delay = 0.0  # seconds before a response
         self.fragment = 0  # the greatest size of a fragment; 0: what the MTU holds
-        self.early = False  # the response comes before the command's Write Response
-        self.silent: set[int] = set()  # UIDs whose commands get no response
-        self.cut: dict[int, int] = {}  # by UID, the bytes of the response that are sent
-        #: Given a command and its response, the Data Source's values to send instead, if not None.
-        self.override: Callable[[bytes, bytes], Sequence[bytes] | None] = lambda _c, _r: None
 
         self.modified: set[int] = set()  # modified, and not fetched since
         self.subscribers: set[Any] = set()
@@ -229,14 +222,13 @@ class NotificationProvider:
         if not value:
             raise refuse(INVALID_COMMAND)
         if value[0] == GET_NOTIFICATION:
-            self.respond(bearer, value, self.notification_attributes(value))
+            self.respond(bearer, self.notification_attributes(value))
         elif value[0] == GET_APP:
-            self.respond(bearer, value, self.app_attributes(value[1:]))
+            self.respond(bearer, self.app_attributes(value[1:]))
         elif value[0] == PERFORM:
             self.perform(value[1:])
         else:
             raise refuse(UNKNOWN_COMMAND)
-        self.on_accepted(value)
 
     def notification_attributes(self, command: bytes) -> bytes:
         uid = command_uid(command)
@@ -276,21 +268,8 @@ class NotificationProvider:
         # An action removes the notification from the phone's screen.
         asyncio.get_running_loop().call_soon(self.remove, uid)
 
-    def respond(self, bearer: Any, command: bytes, response: bytes) -> None:
-        uid = command_uid(command)
-        if uid in self.silent:
-            return
-        if uid is not None and uid in self.cut:
-            response = response[: self.cut[uid]]
-        loop = asyncio.get_running_loop()
-        if (values := self.override(command, response)) is not None:
-            # As they are, even if they are longer than the MTU allows.
-            pdus = [att.notification(self.data.handle, value) for value in values]
-            loop.call_soon(lambda: [self.server.send(bearer, pdu) for pdu in pdus])
-        elif self.early:
-            self.send_response(bearer, response)
-        else:
-            loop.call_later(self.delay, self.send_response, bearer, response)
+    def respond(self, bearer: Any, response: bytes) -> None:
+        asyncio.get_running_loop().call_later(self.delay, self.send_response, bearer, response)
 
     def send_response(self, bearer: Any, response: bytes) -> None:
         size = bearer.att_mtu - 3
@@ -303,8 +282,3 @@ class NotificationProvider:
     def fetches(self, uid: int) -> int:
         """How often a notification's attributes were requested."""
         return sum(command_uid(command) == uid for command in self.commands)
-
-    def apps_asked_for(self) -> list[str]:
-        """The apps whose attributes were requested, in order."""
-        commands = (c for c in self.commands if c[:1] == bytes([GET_APP]))
-        return [c[1:].split(b"\0")[0].decode("utf-8", "replace") for c in commands]

@@ -21,13 +21,12 @@ class RPCError(Exception):
 
 
 class ControlClient:
-    """One connection. `events` are the notifications that were read so far."""
+    """One connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
         self.ids = itertools.count(1)
-        self.events: list[dict[str, Any]] = []
 
     @classmethod
     async def connect(cls, socket: Path) -> ControlClient:
@@ -54,7 +53,6 @@ class ControlClient:
             message = await self.receive(within)
             if not isinstance(message, dict) or message.get("method") != "event":
                 return message
-            self.events.append(message["params"])
 
     async def call(self, method: str, /, within: float = 5, **params: Any) -> Any:
         """The result of a call; raises an RPCError for an error."""
@@ -73,7 +71,6 @@ class ControlClient:
             while True:
                 message = await self.receive(within)
                 params: dict[str, Any] = message.get("params", {})
-                self.events.append(params)
                 if params.get("event") == name and fields.items() <= params.items():
                     return params
 

@@ -310,6 +310,16 @@ class Daemon(EventProcess):
         finally:
             client.close()
 
+    async def answer(self, method: str, holds: Condition, wanted: str, within: float = 8) -> Any:
+        """The result of a call as soon as it holds; `wanted` describes that in words."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + patient(within)
+        while not holds(result := await self.call(method)):
+            if loop.time() > deadline:
+                raise Failure(f"{method} never has {wanted}, but {result}")
+            await asyncio.sleep(0.05)
+        return result
+
     async def listed(self, what: str, **params: Any) -> list[Any]:
         """A whole list, page by page: `notifications`, `apps` or `phones`."""
         found: list[Any] = []

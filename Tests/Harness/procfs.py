@@ -38,14 +38,14 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def processes(name: str) -> list[int]:
-    """The ids of this machine's processes whose program has this name."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if (entry / "comm").read_text().strip() == name[:15]:
-                    found.append(int(entry.name))
-            except OSError:
-                pass  # it ended meanwhile
-    return found
+def children(pid: int) -> list[int]:
+    """The processes that its first thread has started."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def runs(pid: int) -> bool:
+    """Whether it runs: one that has ended and whose status nobody has asked for has no command line."""
+    try:
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+    except OSError:
+        return False

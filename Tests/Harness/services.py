@@ -43,7 +43,6 @@ class PhoneServices:
         self.server = GATTServer(send, profile)
         self.server.add_basic_services(name)
         self.battery_level = 80
-        self.clock_ahead = 0  # seconds that the phone's clock is ahead of this machine's
         self.battery = self.protected(
             gatt.GATT_BATTERY_LEVEL_CHARACTERISTIC, lambda: bytes([self.battery_level])
         )
@@ -86,7 +85,7 @@ class PhoneServices:
 
     def current_time(self) -> bytes:
         """The Current Time: local time, day of the week, fractions of a second, adjust reason."""
-        now = time.localtime(time.time() + self.clock_ahead)
+        now = time.localtime()
         return struct.pack("<HBBBBBBBB", *now[:6], now.tm_wday + 1, 0, 0)
 
     def set_battery(self, level: int) -> None:

@@ -100,27 +100,6 @@ async def wide_uids(bed: Testbed) -> None:
         await daemon.event("notification", since=since, uid=uid, change="removed")
 
 
-@case("app-names")
-async def app_names(bed: Testbed) -> None:
-    """An app's name is requested once a session, and again in the next one."""
-    daemon, phone, since = await bed.served(mtu=23)
-    name = "A name that is longer than one packet, 測試"
-    app = "com.example.with.a.long.identifier.of.its.own"
-    phone.ancs.apps[app] = name
-    phone.ancs.post(*(Notification(n, app_id=app if n % 2 else "gone.app") for n in range(1, 11)))
-    for uid in range(1, 11):
-        event = await daemon.event("notification", since=since, uid=uid)
-        expect(event, app=name if uid % 2 else "gone.app")
-    for asked in (app, "gone.app"):
-        count = phone.ancs.apps_asked_for().count(asked)
-        check(count == 1, f"{asked} was asked for {count} times in one session")
-    phone.ancs.apps[app] = "New name"
-    phone.disconnect()
-    since = await daemon.event("subscribed", since=since)
-    phone.ancs.post(Notification(20, app_id=app))
-    expect(await daemon.event("notification", since=since, uid=20), app="New name")
-
-
 @case("early")
 async def early(bed: Testbed) -> None:
     """--early prints `incoming` before the attributes are fetched; without it there is none."""

@@ -3,12 +3,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
-
-from Harness.ancs import Notification
-from Harness.case import case, check, check_plain, eventually, patient
-from Harness.process import Daemon
+from Harness.ancs import Notification, call
+from Harness.case import case, check, check_plain
 
 from .testbed import Testbed
 
@@ -21,12 +17,7 @@ async def list_and_count(bed: Testbed) -> None:
     phone.ancs.post(Notification(2, title="Boss", app_id="com.slack", category=7))
     phone.ancs.post(Notification(3, title="Dad", flags=4))
     await daemon.event("notification", since=since, uid=3)
-    counts = {
-        (): 3, ("--app", "com.apple.*"): 2, ("--app", "com.slack"): 1, ("--category", "news"): 1,
-        ("--flag", "important"): 1, ("--no-preexisting",): 2, ("--app", "org.*"): 0,
-        ("--category", "voicemail"): 0, ("--flag", "pre-existing"): 1,
-        ("--category", "News,Social"): 3, ("--since", "1d", "--app", "org.*"): 0,
-    }
+    counts = {(): 3, ("--app", "com.apple.*"): 2, ("--category", "news"): 1, ("--flag", "important"): 1, ("--app", "org.*"): 0}
     for words, number in counts.items():
         listed = (await bed.client(daemon, "list", "--format", "json", *words)).expect(int(not number))
         check(len(listed.objects) == number, f"list {' '.join(words)} printed {listed.out!r}")
@@ -39,8 +30,6 @@ async def list_and_count(bed: Testbed) -> None:
     check(shown.objects[0]["title"] == "Boss", f"show printed {shown.out!r}")
     text = (await bed.client(daemon, "show", "2", "--format", "text")).expect(0).out
     check("Boss" in text and "Saturday" in text, f"show printed {text!r}")
-    both = (await bed.client(daemon, "show", "#1", "3", "--json")).expect(0).objects
-    check([n["title"] for n in both] == ["Mum", "Dad"], f"show printed {both}")
     before = (await bed.run("--socket", str(daemon.socket), "list", "--json", "--app", "com.slack")).expect(0)
     check(len(before.objects) == 1, f"options before the command: {before.out!r}")
     plain = (await bed.client(daemon, "show", "2")).expect(0).out
@@ -53,19 +42,14 @@ async def list_and_count(bed: Testbed) -> None:
 
 @case("commands-act")
 async def act(bed: Testbed) -> None:
-    """act: by name and label, several and all; status 0 done, 1 refused, by the phone or by the flags."""
+    """act: by name and by label, one and all; status 0 done, 1 refused, by the phone or by the flags."""
     daemon, phone, since = await bed.served()
-    phone.ancs.post(Notification(1, category=1, positive="Answer", negative="Decline"))
-    phone.ancs.post(Notification(2))
-    phone.ancs.post(Notification(3, category=1, positive="Answer", negative="Decline"))
-    phone.ancs.post(Notification(4, category=1, positive="Answer", negative="Decline"))
+    phone.ancs.post(call(1), Notification(2), call(3), call(4))
     await daemon.event("notification", since=since, uid=4)
     (await bed.client(daemon, "act", "1", "positive")).expect(0)
     check(phone.ancs.actions == [(1, "positive")], "the phone saw another action")
     (await bed.client(daemon, "act", "3", "decline")).expect(0)
     await daemon.event("notification", since=since, uid=3, change="removed")
-    dry = (await bed.client(daemon, "act", "--all", "--dry-run", "--json", "answer")).expect(0)
-    check([n["uid"] for n in dry.objects] == [4], f"act --dry-run printed {dry.out!r}")
     told = (await bed.client(daemon, "act", "--all", "--category", "Incoming-Call", "answer")).expect(0).out
     check(told == "answered 1\n", f"act --all printed {told!r}")
     done = [(1, "positive"), (3, "negative"), (4, "positive")]
@@ -76,42 +60,4 @@ async def act(bed: Testbed) -> None:
     phone.ancs.actions_fail = True
     refused = (await bed.client(daemon, "act", "2", "negative")).expect(1)
     check("action failed" in refused.err.lower(), f"act printed {refused.err!r}")
-    (await bed.client(daemon, "act", "999", "negative")).expect(1)
-    several = (await bed.client(daemon, "act", "999", "2", "maybe")).expect(1)
-    check(len(several.err.splitlines()) == 2 and "#2 has no action" in several.err, f"act printed {several.err!r}")
-    for wrong in ("act", "act 2", "act two negative", "show"):
-        (await bed.client(daemon, *wrong.split())).expect(64)
-    (await bed.client(daemon, "show", "999")).expect(1)
-
-
-async def watchers(daemon: Daemon, number: int) -> None:
-    """Waits until this many clients are connected to the control socket."""
-    ending = str(daemon.socket)
-
-    def connected() -> bool:
-        lines = Path("/proc/net/unix").read_text().splitlines()
-        # State 03 is connected; the daemon's ends have the path.
-        return sum(line.endswith(ending) and line.split()[5] == "03" for line in lines) >= number
-
-    await eventually(connected, f"{number} clients never connected", within=10)
-    await asyncio.sleep(patient(0.2))  # they subscribe right after, which can't be seen from here
-
-
-@case("commands-reconnect", seconds=60)
-async def reconnect(bed: Testbed) -> None:
-    """watch --reconnect: waits for a daemon, survives its restart, and misses nothing."""
-    phone = bed.phone()
-    words = ("--reconnect", "--json", "--socket", bed.socket(), "--event", "ready,subscribed", "-n", "4")
-    watch = bed.spawn(bed.run("watch", *words, within=40))
-    await asyncio.sleep(0.5)
-    daemon = await bed.daemon(phone)
-    await daemon.event("subscribed")
-    await watchers(daemon, 1)
-    await daemon.stop()
-    since = daemon.now
-    await daemon.start()
-    await daemon.event("subscribed", since=since)
-    events = (await watch).expect(0).objects
-    check([e["event"] for e in events] == ["ready", "subscribed"] * 2, f"watch printed {events}")
-    lives = {e["life"] for e in events if e["event"] == "ready"}
-    check(len(lives) == 2, f"the lives are {lives}")
+    (await bed.client(daemon, "act", "2")).expect(64)

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The control socket: JSON-RPC, subscriptions, and clients that misbehave."""
+"""The control socket: JSON-RPC, and clients that ask without end."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import select
-import socket
 import stat
 import sys
-from pathlib import Path
 from typing import Any
 
 from Harness import att, procfs
@@ -17,7 +14,6 @@ from Harness.ancs import Notification
 from Harness.case import case, check, expect, patient
 from Harness.control import ControlClient
 from Harness.process import PIPE
-from Harness.testbed import check_served
 
 from .testbed import Testbed
 
@@ -55,59 +51,6 @@ async def methods(bed: Testbed) -> None:
     check(error == wanted, f"the error is {error}, not {wanted}")
     mode = stat.S_IMODE(os.stat(daemon.socket).st_mode)
     check(mode == 0o660, f"the control socket's mode is {mode:o}")
-
-
-def is_hung_up(client: socket.socket) -> bool:
-    """Whether the other end has closed a connection, even if there is still something to read."""
-    poll = select.poll()
-    poll.register(client, select.POLLHUP | select.POLLRDHUP)
-    return bool(poll.poll(0))
-
-
-def connect(path: Path, first: bytes = b"") -> socket.socket:
-    """A raw connection to the control socket, which sends this first."""
-    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    client.connect(str(path))
-    client.setblocking(False)
-    if first:
-        client.send(first)
-    return client
-
-
-@case("rpc-rude-clients")
-async def rude(bed: Testbed) -> None:
-    """Clients that disconnect midway, never end their line, or arrive by the hundred."""
-    daemon, phone, _ = await bed.served()
-    for first in (b"", b'{"jsonrpc"', b'{"jsonrpc":"2.0","id":1,"method":"subscribe"}\n'):
-        connect(daemon.socket, first).close()
-    half = connect(daemon.socket, b'{"jsonrpc":"2.0","id":1,"method":"status"}\n')
-    half.shutdown(socket.SHUT_WR)
-    answer = await asyncio.wait_for(asyncio.get_running_loop().sock_recv(half, 1 << 16), 5)
-    check(b'"result"' in answer, f"a client that closed its sending side got {answer!r}")
-    endless = connect(daemon.socket)
-    before = procfs.status(daemon.pid)["VmRSS"]
-    sent, dropped = 0, False
-    while sent < 64 << 20 and not dropped:
-        try:
-            sent += endless.send(b"x" * 65536)
-        except BlockingIOError:
-            await asyncio.sleep(0.01)
-            dropped = is_hung_up(endless)
-        except OSError:
-            dropped = True
-    grown = procfs.status(daemon.pid)["VmRSS"] - before
-    check(dropped or grown < 2048, f"a line of {sent >> 20} MB made the daemon {grown} KiB larger")
-    endless.close()
-    crowd = []
-    for _ in range(200):
-        try:
-            crowd.append(connect(daemon.socket))
-        except OSError:  # the daemon may refuse some
-            break
-    for client in crowd:
-        client.close()
-    await check_served(daemon, phone, 1)
-    check(isinstance(await daemon.call("status"), dict), "status after a crowd")
 
 
 #: A process whose clients ask without waiting for the answers, which they read.

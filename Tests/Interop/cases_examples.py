@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 from Harness.ancs import Notification
-from Harness.case import Failure, case, check, eventually, patient
+from Harness.case import case, check, eventually
+from Harness.process import run
 
 from .testbed import Testbed
 
@@ -21,18 +22,6 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 def examples(document: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", (DOCS / document).read_text(), re.DOTALL | re.MULTILINE)
-
-
-async def play(socket: Path, *command: str) -> str:
-    """Runs an example to its end; returns what it printed."""
-    process = await asyncio.create_subprocess_exec(
-        *command, env={**os.environ, "SOCKET": str(socket)}, stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    out, err = await asyncio.wait_for(process.communicate(), patient(20))
-    if process.returncode:
-        raise Failure(f"an example ended with {process.returncode}: {err.decode()}\n{command[-1]}")
-    return out.decode()
 
 
 @case("example-control-socket")
@@ -44,16 +33,17 @@ async def control_socket(bed: Testbed) -> None:
     phone.ancs.post(Notification(1), Notification(2, title="Dad"))
     await daemon.event("notification", uid=2)
     await daemon.event("media")
+    place = ("env", f"SOCKET={daemon.socket}")
     shells = examples("control-socket.md", "sh")
     check(len(shells) == 5, f"there are {len(shells)} examples")
     wanted = ["Messages: Mum\nMessages: Dad\n", "Mum\nDad\n", "Sinnerman\n", "done\n", "added Dad\n"]
     for shell, text in zip(shells, wanted, strict=True):
-        printed = await play(daemon.socket, "sh", "-c", shell)
+        printed = (await run(*place, "sh", "-c", shell, within=20)).expect(0).out
         check(printed == text, f"an example printed {printed!r} instead of {text!r}:\n{shell}")
     phone.ancs.post(Notification(3))
     await daemon.event("notification", uid=3)
     (python,) = examples("control-socket.md", "python")
-    printed = await play(daemon.socket, sys.executable, "-c", python)
+    printed = (await run(*place, sys.executable, "-c", python, within=20)).expect(0).out
     check(printed == "added Dad\nadded Mum\npaused\n", f"the example in Python printed {printed!r}")
 
 

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from Harness.case import case, check, eventually
+from Harness import procfs
 from Harness.ancs import Notification
+from Harness.case import case, check, eventually
 from Harness.process import Daemon, Process, run
 from Harness.web import Service
 
@@ -30,18 +29,13 @@ async def forwarder(bed: Testbed, daemon: Daemon, *tables: dict[str, Any]) -> Pr
     running = await bed.start(Process(command, bed.out / "forward"))
     await eventually(lambda: "ancsd forward: forwarding to" in running.log, "it does not start")
     # It reports once it is subscribed.
-    await becomes(daemon, lambda forwards: len(forwards) == len(tables), "it reports nothing")
+    await becomes(daemon, lambda forwards: len(forwards) == len(tables), "all destinations")
     return running
 
 
-async def becomes(daemon: Daemon, condition: Callable[[list[Any]], bool], complaint: str) -> None:
+async def becomes(daemon: Daemon, condition: Callable[[list[Any]], bool], wanted: str) -> None:
     """Waits for what the daemon's status says of the destinations."""
-    for _ in range(400):
-        forwards = (await daemon.call("status")).get("forwards", [])
-        if condition(forwards):
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError(f"{complaint}: {forwards}")
+    await daemon.answer("status", lambda status: condition(status.get("forwards", [])), wanted, within=20)
 
 
 def noted(bed: Testbed) -> int:
@@ -70,7 +64,7 @@ async def day(bed: Testbed) -> None:
     # The fourth service answers nothing until Apprise gives up, after which it is as down as the cellar: when is a matter of speed.
     await becomes(daemon, lambda forwards: [(one["name"], one["sent"], one["waiting"]) for one in forwards] == [
         ("1", 2, 0), ("2", 1, 0), ("4", 0, 2), ("cellar", 0, 2)] and ["why" in forwards[index] for index in (0, 1, 3)] == [False, False, True],
-        "the status is wrong")
+        "what each has sent and why one has not")
     await down.start()
     await eventually(lambda: len(down.messages) == 2, lambda: f"{down.messages}", 40)
     check("delivering again" in running.log and "Mum" not in running.log, f"log: {running.log}")
@@ -94,9 +88,10 @@ async def killed(bed: Testbed) -> None:
     await eventually(lambda: len(up.messages) == 30, lambda: f"{len(up.messages)} of 30", 30)
     last = (await daemon.event("notification", uid=30))["seq"]
     await eventually(lambda: noted(bed) >= last, lambda: f"it has noted {noted(bed)}, not {last}")
-    os.kill(running.process.pid, signal.SIGKILL)
-    await running.ended()
-    await asyncio.sleep(2)  # what it had started ends
+    running.send_signal(signal.SIGSTOP)  # so that it starts nothing more
+    started = procfs.children(running.pid)
+    await running.kill()
+    await eventually(lambda: not any(map(procfs.runs, started)), "what it had started does not end")
     phone.ancs.post(Notification(31, title="31"))
     await daemon.event("notification", uid=31)
     await down.start()

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from Harness.ancs import Notification
 from Harness.case import case, check, eventually
-from Harness.process import DEVNULL
 
-from .testbed import NO_SELF, NO_VFORK, Testbed
+from .testbed import NO_SELF, Testbed
 
 
 def script(bed: Testbed, name: str, body: str) -> Path:
@@ -52,21 +51,6 @@ async def hooks(bed: Testbed) -> None:
     check("copy: copied" in daemon.log, "what a program prints is not in the log")
 
 
-@case("hook-fails", native=NO_VFORK)
-async def hook_fails(bed: Testbed) -> None:
-    """A failing program is logged once, with its status; a missing one with the reason."""
-    broken = script(bed, "broken", "exit 7")
-    daemon, phone, _ = await bed.served(
-        "--exec", f"notification={broken}", "--exec", "subscribed=/nowhere/program"
-    )
-    for uid in (1, 2, 3):
-        phone.ancs.post(Notification(uid))
-        await daemon.event("notification", uid=uid)
-    await eventually(lambda: f"{broken} exited with status 7" in daemon.log, "the status is not logged")
-    await eventually(lambda: "/nowhere/program was not started" in daemon.log, "the reason is not logged")
-    check(daemon.log.count("exited with status 7") == 1, "a failure is logged more than once")
-
-
 @case("settings")
 async def settings(bed: Testbed) -> None:
     """A file sets options, hooks and rules; SIGHUP applies a changed one while the phone is served, and refuses an
@@ -90,14 +74,8 @@ show = false
     phone.ancs.post(Notification(1, app_id="com.spam.a", title="spam"), Notification(2, title="good"))
     await daemon.event("notification", uid=2)
     daemon.none("notification", uid=1)
-    texts = [c for c in phone.ancs.commands if c[:5] == b"\x00\x01\x00\x00\x00" and len(c) > 6]
-    check(not texts, f"the text of a hidden app was asked for: {texts}")
     shown = await bed.client(daemon, "config", "show", "--format", "text")
     check(f"grace = 60  # {file}:2" in shown.out, f"config show printed {shown.out}")
-    again = bed.work / "again.toml"
-    again.write_text(shown.out)
-    said = (await bed.run("config", "check", str(again))).expect(0)
-    check("1 hook, 2 rules" in said.out, f"config check printed {said.out!r}")
     why = (await bed.client(daemon, "rules", "explain", "1", "--text")).expect(0).out
     check("undecided “1”: its title was not fetched" in why and "counts “2”: hide" in why, f"rules explain printed {why!r}")
 
@@ -125,19 +103,12 @@ async def hooks_unreaped(bed: Testbed) -> None:
     """Started with SIGCHLD ignored, so that exit statuses would be discarded, it runs programs and exits as usual."""
     told = bed.work / "told"
     lamp = script(bed, "lamp", f"echo $ANCSD_UID >>{told}")
-    process = await asyncio.create_subprocess_exec(
-        "bash", "-c", 'trap "" CHLD; exec "$@"', "bash", bed.binary, "--virtual-phone", "--state-dir", bed.state,
-        "--socket", bed.socket(), "--exec", f"notification={lamp}", stdout=DEVNULL, stderr=asyncio.subprocess.PIPE,
-        stdin=DEVNULL)
-    await eventually(lambda: told.exists() and len(told.read_text().splitlines()) >= 3, "no program was run", within=20)
-    process.send_signal(signal.SIGTERM)
-    try:
-        _, log = await asyncio.wait_for(process.communicate(), 5)
-    except TimeoutError:
-        process.kill()
-        raise
-    check(process.returncode == 128 + signal.SIGTERM, f"it ended with {process.returncode}")
-    check(b"not started" not in log, log.decode())
+    bed.runner = ["bash", "-c", 'trap "" CHLD; exec "$@"', "bash"]
+    daemon, phone, _ = await bed.served("--exec", f"notification={lamp}")
+    phone.ancs.post(*map(Notification, range(1, 4)))
+    await eventually(lambda: told.exists() and len(told.read_text().splitlines()) == 3, "no program was run", within=20)
+    await daemon.stop()
+    check("not started" not in daemon.log, daemon.log)
 
 
 @case("log", native=NO_SELF)
@@ -167,9 +138,6 @@ async def log(bed: Testbed) -> None:
     check([entry["uid"] for entry in found] == [2], f"log printed {found}")
     check(kept.stat().st_mode & 0o777 == 0o600, f"its mode is {kept.stat().st_mode:o}")
     check(all("title" not in entry for entry in await entries()), "titles are kept")
-    check(len(await entries("-n", "1")) == 1, "-n 1 has not one line")
-    text = (await bed.client(daemon, "log", "--text", "--since", "1h")).expect(0).out
-    check("com.slack" in text or "Slack" in text, f"log printed {text!r}")
     (await bed.run("log", "--file", str(bed.work / "nothing"))).expect(66)
     # The history outlives the daemon, and the next daemon appends to it.
     await daemon.stop()

@@ -223,13 +223,14 @@ WRONG: dict[str, Callable[[bytes], bytes]] = {
     "zeros": lambda right: right[:2] + bytes(len(right) - 2),
     "ones": lambda right: right[:2] + b"\xff" * (len(right) - 2),
     "all-handles-one": lambda right: right[:2] + b"\1\0" * ((len(right) - 2) // 2),
+    "refusal": lambda right: att.error(request_of(right), 1, att.UNLIKELY),
 }
 
 
 @case("malformed-answers", seconds=100)
 async def answers(bed: Testbed) -> None:
-    """Each response of the set-up, malformed in nine ways: no crash, no endless loop, and a phone that
-    recovers is served."""
+    """Each response of the set-up, malformed in nine ways or a refusal, after which the phone leaves: no crash, no endless
+    loop, and a phone that recovers is served."""
 
     async def one(part: Testbed, what: tuple[str, int]) -> None:
         wrong, step = what

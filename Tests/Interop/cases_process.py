@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The daemon as a process: how it ends, what it prints, what it keeps on disk, what it costs when idle, what a service manager
-hears (sd_notify(3))."""
+"""The daemon as a process: how it ends, what it prints, what it keeps on disk, what it costs when idle."""
 
 from __future__ import annotations
 
@@ -89,18 +88,6 @@ async def privileges(bed: Testbed) -> None:
     check(not held["SigCgt"] & crashes, "a crash would print its memory")
     if os.geteuid() == 0:
         check(held["CapBnd"] == 0, f"it could gain {held['CapBnd']:x}")
-
-
-@case("once")
-async def once(bed: Testbed) -> None:
-    """--once ends with 0 after the first disconnection."""
-    daemon, phone, _ = await bed.served("--once")
-    await check_served(daemon, phone, 1)
-    phone.disconnect()
-    found = await daemon.ended(5)
-    check(found == 0, f"it ended with {found}")
-    check(daemon.find("disconnected") is not None, "no disconnected event")
-    check(len(phone.links) == 1, "it connected again")
 
 
 @case("one-thread", alone=True, native="qemu-user has a thread of its own, which wakes up")
@@ -218,46 +205,3 @@ async def large_files(bed: Testbed) -> None:
     check(history.stat().st_size > pages * 4096, "the events are not behind the holes")
     found = (await bed.run("log", "--file", history, "--json", "--since", "2038-12-31T00:00Z")).expect(0).objects
     check([event["seq"] for event in found] == [*range(first, first + 3)], f"log printed {found}")
-
-
-class Manager:
-    """A service manager's socket; `told` has the datagrams received so far."""
-
-    def __init__(self, address: str) -> None:
-        self.address = address
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.setblocking(False)
-        self.socket.bind("\0" + address[1:] if address.startswith("@") else address)
-        self.received: list[str] = []
-
-    @property
-    def told(self) -> list[str]:
-        try:
-            while True:
-                self.received.append(self.socket.recv(4096).decode())
-        except BlockingIOError:
-            return self.received
-
-
-@case("service-manager")
-async def service_manager(bed: Testbed) -> None:
-    """READY comes when clients are accepted, STATUS with each wait, STOPPING at the end; by a path and a name."""
-
-    async def one(part: Testbed, kind: str) -> None:
-        name = str(part.work / "notify")
-        manager = Manager(name if kind == "path" else f"@{name}")
-        part.cleanups.append(manager.socket.close)
-        phone = part.phone()
-        daemon = await part.daemon(phone, environment={"NOTIFY_SOCKET": manager.address})
-        await eventually(lambda: "READY=1" in manager.told, "it was never ready")
-        await daemon.call("status")
-        await daemon.event("subscribed")
-        await check_served(daemon, phone, 1)
-        await eventually(
-            lambda: any("all is well" in line for line in manager.told), f"the status: {manager.told}"
-        )
-        check("WATCHDOG=1" not in manager.told, "nobody requested a watchdog")
-        await daemon.stop()
-        check(manager.told[-1] == "STOPPING=1", f"the last it told is {manager.told[-1]!r}")
-
-    await bed.every(["path", "abstract"], one)

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from bumble.gatt import Service
 
 from Harness import att
@@ -14,7 +12,6 @@ from Harness.process import Daemon, Event
 from Harness.services import SERVICES
 from Harness.testbed import check_served
 
-from .link import Link
 from .peers import Phone
 from .testbed import Testbed
 
@@ -95,18 +92,6 @@ async def missing(bed: Testbed) -> None:
     await bed.every([("ancs",), ("ams",), ("ancs", "ams")], one, name="-and-".join)
 
 
-@case("no-companions")
-async def no_companions(bed: Testbed) -> None:
-    """A phone without battery and time services is served for what it has."""
-    phone = bed.phone()
-    for service in (phone.services.battery_service, phone.services.time_service):
-        await phone.server.unpublish(service)
-    daemon = await bed.daemon(phone)
-    subscribed = await daemon.event("subscribed")
-    check(set(subscribed["services"]) == {"ancs", "ams"}, f"{subscribed['services']}")
-    await check_served(daemon, phone, 1)
-
-
 @case("everything-changed")
 async def everything(bed: Testbed) -> None:
     """Service Changed for all handles, many times, and malformed: each is confirmed, the session lives."""
@@ -130,27 +115,6 @@ async def everything(bed: Testbed) -> None:
     await indicate(0x7777, b"what?")
     await check_served(daemon, phone, 3)
     check(len(phone.links) == 1, "the daemon reconnected")
-
-
-@case("gone-while-fetching")
-async def gone_fetching(bed: Testbed) -> None:
-    """ANCS goes while a response is awaited and others are queued: it starts again, nothing hangs."""
-    daemon, phone, since = await bed.served()
-    service = phone.ancs.service
-    phone.ancs.silent = {1}
-    phone.ancs.post(*map(Notification, range(1, 31)))
-    await eventually(lambda: phone.ancs.fetches(1), "it was not fetched")
-    # The session ends with the service.
-    phone.ancs.subscribers.clear()
-    await phone.server.unpublish(service)
-    await has(daemon, "ancs", since, there=False)
-    phone.ancs.silent = set()
-    await phone.server.publish(service)
-    back = await has(daemon, "ancs", since)
-    await daemon.event("notification", since=back, uid=30, title="Mum", within=9)
-    daemon.none("disconnected")
-    listed = await daemon.listed("notifications")
-    check(len(listed) == 30, f"notifications.list has {len(listed)} of 30")
 
 
 @case("two-of-ancs")
@@ -205,29 +169,3 @@ def spoil(phone: Phone, what: str) -> None:
         phone.server.remove_attributes(lambda a: a.handle in span)
     else:
         phone.server.remove_attributes(lambda a: data - 1 <= a.handle <= data + 1)
-
-
-@case("discovery-fails")
-async def discovery_fails(bed: Testbed) -> None:
-    """An error during discovery ends neither the daemon nor its link permanently."""
-
-    async def one(part: Testbed, step: int) -> None:
-        phone = part.phone()
-
-        def fail(link: Link, pdu: bytes) -> Sequence[bytes] | None:
-            if link is phone.links[0] and len(link.requests()) == step:
-                span = att.handle_range(pdu)
-                return [att.error(pdu[0], span[0] if span else 0, att.UNLIKELY)]
-            return None
-
-        phone.intercept = fail
-        daemon = await part.daemon(phone)
-        await phone.connected()
-        await phone.quiet()  # what follows differs with the step
-        check(daemon.running, f"the daemon ended: {daemon.ending}")
-        phone.disconnect()
-        await phone.connected(2)
-        await phone.subscribed()
-        await check_served(daemon, phone, 1)
-
-    await bed.every(range(1, 17), one, name=lambda step: f"at-request-{step}")

@@ -16,10 +16,10 @@ from .testbed import Testbed
 WIDE = "日本語のとても長い題名がここにあります"
 
 
-async def screen(bed: Testbed, daemon: Daemon, columns: int = 80, rows: int = 24) -> Screen:
+async def screen(bed: Testbed, daemon: Daemon, columns: int = 80, rows: int = 24, terminal: str = "") -> Screen:
     window = Screen(bed.work)
     bed.cleanups.append(window.close)
-    await window.open(bed.binary, daemon.socket, columns, rows)
+    await window.open(bed.binary, daemon.socket, columns, rows, terminal)
     return window
 
 
@@ -75,7 +75,6 @@ async def keys(bed: Testbed) -> None:
     await window.press("Home", "-")
     await eventually(lambda: (3, "negative") in phone.ancs.actions, "the call was not declined")
     await window.shows_not("Dr. Miller")
-    await window.press("d", "s", "l")
     await window.press("m")
     await window.shows("dislike the track")
     await window.press("Space", "n", "]")
@@ -83,13 +82,6 @@ async def keys(bed: Testbed) -> None:
     await eventually(lambda: phone.ams.remote_commands == wanted, "the player was not controlled")
     await window.shows("louder: done")
     await window.press("Escape")
-    phone.ancs.actions_fail = True
-    await window.press("Home", "-")
-    await window.shows("u undoes it")
-    await window.press("u")
-    await window.shows("undone: Clear")
-    await window.press("-")
-    await window.shows("the phone refused")
     phone.ancs.post(Notification(4, title="Ben", message="Lunch?"))
     await window.shows("Lunch?")
     await window.press("/", "l", "u", "n", "c", "h")
@@ -98,8 +90,6 @@ async def keys(bed: Testbed) -> None:
     await window.shows("app id")
     await window.press("Escape")
     await window.shows_not("app id")
-    await window.press("Escape", "?")
-    await window.shows("half a page up")
     await window.press("q")
     await window.shows("status 0")
 
@@ -165,9 +155,10 @@ async def restart(bed: Testbed) -> None:
     window = await screen(bed, daemon)
     await window.shows("Before")
     await daemon.stop()
-    rows = await window.shows("no daemon is running there")
-    check("Before" not in "\n".join(rows), "what the daemon said is still shown")
-    check("is exiting" not in "\n".join(rows), "what the daemon said at its end is still shown")
+    # Words that no end of a row separates, however long the paths are.
+    text = "\n".join(await window.shows(lambda shown: "ancsd no daemon" in shown and "doctor" in shown))
+    check("Before" not in text, "what the daemon said is still shown")
+    check("exiting" not in text, "what the daemon said at its end is still shown")
     again = await bed.start(
         Daemon(daemon.command, bed.out / "again", daemon.socket)
     )
@@ -183,9 +174,7 @@ async def restart(bed: Testbed) -> None:
 async def without_alternate(bed: Testbed) -> None:
     """On a terminal without an alternate screen, what follows begins on a row of its own."""
     daemon, _ = await served(bed)
-    window = Screen(bed.work)
-    bed.cleanups.append(window.close)
-    await window.open(bed.binary, daemon.socket, terminal="linux")
+    window = await screen(bed, daemon, terminal="linux")
     await window.shows("Dinner tonight?")
     await window.press("q")
     rows = await window.shows("status 0")
@@ -196,9 +185,7 @@ async def without_alternate(bed: Testbed) -> None:
 async def terminals(bed: Testbed) -> None:
     """A terminal that ncurses does not know is treated as xterm; a call rings the bell."""
     daemon, phone = await served(bed)
-    window = Screen(bed.work)
-    bed.cleanups.append(window.close)
-    await window.open(bed.binary, daemon.socket, 80, 24, terminal="nonsense")
+    window = await screen(bed, daemon, terminal="nonsense")
     await window.shows("unknown terminal type")
     await window.shows("Anna")
     await window.press("g")
@@ -220,9 +207,7 @@ async def refused(bed: Testbed) -> None:
     daemon, _, _ = await bed.served()
     outcome = (await bed.client(daemon, "tui")).expect(64)
     check("needs a terminal" in outcome.err, f"it printed {outcome.err!r}")
-    window = Screen(bed.work)
-    bed.cleanups.append(window.close)
-    await window.open(bed.binary, daemon.socket, terminal="dumb")
+    window = await screen(bed, daemon, terminal="dumb")
     rows = await window.shows("status 64")
     check("“dumb” is unknown" in " ".join(rows), f"it printed {rows}")
     (await bed.client(daemon, "tui", "--json")).expect(64)

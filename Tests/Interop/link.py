@@ -39,7 +39,6 @@ class Link(utils.EventEmitter):
         self.att_mtu = bumble.att.ATT_DEFAULT_MTU
         self.encryption = 1
         self.closed = False
-        self.delay = 0.0  # seconds that each PDU takes on its way to the daemon
         self.received: list[bytes] = []
         self.sent: list[bytes] = []
         self.violations: list[str] = []
@@ -125,8 +124,7 @@ class Link(utils.EventEmitter):
     def send(self, pdu: bytes) -> None:
         self.backlog.append(pdu)
         if not self.sending:
-            self.sending = True
-            self.loop.call_later(self.delay, self.flush) if self.delay else self.flush()
+            self.flush()
 
     def flush(self) -> None:
         """Sends the backlog; when the socket is full, the rest stays there."""
@@ -141,10 +139,6 @@ class Link(utils.EventEmitter):
             except OSError:
                 return  # disconnected, which on_readable handles
             self.on_sent(self.backlog.popleft())
-            if self.delay and self.backlog:
-                self.sending = True
-                self.loop.call_later(self.delay, self.flush)
-                return
 
     def on_writable(self) -> None:
         self.loop.remove_writer(self.socket)

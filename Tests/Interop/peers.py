@@ -50,7 +50,6 @@ class SocketPeer:
         self.links: list[Link] = []
         self.intercept: Intercept = pass_through
         self.on_accept: Callable[[Link], object] = lambda _link: None
-        self.delay = 0.0  # seconds that each PDU takes on its way to the daemon
         self.listener: socket.socket | None = None
 
     def listen(self) -> Self:
@@ -66,7 +65,6 @@ class SocketPeer:
         assert self.listener is not None
         connection, _ = self.listener.accept()
         link = Link(connection, self.on_pdu)
-        link.delay = self.delay
         link.on(Link.EVENT_DISCONNECTION, lambda _reason: self.server.on_disconnection(link))
         self.links.append(link)
         self.on_accept(link)

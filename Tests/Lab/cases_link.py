@@ -7,7 +7,7 @@ import asyncio
 from typing import Any
 
 from Harness.ancs import Notification
-from Harness.case import Failure, case, check, eventually, expect, patient
+from Harness.case import case, check, eventually, expect
 from Harness.process import Daemon
 
 from .testbed import Testbed
@@ -32,11 +32,11 @@ async def status(daemon: Daemon) -> dict[str, Any]:
 
 async def tuned_to(daemon: Daemon, interval: int) -> dict[str, Any]:
     """The link once it has this interval, of which the kernel tells the daemon later than the phone."""
-    for _ in range(int(patient(2) / 0.05)):
-        if (link := await status(daemon)).get("interval") == interval:
-            return link
-        await asyncio.sleep(0.05)
-    raise Failure(f"the interval is not {interval}: {link}")
+    told = await daemon.answer(
+        "status", lambda status: [link.get("interval") for link in status["links"]] == [interval],
+        f"the interval {interval}", within=2,
+    )
+    return dict(told["links"][0])
 
 
 @case("tuned")

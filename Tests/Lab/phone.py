@@ -61,11 +61,10 @@ class Io(IntEnum):
 
 
 class User(PairingDelegate):
-    """A device's user: agrees or not, compares the number, types what the board shows."""
+    """A device's user, who agrees, compares the number, and types what the board shows."""
 
     def __init__(self, io: Io) -> None:
         super().__init__(PairingDelegate.IoCapability(io))
-        self.agrees = True
         self.reset()
 
     def reset(self) -> None:
@@ -76,17 +75,17 @@ class User(PairingDelegate):
         self.typed: asyncio.Future[int] = loop.create_future()  # what the case has the user type
 
     async def confirm(self, auto: bool = False) -> bool:
-        return self.agrees
+        return True
 
     async def compare_numbers(self, number: int, digits: int) -> bool:
         self.compared.set_result(number)
-        return self.agrees
+        return True
 
     async def display_number(self, number: int, digits: int) -> None:
         self.shown.set_result(number)
 
     async def get_number(self) -> int | None:
-        return await self.typed if self.agrees else None
+        return await self.typed
 
 
 class NotFound(Failure):
@@ -162,7 +161,6 @@ class Phone(RadioDevice):
         self.strikes = 0  # links in a row that ended before the accessory had subscribed (Profile.strikes)
         self.pairings = 0
         self.refusals: list[str] = []  # pairings that failed, by SMP's reason
-        self.failed_encryptions: list[int | None] = []  # HCI reasons
         self.read: dict[str, bytes] = {}  # what the accessory showed, by UUID
         self.protected: str | None = None  # the characteristic that required encryption
         self.steady_after: float | None = None  # seconds from this link's encryption to a supervision timeout of 6 s
@@ -228,10 +226,6 @@ class Phone(RadioDevice):
     def gave_up(self) -> bool:
         """Whether it stays away until its user taps the accessory."""
         return 0 < self.services.server.profile.strikes <= self.strikes
-
-    def tap(self) -> None:
-        """The user taps the accessory's name."""
-        self.strikes = 0
 
     @property
     def subscriptions(self) -> int:
@@ -340,11 +334,9 @@ class Phone(RadioDevice):
             if connection.is_encrypted:
                 return True
             if await self.bonded():
-                try:
+                # It fails if the accessory has another key, or none: an iPhone does not replace its bond.
+                with contextlib.suppress(ProtocolError, hci.HCI_Error):
                     await connection.encrypt()
-                except (ProtocolError, hci.HCI_Error) as error:
-                    # The accessory has another key, or none: an iPhone does not replace its bond.
-                    self.failed_encryptions.append(error.error_code)
                 return connection.is_encrypted
             return await self.pair(connection)
 

@@ -122,7 +122,7 @@ class AdapterController(Controller):
     """Bumble's controller, with what a kernel needs and Bumble's lacks.
 
     - HCI Reset ends links and advertising, as on a radio that was blocked.
-    - RSSI, transmit power, and connection updates that the peer may refuse.
+    - RSSI and transmit power.
     - Connections are reported by the event that the host has enabled: newer kernels want the enhanced one.
     - Advertising is reported as to a host that scans with the legacy commands, which all kernels use for
       it, and with scan responses, where Bumble's would repeat the advertisement; without them in
@@ -135,7 +135,6 @@ class AdapterController(Controller):
     def __init__(self, *arguments: Any, **traits: Any) -> None:
         super().__init__(*arguments, **traits)
         self.updates: list[hci.HCI_LE_Connection_Update_Command] = []  # what the host asked for
-        self.update_status = 0  # the peer's answer to that, an HCI status
         self.creations: list[hci.HCI_LE_Create_Connection_Command] = []  # the connections it asked for
 
     def send_hci_packet(self, packet: hci.HCI_Packet) -> None:
@@ -199,16 +198,7 @@ class AdapterController(Controller):
         self, command: hci.HCI_LE_Connection_Update_Command
     ) -> None:
         self.updates.append(command)
-        if self.update_status == 0:
-            super().on_hci_le_connection_update_command(command)
-            return
-        self._send_hci_command_status(hci.HCI_COMMAND_STATUS_PENDING, command.op_code)
-        self.send_hci_packet(
-            hci.HCI_LE_Connection_Update_Complete_Event(
-                status=hci.HCI_ErrorCode(self.update_status), connection_handle=command.connection_handle,
-                connection_interval=0, peripheral_latency=0, supervision_timeout=0,
-            )
-        )
+        super().on_hci_le_connection_update_command(command)
 
     def on_hci_reset_command(
         self, command: hci.HCI_Reset_Command
@@ -227,12 +217,9 @@ class AdapterController(Controller):
 
 
 class SimpleAdapter(Adapter):
-    """An adapter with Bumble's simulated controller.
+    """An adapter with Bumble's simulated controller."""
 
-    One that is not `extended` is of Bluetooth 4.2, as on many boards: without extended advertising.
-    """
-
-    def __init__(self, air: Air, address: str, extended: bool) -> None:
+    def __init__(self, air: Air, address: str) -> None:
         super().__init__(address)
         self.air = air
         self.controller: AdapterController = AdapterController(
@@ -240,10 +227,6 @@ class SimpleAdapter(Adapter):
         )
         self.controller.random_address = NO_ADDRESS
         self.controller.le_legacy_advertiser = EagerAdvertiser(self.controller)
-        if not extended:
-            self.controller.le_features &= ~(
-                hci.LeFeatureMask.LE_EXTENDED_ADVERTISING | hci.LeFeatureMask.LE_PERIODIC_ADVERTISING
-            )
 
     def on_packet_from_kernel(self, packet: bytes) -> None:
         self.controller.on_packet(packet)

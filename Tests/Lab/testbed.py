@@ -35,21 +35,21 @@ class Testbed(testbed.Testbed):
         self.air = Air()
         self.adapter = await self.plug()
 
-    async def plug(self, address: str = "", extended: bool = True) -> Adapter:
+    async def plug(self, address: str = "") -> Adapter:
         """Plugs in an adapter, and waits until the kernel has set it up.
 
         If the guest gets no processor for two seconds, the kernel gives up a command and loses the adapter permanently.
         """
         for _ in range(3):
-            adapter = self.new_adapter(address or self.ADDRESS, extended)
+            adapter = self.new_adapter(address or self.ADDRESS)
             self.cleanups.append(adapter.unplug)
             with contextlib.suppress(Failure, TimeoutError):
                 return await adapter.plug()
             adapter.unplug()
         raise Failure("the kernel does not set an adapter up: see its log")
 
-    def new_adapter(self, address: str, extended: bool) -> Adapter:
-        return SimpleAdapter(self.air, address, extended)
+    def new_adapter(self, address: str) -> Adapter:
+        return SimpleAdapter(self.air, address)
 
     async def plug_again(self) -> None:
         """Plugs the adapter in again, which was unplugged, under its old name."""

@@ -69,8 +69,8 @@ class Testbed(Base):
                 Testbed.is_up |= bool(await asyncio.wait_for(reader.readline(), 3))
         await asyncio.sleep(0.2)
 
-    def new_adapter(self, address: str, extended: bool) -> BridgedAdapter:
-        adapter = super().new_adapter(address, extended)
+    def new_adapter(self, address: str) -> BridgedAdapter:
+        adapter = super().new_adapter(address)
         adapter.guest = self.GUEST
         return adapter
 

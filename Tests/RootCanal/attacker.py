@@ -45,7 +45,7 @@ class Attacker(Phone):
 
     def begin(self) -> None:
         """Forgets the last attempt."""
-        self.refusals, self.failed_encryptions, self.pairings = [], [], 0
+        self.refusals, self.pairings = [], 0
         self.links = 0
         self.asked = False  # whether the board has sent a Security Request
         self.was_encrypted = False
@@ -70,9 +70,7 @@ class Attacker(Phone):
                 await self.pair(connection)
             elif way in (Way.INVENTS, Way.STEALS):
                 await connection.encrypt()
-        except hci.HCI_Error as error:
-            self.failed_encryptions.append(error.error_code)
-        except (asyncio.CancelledError, BaseBumbleError):  # the link has ended
+        except (asyncio.CancelledError, BaseBumbleError):  # its key is of no use, or the link has ended
             if asyncio.current_task().cancelling():  # type: ignore[union-attr]
                 raise
 

@@ -91,8 +91,8 @@ class BridgedAdapter(Adapter):
 
     # From the kernel
 
-    def note(self, arrow: str, packet: bytes, remark: str = "") -> None:
-        self.log.write(f"{time.monotonic():.3f} {arrow} {packet.hex(' ')}{remark}\n")
+    def note(self, arrow: str, packet: bytes) -> None:
+        self.log.write(f"{time.monotonic():.3f} {arrow} {packet.hex(' ')}\n")
 
     def on_packet(self, packet: bytes) -> None:
         self.note("<", packet)

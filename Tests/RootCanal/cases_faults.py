@@ -141,12 +141,9 @@ async def exchanged(bed: Testbed, daemon: Daemon, phone: Phone, since: Event) ->
 
 async def eventually_says(daemon: Daemon, member: str, value: Any, within: float = 30) -> None:
     """Waits until status says this of the one adapter."""
-    for _ in range(int(within / 0.5)):
-        adapters = (await daemon.call("status"))["adapters"]
-        if [adapter.get(member) for adapter in adapters] == [value]:
-            return
-        await asyncio.sleep(0.5)
-    raise Failure(f"status never says {member} {value}, but {adapters}")
+    await daemon.answer(
+        "status", lambda status: [adapter.get(member) for adapter in status["adapters"]] == [value], f"{member} {value}", within
+    )
 
 
 @case("fault-vanished-blocked", seconds=150)

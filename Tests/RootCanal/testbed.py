@@ -28,7 +28,7 @@ class Testbed(testbed.Testbed):
         await self.air.open()
         self.adapter = await self.plug()
 
-    def new_adapter(self, address: str, extended: bool) -> BridgedAdapter:
+    def new_adapter(self, address: str) -> BridgedAdapter:
         return BridgedAdapter(self.air, address, self.preset, self.out / "hci")
 
     async def daemon(self, *options: str, ready: bool = True) -> Daemon:
