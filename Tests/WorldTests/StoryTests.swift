@@ -184,9 +184,9 @@ private final class StoryTeller {
     case .daemonStops: try await world.stop()
     case .boardAccepts, .boardDeclines:
       let response = PairingResponse(accept: act == .boardAccepts)
-      _ = try await world.call(ControlMethods.respondToPairing, response)
+      try await world.respond(response)
     case .boardOpensPairing:
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+      try await world.openPairing(seconds: 60)
     case .boardForgetsPhone:
       let selector = PhoneSelector(phone.kind.identity.address.description)
       _ = try await world.call(ControlMethods.forgetPhone, PhoneParameters(phone: selector))
