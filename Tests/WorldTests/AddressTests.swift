@@ -15,11 +15,11 @@ struct AddressTests {
   private static func kind(
     _ address: UInt64, isUnconfigured: Bool = false, takesAddress: Bool = false
   ) -> VirtualAdapter.Kind {
-    var kind = VirtualAdapter.Kind()
-    kind.address = Address(address)
-    kind.isUnconfigured = isUnconfigured
-    kind.takesAddress = takesAddress
-    return kind
+    .init {
+      $0.address = Address(address)
+      $0.isUnconfigured = isUnconfigured
+      $0.takesAddress = takesAddress
+    }
   }
 
   /// A phone pairs, comes back, and comes back after the daemon was started again: the address is the same.

@@ -200,9 +200,7 @@ struct AirTests {
 
   @Test("A controller that cannot tell its transmit power advertises without")
   func withoutPower() async throws {
-    var kind = VirtualAdapter.Kind()
-    kind.tellsPower = false
-    try await inWorld(adapter: kind, after: .phoneLeft) { world in
+    try await inWorld(adapter: .init { $0.tellsPower = false }, after: .phoneLeft) { world in
       await world.pass(.seconds(60))
       #expect(world.adapter.isOnAir && world.adapter.advertisingInterval == 244)
       #expect(world.last(.error) == nil)
@@ -267,12 +265,10 @@ struct VanishedAdapterTests {
     try await inWorld { world in
       try await Self.vanish(world, moment)
       world.kernel.unanswered = []
-      var kind = VirtualAdapter.Kind()
-      kind.address = Address(0x001A_7DDA_7199)
-      let other = world.kernel.plug(kind)
+      let other = world.kernel.plug(.init { $0.address = Address(0x001A_7DDA_7199) })
       await world.pass(.seconds(60))
       guard case .ready(let address, _, _, _)? = world.last(.ready) else { return }
-      #expect(address == kind.address)
+      #expect(address == other.kind.address)
       #expect(other.keyedPeers == [] && other.isOnAir)
       #expect(world.wait == "first-phone")
     }

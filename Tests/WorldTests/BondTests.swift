@@ -156,9 +156,7 @@ struct OneSidedBondTests {
     "The phone: while pairing is open it pairs again, and the bond is replaced",
     arguments: [false, true])
   func lostByPhonePairsAgain(kernelHasBug: Bool) async throws {
-    var kind = VirtualAdapter.Kind()
-    kind.failsToPairAnew = kernelHasBug
-    try await inWorld(adapter: kind) { world in
+    try await inWorld(adapter: .init { $0.failsToPairAnew = kernelHasBug }) { world in
       try await Self.comesBackToPair(world)
       if kernelHasBug {
         let reason = try await world.pairingFailure()
@@ -179,9 +177,7 @@ struct OneSidedBondTests {
     "A kernel that can't pair again has the phone's old key again once pairing is closed, by hand or by its end",
     arguments: [true, false])
   func keyComesBack(byHand: Bool) async throws {
-    var kind = VirtualAdapter.Kind()
-    kind.failsToPairAnew = true
-    try await inWorld(adapter: kind) { world in
+    try await inWorld(adapter: .init { $0.failsToPairAnew = true }) { world in
       try await Self.comesBackToPair(world)
       try await world.until(.pairingFailed)
       await world.pass(.seconds(1))

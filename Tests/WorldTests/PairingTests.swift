@@ -71,9 +71,7 @@ struct PairingTests {
 
   @Test("The method follows from what both sides can show and take", arguments: capabilities)
   func methods(_ capabilities: Capabilities) async throws {
-    var phone = Handset.Kind()
-    phone.capability = capabilities.phone
-    try await inWorld(phone) { world in
+    try await inWorld(.init { $0.capability = capabilities.phone }) { world in
       try await world.start { $0.io = capabilities.board }
       try await world.until(.advertising)
       try await Self.succeeds(world) { try await Self.answer(world) }
@@ -89,8 +87,7 @@ struct PairingTests {
     "The order in which the kernel tells of the keys does not matter",
     arguments: Handset.KeyOrder.allCases, [true, false])
   func keyOrder(_ order: Handset.KeyOrder, isPrivate: Bool) async throws {
-    var phone = Handset.Kind()
-    if !isPrivate { phone.privateAddress = nil }
+    let phone = Handset.Kind { if !isPrivate { $0.privateAddress = nil } }
     try await inWorld(phone, after: .onAir) { world in
       world.phone.keyOrder = order
       try await Self.succeeds(world)
@@ -176,9 +173,7 @@ struct FailedPairingTests {
 
   @Test("It is logged once, with the reason, and nothing is kept", arguments: failures)
   func fails(_ failure: Failing) async throws {
-    var phone = Handset.Kind()
-    failure.phone(&phone)
-    try await inWorld(phone) { world in
+    try await inWorld(.init(failure.phone)) { world in
       try await world.start { $0.io = failure.io }
       try await world.until(.advertising)
       let mark = world.events.count

@@ -235,9 +235,8 @@ struct StoryTests {
 
   private func tell(_ story: Story, powersOffInOrder: Bool = false) async throws {
     let file = try #require(Self.file)
-    var phone = Handset.Kind()
-    if !story.isPrivate { phone.privateAddress = nil }
-    try await inWorld(phone) { world in
+    let isPrivate = story.isPrivate
+    try await inWorld(.init { if !isPrivate { $0.privateAddress = nil } }) { world in
       world.kernel.powersOffInOrder = powersOffInOrder
       try await StoryTeller(story, of: file, in: world).play()
     }

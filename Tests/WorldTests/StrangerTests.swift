@@ -134,9 +134,7 @@ struct AdmissionTests {
   private static func inWorldWithLegacyBond(
     _ test: @escaping @LoopActor (World) async throws -> Void
   ) async throws {
-    var legacy = Handset.Kind()
-    legacy.isSecureConnections = false
-    try await inWorld(legacy) { world in
+    try await inWorld(.init { $0.isSecureConnections = false }) { world in
       try await Bonds.make(world) { $0.allowLegacy = true }
       #expect(world.daemon?.phoneReports.first?.key?.isSecureConnections == false)
       try await world.stop()
@@ -281,9 +279,7 @@ struct PairingAnswerTests {
 
   @Test("A phone that can show no number pairs only if somebody agrees", arguments: [true, false])
   func consent(agrees: Bool) async throws {
-    var phone = Handset.Kind()
-    phone.capability = .noInputNoOutput
-    try await inWorld(phone) { world in
+    try await inWorld(.init { $0.capability = .noInputNoOutput }) { world in
       try await world.meet { $0.io = .displayYesNo }
       guard case .pairing(let question) = try await world.until(.pairing).content else { return }
       #expect(question.method == .justWorks && question.seconds == 30)
