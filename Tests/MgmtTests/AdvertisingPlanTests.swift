@@ -63,42 +63,6 @@ struct AdvertisingPlanTests {
     #expect((720..<726).compactMap { profile(.anybody, turn: $0) }.contains(.hid))
   }
 
-  @Test("When a phone connects and no other may, the board stops advertising")
-  func alone() {
-    var plan = plan()
-    plan.succeeded(advertise(.fast))
-    plan.phoneConnected()
-    #expect(plan.advertisement == nil)
-    #expect(plan.step(for: .nobody, at: at(1)) == nil)
-    #expect(plan.deadline(for: .nobody, at: at(1)) == nil)
-    // What was put back for others, who may not come any more, is removed.
-    plan.succeeded(advertise(.fast))
-    #expect(plan.step(for: .nobody, at: at(1)) == .remove)
-    plan.succeeded(.remove)
-    #expect(plan.step(for: .nobody, at: at(1)) == nil)
-    #expect(plan.deadline(for: .nobody, at: at(1)) == nil)
-  }
-
-  @Test("What the end of another link puts back on the air is removed if no phone may come")
-  func resumed() {
-    var plan = plan()
-    plan.succeeded(advertise(.fast))
-    plan.phoneConnected()
-    plan.linkEnded()
-    #expect(plan.step(for: .nobody, at: at(1)) == .remove)
-    #expect(plan.step(for: .bonded, at: at(1)) == advertise(.fast))
-    plan.phoneConnected()
-    #expect(plan.step(for: .nobody, at: at(1)) == nil)
-  }
-
-  @Test("When a phone connects and others may come, the advertisement is put back")
-  func others() {
-    var plan = plan()
-    plan.succeeded(advertise(.fast))
-    plan.phoneConnected()
-    #expect(plan.step(for: .bonded, at: at(1)) == advertise(.fast))
-  }
-
   @Test("Beside a phone that does not share yet the solicitation can be seen, not connected to")
   func sharing() {
     var plan = plan()

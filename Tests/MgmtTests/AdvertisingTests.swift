@@ -88,14 +88,6 @@ struct AdvertisingTests {
     #expect(AdvertisingProfile.solicit.scanResponse(name: "").encoded == [])
   }
 
-  @Test("The choices are written as on the command line")
-  func choices() {
-    #expect(
-      AdvertisingProfile.allCases.map(\.rawValue)
-        == ["solicit", "time", "hr", "solicit+data", "solicit+hr", "hid"])
-    #expect(AdvertisingProfile(rawValue: "none") == nil)
-  }
-
   @Test("Where the kernel can, an advertisement goes out with its own interval")
   func commands() {
     let advertisement = Advertisement(profile: .solicit, name: "b", pace: .fast)

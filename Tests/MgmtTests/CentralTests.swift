@@ -90,6 +90,8 @@ struct CentralTests {
       _ = machine.connected(at: now)
     }
 
+    mutating func hear(_ event: MgmtEvent) -> [Action] { machine.receive(event, at: now) }
+
     mutating func ends(_ end: ChannelEnd) -> [Action] { machine.ended(end, at: now) }
   }
 
@@ -117,13 +119,10 @@ struct CentralTests {
     #expect(phone.machine.connected(at: phone.now) == [.explore])
     #expect(phone.machine.needsSecurity() == [.secure])
     #expect(
-      phone.machine.receive(
-        .userConfirmRequest(Self.board, hint: true, Passkey(value: 0)), at: phone.now)
+      phone.hear(.userConfirmRequest(Self.board, hint: true, Passkey(value: 0)))
         == [.report(.pairing(.consent)), .send(.userConfirmReply(Self.board))])
     #expect(phone.machine.secured() == [.report(.encrypted(isNew: true))])
-    #expect(
-      phone.machine.receive(try Self.key(), at: phone.now)
-        == [.save(try Self.bond()), .report(.paired(Self.board))])
+    #expect(phone.hear(try Self.key()) == [.save(try Self.bond()), .report(.paired(Self.board))])
     #expect(phone.machine.needsSecurity() == [])
     #expect(phone.machine.deadline == nil)
   }
@@ -183,16 +182,14 @@ struct CentralTests {
     var sure = Phone()
     try sure.connect()
     #expect(
-      sure.machine.receive(request, at: sure.now) == [
+      sure.hear(request) == [
         .report(.pairing(.comparison(Passkey(value: 123456)))),
         .send(.userConfirmReply(Self.board)),
       ])
     for accept in [true, false] {
       var phone = Phone(asks: true)
       try phone.connect()
-      #expect(
-        phone.machine.receive(request, at: phone.now)
-          == [.report(.pairing(.comparison(Passkey(value: 123456))))])
+      #expect(phone.hear(request) == [.report(.pairing(.comparison(Passkey(value: 123456))))])
       #expect(
         try phone.machine.respond(accept: accept, passkey: nil) == [
           .send(
@@ -209,9 +206,7 @@ struct CentralTests {
     var phone = Phone()
     try phone.connect()
     let shown = Passkey(value: 42)
-    #expect(
-      phone.machine.receive(.userPasskeyRequest(Self.board), at: phone.now)
-        == [.report(.pairing(.entry))])
+    #expect(phone.hear(.userPasskeyRequest(Self.board)) == [.report(.pairing(.entry))])
     #expect(throws: CentralRefusal.self) {
       try phone.machine.respond(accept: true, passkey: nil)
     }
@@ -219,12 +214,12 @@ struct CentralTests {
       try phone.machine.respond(accept: true, passkey: shown)
         == [.send(.userPasskeyReply(Self.board, shown))])
     #expect(
-      phone.machine.receive(.passkeyNotify(Self.board, shown, entered: 0), at: phone.now)
+      phone.hear(.passkeyNotify(Self.board, shown, entered: 0))
         == [.report(.pairing(.display(shown, entered: 0)))])
     #expect(
-      phone.machine.receive(.passkeyNotify(Self.board, shown, entered: 1), at: phone.now) == [])
+      phone.hear(.passkeyNotify(Self.board, shown, entered: 1)) == [])
     #expect(
-      phone.machine.receive(.userPasskeyRequest(Self.stranger), at: phone.now) == [],
+      phone.hear(.userPasskeyRequest(Self.stranger)) == [],
       "a question about another link is not this phone's")
   }
 
@@ -274,7 +269,7 @@ struct CentralTests {
     var phone = Phone()
     try phone.connect()
     let failed = MgmtEvent.authenticationFailed(Self.board, .authenticationFailed)
-    #expect(phone.machine.receive(failed, at: phone.now) == [.hangUp])
+    #expect(phone.hear(failed) == [.hangUp])
     #expect(
       phone.ends(.disconnected) == [.report(.resting(.pairing(.refusedByPhone)))])
     #expect(try phone.machine.comeBack(at: phone.now).last == .scan)
@@ -332,7 +327,7 @@ struct CentralTests {
       .newIdentityResolvingKey(irk, privateAddress: Sample.privateAddress.address, store: true),
       at: phone.now)
     #expect(
-      phone.machine.receive(.newLongTermKey(ltk, store: true), at: phone.now).first
+      phone.hear(.newLongTermKey(ltk, store: true)).first
         == .save(
           Bond(identity: Sample.phone, longTermKeys: [ltk], identityResolvingKey: irk)))
     #expect(phone.machine.link?.accessory == Sample.phone)
@@ -343,11 +338,11 @@ struct CentralTests {
     var phone = Phone()
     try phone.connect()
     let ltk = try Sample.longTermKey(.secure, peer: Self.board)
-    #expect(phone.machine.receive(.newLongTermKey(ltk, store: false), at: phone.now) == [])
+    #expect(phone.hear(.newLongTermKey(ltk, store: false)) == [])
     for (isCentral, count) in [(false, 0), (true, 2)] {
       let key = try Sample.longTermKey(.legacy, isCentral: isCentral, peer: Self.board)
       #expect(
-        phone.machine.receive(.newLongTermKey(key, store: true), at: phone.now).count == count)
+        phone.hear(.newLongTermKey(key, store: true)).count == count)
     }
   }
 }

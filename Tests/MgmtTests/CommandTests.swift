@@ -106,11 +106,4 @@ struct CommandTests {
     #expect(Array(packet.body.prefix(2)) == [0x21, 0x0B])
     #expect(try Packet(decoding: packet.encoded) == packet)
   }
-
-  @Test("Pair Device and powering on have longer time-outs")
-  func timeouts() {
-    #expect(MgmtCommand.pairDevice(Sample.phone, .displayYesNo).timeout >= .seconds(60))
-    #expect(MgmtCommand.setPowered(true).timeout == .seconds(30))
-    #expect(MgmtCommand.readIndexList.timeout == .seconds(10))
-  }
 }

@@ -26,31 +26,28 @@ struct MgmtClientTests {
       client.onMalformed = { [unowned self] in malformed.append($0) }
     }
 
-    /// Runs a test with a client.
+    /// Runs a test with a client, which is closed at its end.
     static func run(
       _ test: @escaping @Sendable (isolated TestLoop, Socket) async throws -> Void
     ) throws {
-      try TestLoop.run { loop in try await test(loop, Socket(loop.clock)) }
+      try TestLoop.run { loop in
+        let socket = Socket(loop.clock)
+        try await test(loop, socket)
+        socket.client.close(.closed("end of the test"))
+        await loop.settle()
+      }
+    }
+
+    /// Begins a command.
+    func call(
+      _ command: MgmtCommand, index: ControllerIndex = Sample.hci0, on loop: isolated TestLoop
+    ) -> Started<[UInt8]> {
+      loop.start { try await self.client.call(command, index: index) }
     }
 
     /// A packet from the kernel.
     func kernel(_ code: UInt16, _ hex: String, index: ControllerIndex = Sample.hci0) {
       client.receive(Sample.packet(code, hex, index: index).encoded)
-    }
-  }
-
-  @Test("The reply to a command is what follows its status")
-  func setting() throws {
-    try Socket.run { loop, socket in
-      let reply = loop.start {
-        try await socket.client.call(.setPowered(true), index: Sample.hci0)
-      }
-      await loop.settle()
-      #expect(socket.sent == ["05000000010001"])
-      socket.kernel(0x01, "0500 00 130a0000")
-      await loop.settle()
-      #expect(reply.value == [0x13, 0x0A, 0, 0])
-      #expect(loop.clock.scheduled == 0)
     }
   }
 
@@ -74,17 +71,13 @@ struct MgmtClientTests {
   func refused() throws {
     try Socket.run { loop, socket in
       socket.refusal = "Network is down (ENETDOWN)"
-      let refused = loop.start {
-        try await socket.client.call(.setPowered(true), index: Sample.hci0)
-      }
+      let refused = socket.call(.setPowered(true), on: loop)
       await loop.settle()
       #expect(
         refused.failure as? MgmtError == .refused(.setPowered, "Network is down (ENETDOWN)"))
       #expect(loop.clock.scheduled == 0)
       socket.refusal = nil
-      let reply = loop.start {
-        try await socket.client.call(.setPowered(true), index: Sample.hci0)
-      }
+      let reply = socket.call(.setPowered(true), on: loop)
       await loop.settle()
       socket.kernel(0x01, "0500 00 130a0000")
       await loop.settle()
@@ -120,9 +113,7 @@ struct MgmtClientTests {
   @Test("Events between a command and its reply arrive at once, in order")
   func eventsMeanwhile() throws {
     try Socket.run { loop, socket in
-      let reply = loop.start {
-        try await socket.client.call(.setPowered(false), index: Sample.hci0)
-      }
+      let reply = socket.call(.setPowered(false), on: loop)
       await loop.settle()
       socket.kernel(0x24, "01")
       socket.kernel(0x0C, "\(Sample.phoneWire) 03")
@@ -140,11 +131,8 @@ struct MgmtClientTests {
   @Test("Command Status and Command Complete both report an error status")
   func refusals() throws {
     try Socket.run { loop, socket in
-      let power = loop.start { try await socket.client.call(.setPowered(true), index: Sample.hci0) }
-      let pair = loop.start {
-        try await socket.client.call(
-          .pairDevice(Sample.phone, .noInputNoOutput), index: Sample.hci0)
-      }
+      let power = socket.call(.setPowered(true), on: loop)
+      let pair = socket.call(.pairDevice(Sample.phone, .noInputNoOutput), on: loop)
       await loop.settle()
       socket.kernel(0x02, "0500 03")
       socket.kernel(0x01, "1900 13 \(Sample.phoneWire)")
@@ -161,9 +149,9 @@ struct MgmtClientTests {
   func concurrent() throws {
     try Socket.run { loop, socket in
       let hci1 = ControllerIndex(1)
-      let one = loop.start { try await socket.client.call(.setPowered(true), index: Sample.hci0) }
-      let two = loop.start { try await socket.client.call(.setPowered(true), index: hci1) }
-      let three = loop.start { try await socket.client.call(.setBondable(true), index: hci1) }
+      let one = socket.call(.setPowered(true), on: loop)
+      let two = socket.call(.setPowered(true), index: hci1, on: loop)
+      let three = socket.call(.setBondable(true), index: hci1, on: loop)
       await loop.settle()
       socket.kernel(0x01, "0900 00 03000000", index: hci1)
       socket.kernel(0x01, "0500 00 02000000", index: hci1)
@@ -172,6 +160,7 @@ struct MgmtClientTests {
       #expect(one.value == [1, 0, 0, 0])
       #expect(two.value == [2, 0, 0, 0])
       #expect(three.value == [3, 0, 0, 0])
+      #expect(loop.clock.scheduled == 0)
     }
   }
 
@@ -196,14 +185,8 @@ struct MgmtClientTests {
   @Test("The reply to Pair Device has the identity address, even while another one is pending")
   func pairDevice() throws {
     try Socket.run { loop, socket in
-      let stranger = loop.start {
-        try await socket.client.call(
-          .pairDevice(Sample.other, .displayYesNo), index: Sample.hci0)
-      }
-      let phone = loop.start {
-        try await socket.client.call(
-          .pairDevice(Sample.privateAddress, .displayYesNo), index: Sample.hci0)
-      }
+      let stranger = socket.call(.pairDevice(Sample.other, .displayYesNo), on: loop)
+      let phone = socket.call(.pairDevice(Sample.privateAddress, .displayYesNo), on: loop)
       await loop.settle()
       socket.client.receive(
         Packet(code: 0x18, index: Sample.hci0, body: Sample.newIdentityResolvingKey).encoded)
@@ -214,8 +197,6 @@ struct MgmtClientTests {
       #expect(phone.value == Sample.bytes(Sample.phoneWire))
       #expect(stranger.result == nil)
       #expect(socket.events.count == 2)
-      socket.client.close(.closed("end of the test"))
-      await loop.settle()
     }
   }
 
@@ -223,9 +204,9 @@ struct MgmtClientTests {
   func pairDeviceTwice() throws {
     try Socket.run { loop, socket in
       let command = MgmtCommand.pairDevice(Sample.privateAddress, .displayYesNo)
-      let phone = loop.start { try await socket.client.call(command, index: Sample.hci0) }
+      let phone = socket.call(command, on: loop)
       await loop.settle()
-      let second = loop.start { try await socket.client.call(command, index: Sample.hci0) }
+      let second = socket.call(command, on: loop)
       await loop.settle()
       socket.client.receive(
         Packet(code: 0x18, index: Sample.hci0, body: Sample.newIdentityResolvingKey).encoded)
@@ -236,8 +217,6 @@ struct MgmtClientTests {
       socket.kernel(0x01, "1900 00 \(Sample.phoneWire)")
       await loop.settle()
       #expect(phone.value == Sample.bytes(Sample.phoneWire))
-      socket.client.close(.closed("end of the test"))
-      await loop.settle()
     }
   }
 
@@ -245,18 +224,13 @@ struct MgmtClientTests {
   func earlyReply() throws {
     try Socket.run { loop, socket in
       let calls = (0..<2).map { _ in
-        loop.start {
-          try await socket.client.call(
-            .pairDevice(Sample.privateAddress, .displayYesNo), index: Sample.hci0)
-        }
+        socket.call(.pairDevice(Sample.privateAddress, .displayYesNo), on: loop)
       }
       await loop.settle()
       socket.kernel(0x01, "1900 00 \(Sample.phoneWire)")
       await loop.settle()
       #expect(calls[0].value == Sample.bytes(Sample.phoneWire))
       #expect(calls[1].result == nil)
-      socket.client.close(.closed("end of the test"))
-      await loop.settle()
     }
   }
 
@@ -264,10 +238,7 @@ struct MgmtClientTests {
   func timeout() throws {
     try Socket.run { loop, socket in
       let list = loop.start { try await socket.client.readIndexList() }
-      let pair = loop.start {
-        try await socket.client.call(
-          .pairDevice(Sample.phone, .displayYesNo), index: Sample.hci0)
-      }
+      let pair = socket.call(.pairDevice(Sample.phone, .displayYesNo), on: loop)
       await loop.sleep(for: .seconds(11))
       #expect(list.failure as? MgmtError == .timedOut(.readIndexList))
       #expect(pair.result == nil)
@@ -282,14 +253,10 @@ struct MgmtClientTests {
   @Test("A late reply about one device does not complete a command about another")
   func lateAboutAnother() throws {
     try Socket.run { loop, socket in
-      let given = loop.start {
-        try await socket.client.call(.pairDevice(Sample.other, .displayYesNo), index: Sample.hci0)
-      }
+      let given = socket.call(.pairDevice(Sample.other, .displayYesNo), on: loop)
       await loop.sleep(for: .seconds(121))
       #expect(given.failure as? MgmtError == .timedOut(.pairDevice))
-      let pair = loop.start {
-        try await socket.client.call(.pairDevice(Sample.phone, .displayYesNo), index: Sample.hci0)
-      }
+      let pair = socket.call(.pairDevice(Sample.phone, .displayYesNo), on: loop)
       await loop.settle()
       socket.kernel(0x01, "1900 05 010000eeffc0 01")
       await loop.settle()
@@ -304,10 +271,10 @@ struct MgmtClientTests {
   func lateBeforeNext() throws {
     try Socket.run { loop, socket in
       let command = MgmtCommand.setPowered(true)
-      let given = loop.start { try await socket.client.call(command, index: Sample.hci0) }
+      let given = socket.call(command, on: loop)
       await loop.sleep(for: .seconds(31))
       #expect(given.failure as? MgmtError == .timedOut(.setPowered))
-      let next = loop.start { try await socket.client.call(command, index: Sample.hci0) }
+      let next = socket.call(command, on: loop)
       await loop.settle()
       socket.kernel(0x01, "0500 00 13000000")
       await loop.settle()
@@ -322,9 +289,7 @@ struct MgmtClientTests {
     "Busy is the response to the command that came last, not to the one that is being carried out")
   func busy() throws {
     try Socket.run { loop, socket in
-      let calls = [true, false].map { isOn in
-        loop.start { try await socket.client.call(.setPowered(isOn), index: Sample.hci0) }
-      }
+      let calls = [true, false].map { socket.call(.setPowered($0), on: loop) }
       await loop.settle()
       socket.kernel(0x02, "0500 0a")
       socket.kernel(0x01, "0500 00 13000000")

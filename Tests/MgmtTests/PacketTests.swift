@@ -5,13 +5,6 @@ import Wire
 
 @Suite("Packets, keys and names of the management protocol")
 struct PacketTests {
-  @Test("A packet is six bytes of header and its body")
-  func header() throws {
-    let packet = MgmtCommand.setPowered(false).packet(index: Sample.hci0)
-    #expect(packet.encoded.hex == "05000000010000")
-    #expect(try Packet(decoding: packet.encoded) == packet)
-  }
-
   @Test(
     "A packet whose length is wrong is an error with its offset",
     arguments: [
@@ -21,18 +14,6 @@ struct PacketTests {
     ])
   func badLength(hex: String, error: DecodeError) {
     #expect(throws: error) { try Packet(decoding: Sample.bytes(hex)) }
-  }
-
-  @Test("The entries of Load Long Term Keys and Load IRKs are exactly the events' bytes")
-  func entries() throws {
-    let ltk = try LongTermKey(entry: Array(Sample.newLongTermKey[1..<37]))
-    #expect(ltk.entry == Array(Sample.newLongTermKey[1..<37]))
-    #expect(ltk.peer == Sample.phone)
-    #expect(ltk.kind == .secure)
-    #expect(ltk.size == 16)
-    let irk = try IdentityResolvingKey(entry: Array(Sample.newIdentityResolvingKey[7..<30]))
-    #expect(irk.entry == Array(Sample.newIdentityResolvingKey[7..<30]))
-    #expect(irk.peer == Sample.phone)
   }
 
   @Test("No key shows in a description, a dump or a packet's text")
@@ -76,29 +57,5 @@ struct PacketTests {
     ] as [(String, UInt32?)])
   func passkeys(text: String, value: UInt32?) {
     #expect(Passkey(text)?.value == value)
-  }
-
-  @Test("A passkey is printed with leading zeros")
-  func passkeyText() { #expect(Passkey(value: 42).description == "000042") }
-
-  @Test("Statuses have a number, a name and a sentence; unknown ones are kept")
-  func statuses() {
-    let known: [(UInt8, MgmtStatus)] = [
-      (3, .failed), (4, .connectFailed), (5, .authenticationFailed), (10, .busy),
-      (0x0B, .rejected), (0x0C, .notSupported), (0x0D, .invalidParameters), (16, .cancelled),
-      (17, .invalidIndex), (18, .rfkilled), (19, .alreadyPaired), (20, .permissionDenied),
-    ]
-    for (number, status) in known { #expect(status.rawValue == number) }
-    #expect(MgmtStatus.busy.description == "Busy")
-    #expect(MgmtStatus.rfkilled.sentence.contains("rfkill"))
-    #expect(MgmtStatus(rawValue: 99).description == "status 99")
-  }
-
-  @Test("Settings have btmgmt's names; unknown bits are kept")
-  func settings() {
-    let seen = ControllerSettings(rawValue: 0xA13)
-    #expect(seen == [.powered, .connectable, .bondable, .lowEnergy, .secureConnections])
-    #expect(seen.description == "powered connectable bondable le secure-conn")
-    #expect(ControllerSettings(rawValue: 1 << 31).names == ["bit 31"])
   }
 }

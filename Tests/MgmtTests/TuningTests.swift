@@ -156,16 +156,6 @@ struct TuningTests {
     #expect(response == nil && tuner.deadline == nil)
   }
 
-  @Test("A controller that refuses is not asked again")
-  func silent() {
-    var tuner = LinkTuner(at: at(-1))
-    _ = tuner.timePassed(to: at(0))
-    tuner.refused()
-    #expect(tuner.deadline == nil)
-    let burst = tuner.work(backlog: 100, at: at(5))
-    #expect(burst == nil && tuner.deadline == nil)
-  }
-
   @Test("No order of calls asks twice at once, or for ever", arguments: 0..<50 as Range<UInt64>)
   func chance(seed: UInt64) {
     var random = SeededGenerator(seed: seed)

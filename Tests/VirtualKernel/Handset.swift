@@ -21,7 +21,7 @@ public final class Handset {
     /// Whether it pairs with the published debug key.
     public var usesDebugKey = false
 
-    public init() {}
+    public init(_ change: (inout Self) -> Void = { _ in }) { change(&self) }
 
     /// Its Identity Resolving Key, as an entry of Load Identity Resolving Keys.
     var identityEntry: [UInt8] { identity.encoded + [UInt8](repeating: identityKey, count: 16) }

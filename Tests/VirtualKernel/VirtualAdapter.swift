@@ -27,7 +27,7 @@ public final class VirtualAdapter {
     /// Whether the controller can tell its transmit power, so that an advertisement may have it.
     public var tellsPower = true
 
-    public init() {}
+    public init(_ change: (inout Self) -> Void = { _ in }) { change(&self) }
   }
 
   /// The number in `hci0`.

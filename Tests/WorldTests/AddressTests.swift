@@ -15,11 +15,11 @@ struct AddressTests {
   private static func kind(
     _ address: UInt64, isUnconfigured: Bool = false, takesAddress: Bool = false
   ) -> VirtualAdapter.Kind {
-    var kind = VirtualAdapter.Kind()
-    kind.address = Address(address)
-    kind.isUnconfigured = isUnconfigured
-    kind.takesAddress = takesAddress
-    return kind
+    .init {
+      $0.address = Address(address)
+      $0.isUnconfigured = isUnconfigured
+      $0.takesAddress = takesAddress
+    }
   }
 
   /// A phone pairs, comes back, and comes back after the daemon was started again: the address is the same.
@@ -29,8 +29,7 @@ struct AddressTests {
     try await world.start { $0.address = address }
     try await world.until(.advertising)
     let found = world.adapter.address
-    #expect(world.phone.connect(to: world.adapter))
-    try await world.until(.subscribed)
+    try await world.phoneComes()
     await world.pass(.seconds(10))
     try await Bonds.returnsEncrypted(world)
     let folder = found.address.description.filter { $0 != ":" }.lowercased()
@@ -41,8 +40,7 @@ struct AddressTests {
     try await world.start { $0.address = address }
     await world.pass(.seconds(1))
     #expect(world.adapter.address == found)
-    let status = try await world.call(ControlMethods.status, NoParameters())
-    #expect(status.adapters.map(\.address) == [found.address])
+    #expect(try await world.status().adapters.map(\.address) == [found.address])
     try await Bonds.connectsEncrypted(world)
     return found
   }

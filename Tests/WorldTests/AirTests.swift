@@ -66,9 +66,7 @@ struct AirTests {
     try await inWorld { world in
       try await world.start()
       world.kernel.commandFate = { $0 == .setPowered ? .late(.seconds(200)) : .arrives }
-      world.unplug()
-      await world.pass(.seconds(1))
-      world.replug()
+      await world.replugLater()
       await world.pass(.seconds(20))
       world.kernel.commandFate = { _ in .arrives }
       await world.pass(.seconds(60))
@@ -107,8 +105,7 @@ struct AirTests {
         await world.pass(.seconds(5))
         #expect(!stranger.connect(to: world.adapter))
       }
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await world.phoneLeaves()
       await world.pass(.seconds(1))
       #expect(world.adapter.isOnAir)
     }
@@ -118,7 +115,7 @@ struct AirTests {
   func twoPhones() async throws {
     try await inWorld(after: .paired) { world in
       let second = world.stranger()
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+      try await world.openPairing(seconds: 60)
       await world.pass(.seconds(1))
       #expect(second.connect(to: world.adapter))
       try await world.until(.paired)
@@ -150,8 +147,7 @@ struct AirTests {
   func untilShared(_ advertisement: SharingAdvertisement) async throws {
     try await inWorld { world in
       try world.phone.phone.perform(.authorize(false))
-      try await world.meet { $0.quirks.sharingAdvertisement = advertisement }
-      try await world.until(.subscribed)
+      try await world.serve { $0.quirks.sharingAdvertisement = advertisement }
       await world.pass(.seconds(60))
       #expect(world.wait == "forbidden")
       #expect(world.adapter.isVisible == (advertisement != .off))
@@ -165,8 +161,7 @@ struct AirTests {
       await world.pass(.seconds(120))
       #expect(world.wait == "news" && !world.adapter.isVisible)
       // Nothing goes on the air for the moment that a returning phone takes to respond.
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await world.phoneLeaves()
       await world.pass(.seconds(1))
       let before = world.kernel.commands.count { $0 == .addExtendedAdvertisingParameters }
       #expect(world.phone.connect(to: world.adapter))
@@ -197,7 +192,7 @@ struct AirTests {
       await world.pass(.seconds(2))
       #expect(world.adapter.advertisingInterval == 244)
       // Somebody opens pairing by hand.
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+      try await world.openPairing(seconds: 60)
       await world.pass(.seconds(1))
       #expect(world.adapter.advertisingInterval == 32)
     }
@@ -205,9 +200,7 @@ struct AirTests {
 
   @Test("A controller that cannot tell its transmit power advertises without")
   func withoutPower() async throws {
-    var kind = VirtualAdapter.Kind()
-    kind.tellsPower = false
-    try await inWorld(adapter: kind, after: .phoneLeft) { world in
+    try await inWorld(adapter: .init { $0.tellsPower = false }, after: .phoneLeft) { world in
       await world.pass(.seconds(60))
       #expect(world.adapter.isOnAir && world.adapter.advertisingInterval == 244)
       #expect(world.last(.error) == nil)
@@ -242,15 +235,13 @@ struct VanishedAdapterTests {
   enum Moment: String, CaseIterable { case blocked, beingSetUp, serving }
 
   @LoopActor private static func vanish(_ world: World, _ moment: Moment) async throws {
+    try await Bonds.make(world)
     switch moment {
-    case .blocked:
-      try await Bonds.make(world)
-      world.kernel.block(world.adapter, .soft)
+    case .blocked: world.kernel.block(world.adapter, .soft)
     case .beingSetUp:
-      try await Bonds.make(world)
       world.kernel.unanswered = [.setPowered]
       world.kernel.failHardware(of: world.adapter)
-    case .serving: try await Bonds.make(world)
+    case .serving: break
     }
     await world.pass(.seconds(3))
     world.kernel.unplug(world.adapter, tells: false)
@@ -274,12 +265,10 @@ struct VanishedAdapterTests {
     try await inWorld { world in
       try await Self.vanish(world, moment)
       world.kernel.unanswered = []
-      var kind = VirtualAdapter.Kind()
-      kind.address = Address(0x001A_7DDA_7199)
-      let other = world.kernel.plug(kind)
+      let other = world.kernel.plug(.init { $0.address = Address(0x001A_7DDA_7199) })
       await world.pass(.seconds(60))
       guard case .ready(let address, _, _, _)? = world.last(.ready) else { return }
-      #expect(address == kind.address)
+      #expect(address == other.kind.address)
       #expect(other.keyedPeers == [] && other.isOnAir)
       #expect(world.wait == "first-phone")
     }

@@ -71,8 +71,7 @@ struct AttackTests {
       let key = BondOwnerTests.keys(world)
       let attacker = try Self.attacker(world, way)
       if moment != .phoneServed {
-        world.phone.leave()
-        try await world.until(.disconnected)
+        try await world.phoneLeaves()
         await world.pass(.seconds(1))
       }
       if moment == .daemonStarts {
@@ -99,7 +98,7 @@ struct AttackTests {
       #expect(world.platform.programs.runs.isEmpty)
       #expect(attacker.connection == nil)
       // Where the phone is served, the board is not on the air.
-      let totals = try #require(try await world.call(ControlMethods.status, NoParameters()).totals)
+      let totals = try #require(try await world.status().totals)
       #expect(totals.unproven > 0 || moment == .phoneServed)
       world.phone.leave()
       await world.pass(.seconds(5))

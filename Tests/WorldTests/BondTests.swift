@@ -18,16 +18,14 @@ enum Bonds {
   static func make(
     _ world: World, _ change: (inout World.Options) -> Void = { _ in }
   ) async throws {
-    try await world.meet(change)
-    try await world.until(.subscribed)
+    try await world.serve(change)
     await world.pass(.seconds(10))
   }
 
   /// The same phone has left.
   static func makeAndLeave(_ world: World) async throws {
     try await make(world)
-    world.phone.leave()
-    try await world.until(.disconnected)
+    try await world.phoneLeaves()
   }
 
   /// Pairs the phone of a world whose disk takes nothing any more.
@@ -35,14 +33,12 @@ enum Bonds {
     try await world.start()
     world.platform.disk.fail(.noSpace)
     await world.pass(.seconds(1))
-    #expect(world.phone.connect(to: world.adapter))
-    try await world.until(.subscribed)
+    try await world.phoneComes()
   }
 
   /// Checks that the phone comes back without pairing again.
   static func returnsEncrypted(_ world: World) async throws {
-    world.phone.leave()
-    try await world.until(.disconnected)
+    try await world.phoneLeaves()
     try await connectsEncrypted(world)
   }
 
@@ -50,8 +46,7 @@ enum Bonds {
   static func connectsEncrypted(_ world: World) async throws {
     await world.pass(.seconds(1))
     let mark = world.events.count
-    #expect(world.phone.connect(to: world.adapter))
-    try await world.until(.subscribed)
+    try await world.phoneComes()
     let story = world.story(since: mark)
     #expect(story.starts(with: ["connected", "subscribed"]), "\(story)")
   }
@@ -79,8 +74,7 @@ struct BondTests {
       weak let bearer = session?.bearer
       weak let consumer = session?.services.active(NotificationService.self)?.consumer
       #expect(client != nil && bearer != nil && consumer != nil)
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await world.phoneLeaves()
       await world.pass(.seconds(60))
       #expect(session == nil && client == nil && bearer == nil && consumer == nil)
     }
@@ -91,7 +85,7 @@ struct BondTests {
     arguments: [true, false])
   func forgotten(wasClosed: Bool) async throws {
     try await inWorld(after: .paired) { world in
-      if wasClosed { _ = try await world.call(ControlMethods.closePairing, ClosingParameters()) }
+      if wasClosed { try await world.closePairing() }
       try await ForgettingTests.forget(world)
       try await world.until(.disconnected)
       await world.pass(.seconds(1))
@@ -153,7 +147,7 @@ struct OneSidedBondTests {
   @LoopActor private static func comesBackToPair(_ world: World) async throws {
     try await Bonds.makeAndLeave(world)
     world.phone.forget(world.adapter)
-    _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+    try await world.openPairing(seconds: 60)
     await world.pass(.seconds(1))
     #expect(world.phone.connect(to: world.adapter))
   }
@@ -162,9 +156,7 @@ struct OneSidedBondTests {
     "The phone: while pairing is open it pairs again, and the bond is replaced",
     arguments: [false, true])
   func lostByPhonePairsAgain(kernelHasBug: Bool) async throws {
-    var kind = VirtualAdapter.Kind()
-    kind.failsToPairAnew = kernelHasBug
-    try await inWorld(adapter: kind) { world in
+    try await inWorld(adapter: .init { $0.failsToPairAnew = kernelHasBug }) { world in
       try await Self.comesBackToPair(world)
       if kernelHasBug {
         let reason = try await world.pairingFailure()
@@ -185,15 +177,13 @@ struct OneSidedBondTests {
     "A kernel that can't pair again has the phone's old key again once pairing is closed, by hand or by its end",
     arguments: [true, false])
   func keyComesBack(byHand: Bool) async throws {
-    var kind = VirtualAdapter.Kind()
-    kind.failsToPairAnew = true
-    try await inWorld(adapter: kind) { world in
+    try await inWorld(adapter: .init { $0.failsToPairAnew = true }) { world in
       try await Self.comesBackToPair(world)
       try await world.until(.pairingFailed)
       await world.pass(.seconds(1))
       #expect(world.adapter.keyedPeers == [])
       if byHand {
-        _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
+        try await world.closePairing()
         await world.pass(.seconds(1))
       } else {
         await world.pass(.seconds(60))
@@ -213,8 +203,9 @@ struct OneSidedBondTests {
         try await world.until(.disconnected)
       }
       await world.pass(.seconds(1))
-      guard case .disconnected(let reason)? = world.last(.disconnected) else { return }
-      #expect(reason == "Connection Terminated due to MIC Failure")
+      #expect(
+        world.last(.disconnected)
+          == .disconnected(reason: "Connection Terminated due to MIC Failure"))
       #expect(world.last(.stale) != nil, "\(world.story)")
       #expect(world.wait == "keys-differ")
       // The next link, after the board's second of quiet, says it too: the phone has given up until then.
@@ -223,8 +214,7 @@ struct OneSidedBondTests {
       world.phone.encryptsAfter = nil
       #expect(world.phone.connect(to: world.adapter))
       await world.pass(.seconds(1))
-      let status = try await world.call(ControlMethods.status, NoParameters())
-      #expect(status.links.map(\.waiting.wait) == ["keys-differ"])
+      #expect(try await world.status().links.map(\.waiting.wait) == ["keys-differ"])
     }
   }
 }

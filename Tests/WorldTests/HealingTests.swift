@@ -22,8 +22,7 @@ struct HealingTests {
   func pending() async throws {
     try await inWorld { world in
       try world.phone.phone.perform(.silence(1))
-      try await world.meet()
-      try await world.until(.subscribed)
+      try await world.serve()
       await world.pass(.seconds(12))
       #expect(try await world.link().authorization == .unknown(until: .response))
       #expect(world.wait == "permission")
@@ -42,8 +41,7 @@ struct HealingTests {
     try await inWorld { world in
       let phone = world.phone
       try phone.phone.perform(.silence(1000))
-      try await world.meet()
-      try await world.until(.subscribed)
+      try await world.serve()
       try await world.until(.stale)
       #expect(phone.connection != nil)
       try await world.until(.subscribed)
@@ -173,8 +171,7 @@ struct HealingTests {
         refusals += 1
         return [0x12, 0x29, 0x00]
       }
-      try await world.meet()
-      try await world.until(.subscribed)
+      try await world.serve()
       try await world.until(.error)
       #expect(world.last(.servicesChanged) == .servicesChanged([.ancs, .battery, .time]))
       try await world.until(.media, within: .seconds(60))
@@ -196,8 +193,7 @@ struct HealingTests {
         phone.say([0x01, 0x12, pdu[1], pdu[2], ErrorCode.insufficientResources.rawValue])
         return nil
       }
-      try await world.meet()
-      try await world.until(.subscribed)
+      try await world.serve()
       await world.pass(.seconds(10))
       #expect(writes.count == 2 && !world.story.contains("error"))
     }

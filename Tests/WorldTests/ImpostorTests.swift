@@ -56,8 +56,7 @@ struct ImpostorTests {
     let (order, phone) = order
     try await inWorld(after: .paired) { world in
       if phone != .thereBefore {
-        world.phone.leave()
-        try await world.until(.disconnected)
+        try await world.phoneLeaves()
       }
       let key = BondOwnerTests.keys(world)
       try await world.openPairing()

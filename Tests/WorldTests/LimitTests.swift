@@ -23,6 +23,11 @@ struct LimitTests {
     return parameters
   }
 
+  /// Asks over a client for as many reads.
+  @LoopActor private static func ask(_ client: World.Client, reads: Int64) {
+    for id in 1...reads { client.call(ControlMethods.readAttribute, reading(3), id: id) }
+  }
+
   /// Counts the requests of some kinds that reach the phone.
   @LoopActor private final class Counter {
     private(set) var count = 0
@@ -69,9 +74,7 @@ struct LimitTests {
       let counter = Counter([0x0A], at: world.phone)
       for _ in 0..<20 {
         let client = try world.connectClient()
-        for id in 1...50 {
-          client.call(ControlMethods.readAttribute, Self.reading(3), id: Int64(id))
-        }
+        Self.ask(client, reads: 50)
         await idle()
         client.onClose?(.ended)
       }
@@ -90,11 +93,7 @@ struct LimitTests {
       let clients = try (0...ControlLimits.requests / ControlLimits.requestsOfClient).map { _ in
         try world.connectClient()
       }
-      for client in clients {
-        for id in 1...20 {
-          client.call(ControlMethods.readAttribute, Self.reading(3), id: Int64(id))
-        }
-      }
+      for client in clients { Self.ask(client, reads: 20) }
       await idle()
       #expect(clients.dropLast().allSatisfy { $0.responses.isEmpty })
       let error = try RPCError(reading: clients.last?.responses.first?["error"] ?? .null)
@@ -106,9 +105,7 @@ struct LimitTests {
   func halfClosed() async throws {
     try await inWorld(after: .paired) { world in
       let client = try world.connectClient()
-      for id in 1...5 {
-        client.call(ControlMethods.readAttribute, Self.reading(3), id: Int64(id))
-      }
+      Self.ask(client, reads: 5)
       client.onEnd?()
       await idle()
       #expect(!client.isClosed)
@@ -265,8 +262,7 @@ struct LimitTests {
   @Test("Too many notifications of a phone are logged once")
   func tooMany() async throws {
     try await inWorld { world in
-      try await world.meet { $0.fetch = .none }
-      try await world.until(.subscribed)
+      try await world.serve { $0.fetch = .none }
       await world.pass(.seconds(10))
       let mark = world.events.count
       for uid in 0..<UInt32(NotificationLimits.notifications + 10) {

@@ -28,6 +28,15 @@ struct LinkTests {
     await world.pass(.seconds(1))
   }
 
+  /// The phone is served, and stays on the one link that it has had.
+  @LoopActor private static func isServedOnOneLink(_ world: World) async throws {
+    try await world.until(.subscribed, within: .seconds(20))
+    await world.pass(.seconds(60))
+    #expect(world.wait == "news")
+    #expect(world.story.filter { $0 == "connected" }.count == 1)
+    #expect(!world.story.contains("disconnected"))
+  }
+
   @Test("A second attempt on the same link that succeeds is served", arguments: [false, true])
   func secondAttempt(leavesTime: Bool) async throws {
     try await inWorld { world in
@@ -41,11 +50,7 @@ struct LinkTests {
       world.phone.typesCorrectly = true
       world.phone.pair()
       try await world.until(.paired)
-      try await world.until(.subscribed, within: .seconds(10))
-      await world.pass(.seconds(60))
-      #expect(world.wait == "news")
-      #expect(world.story.filter { $0 == "connected" }.count == 1)
-      #expect(!world.story.contains("disconnected"))
+      try await Self.isServedOnOneLink(world)
     }
   }
 
@@ -63,11 +68,7 @@ struct LinkTests {
       await world.pass(.seconds(1))
       world.phone.pair()
       try await PairingTests.answer(world)
-      try await world.until(.subscribed, within: .seconds(20))
-      await world.pass(.seconds(60))
-      #expect(world.wait == "news")
-      #expect(world.story.filter { $0 == "connected" }.count == 1)
-      #expect(!world.story.contains("disconnected"))
+      try await Self.isServedOnOneLink(world)
     }
   }
 
@@ -121,8 +122,7 @@ struct LinkTests {
       #expect(impostor.connect(to: world.adapter))
       await world.pass(stage == .expected ? .seconds(1) : .seconds(6))
       let mark = world.events.count
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
+      try await world.phoneComes()
       #expect(world.story(since: mark) == ["disconnected", "connected", "subscribed"])
       #expect(
         world.last(.disconnected)
@@ -149,8 +149,7 @@ struct LinkTests {
       (impostor.endsWithEventFirst, world.phone.endsWithEventFirst) = (eventFirst, eventFirst)
       #expect(impostor.connect(to: world.adapter))
       await world.pass(.milliseconds(milliseconds))
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await world.phoneLeaves()
       try await Bonds.connectsEncrypted(world)
       await world.pass(.seconds(60))
       #expect(impostor.connection == nil && world.phone.connection != nil)
@@ -237,8 +236,7 @@ struct LinkTests {
       for handle in UInt8(1)...0x40 { world.phone.say([0x12, handle, 0x00, 0x02, 0x00]) }
       try await world.until(.subscribed)
       await world.pass(.seconds(5))
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await world.phoneLeaves()
       #expect(try Self.configurations(world).count == 1)
     }
   }
@@ -254,8 +252,7 @@ struct LinkTests {
       for handle in UInt8(1)...0x40 { world.phone.say([0x12, handle, 0x00, 0x02, 0x00]) }
       await world.pass(.seconds(1))
       if again != .onFirstLink {
-        world.phone.leave()
-        try await world.until(.disconnected)
+        try await world.phoneLeaves()
         #expect(try Self.configurations(world).count == 1)
         if again == .onNextLink { world.phone.forget(world.adapter) }
       }
@@ -267,8 +264,7 @@ struct LinkTests {
       await world.pass(.seconds(10))
       #expect(world.phone.connection?.isEncrypted == true)
       #expect(try Self.configurations(world).isEmpty)
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await world.phoneLeaves()
       #expect(try Self.configurations(world).isEmpty)
       try await Bonds.connectsEncrypted(world)
     }

@@ -46,31 +46,35 @@ struct PairingTests {
     guard case .pairing(let question) = try await world.until(.pairing).content else { return }
     switch question.method {
     case .justWorks where question.seconds != nil:
-      _ = try await world.call(ControlMethods.respondToPairing, PairingResponse(accept: accept))
+      try await world.respond(PairingResponse(accept: accept))
     case .justWorks, .display: break
     case .confirm:
       #expect(question.passkey?.value == world.phone.shownPasskey)
-      _ = try await world.call(ControlMethods.respondToPairing, PairingResponse(accept: accept))
+      try await world.respond(PairingResponse(accept: accept))
     case .entry:
       let typed = Passkey(value: passkey ?? world.phone.shownPasskey)
-      _ = try await world.call(
-        ControlMethods.respondToPairing, PairingResponse(accept: accept, passkey: typed))
+      try await world.respond(PairingResponse(accept: accept, passkey: typed))
     }
+  }
+
+  /// The phone connects, and everything happens that is to happen, with what a test does meanwhile.
+  @LoopActor private static func succeeds(
+    _ world: World, _ act: @LoopActor () async throws -> Void = {}
+  ) async throws {
+    let mark = world.events.count
+    #expect(world.phone.connect(to: world.adapter))
+    try await act()
+    try await world.until(.subscribed)
+    await world.pass(.seconds(10))
+    #expect(world.story(since: mark).starts(with: success), "\(world.story)")
   }
 
   @Test("The method follows from what both sides can show and take", arguments: capabilities)
   func methods(_ capabilities: Capabilities) async throws {
-    var phone = Handset.Kind()
-    phone.capability = capabilities.phone
-    try await inWorld(phone) { world in
+    try await inWorld(.init { $0.capability = capabilities.phone }) { world in
       try await world.start { $0.io = capabilities.board }
       try await world.until(.advertising)
-      let mark = world.events.count
-      #expect(world.phone.connect(to: world.adapter))
-      try await Self.answer(world)
-      try await world.until(.subscribed)
-      await world.pass(.seconds(10))
-      #expect(world.story(since: mark).starts(with: Self.success), "\(world.story)")
+      try await Self.succeeds(world) { try await Self.answer(world) }
       guard case .pairing(let question)? = world.last(.pairing) else { return }
       #expect(question.method == capabilities.method)
       let key = try #require(world.daemon?.phoneReports.first?.key)
@@ -83,15 +87,10 @@ struct PairingTests {
     "The order in which the kernel tells of the keys does not matter",
     arguments: Handset.KeyOrder.allCases, [true, false])
   func keyOrder(_ order: Handset.KeyOrder, isPrivate: Bool) async throws {
-    var phone = Handset.Kind()
-    if !isPrivate { phone.privateAddress = nil }
+    let phone = Handset.Kind { if !isPrivate { $0.privateAddress = nil } }
     try await inWorld(phone, after: .onAir) { world in
       world.phone.keyOrder = order
-      let mark = world.events.count
-      world.phone.connect(to: world.adapter)
-      try await world.until(.subscribed)
-      await world.pass(.seconds(10))
-      #expect(world.story(since: mark).starts(with: Self.success), "\(world.story)")
+      try await Self.succeeds(world)
       // What is kept is enough for the next connection.
       try await Bonds.returnsEncrypted(world)
     }
@@ -103,11 +102,7 @@ struct PairingTests {
   func channelDelay(milliseconds: Int64) async throws {
     try await inWorld(after: .onAir) { world in
       world.phone.channelDelay = .milliseconds(milliseconds)
-      let mark = world.events.count
-      world.phone.connect(to: world.adapter)
-      try await world.until(.subscribed)
-      await world.pass(.seconds(10))
-      #expect(world.story(since: mark).starts(with: Self.success), "\(world.story)")
+      try await Self.succeeds(world)
       #expect(world.kernel.commands.filter { $0 == .pairDevice }.count == 1)
       try await Bonds.returnsEncrypted(world)
     }
@@ -116,12 +111,7 @@ struct PairingTests {
   @Test("A phone that pairs by itself is served too")
   func phonePairsFirst() async throws {
     try await inWorld(after: .onAir) { world in
-      let mark = world.events.count
-      world.phone.connect(to: world.adapter)
-      world.phone.pair()
-      try await world.until(.subscribed)
-      await world.pass(.seconds(10))
-      #expect(world.story(since: mark).starts(with: Self.success), "\(world.story)")
+      try await Self.succeeds(world) { world.phone.pair() }
     }
   }
 }
@@ -183,9 +173,7 @@ struct FailedPairingTests {
 
   @Test("It is logged once, with the reason, and nothing is kept", arguments: failures)
   func fails(_ failure: Failing) async throws {
-    var phone = Handset.Kind()
-    failure.phone(&phone)
-    try await inWorld(phone) { world in
+    try await inWorld(.init(failure.phone)) { world in
       try await world.start { $0.io = failure.io }
       try await world.until(.advertising)
       let mark = world.events.count
@@ -210,7 +198,7 @@ struct FailedPairingTests {
   @Test("An unknown phone is disconnected after a while if pairing is closed")
   func closedOut() async throws {
     try await inWorld(after: .onAir) { world in
-      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
+      try await world.closePairing()
       let mark = world.events.count
       world.phone.connect(to: world.adapter)
       await world.pass(.seconds(9))
@@ -220,8 +208,8 @@ struct FailedPairingTests {
       #expect(world.adapter.connections.isEmpty)
       #expect(
         world.story(since: mark) == ["connected", "disconnected", "advertising"])
-      guard case .disconnected(let reason)? = world.last(.disconnected) else { return }
-      #expect(reason == "pairing is closed for unknown phones")
+      #expect(
+        world.last(.disconnected) == .disconnected(reason: "pairing is closed for unknown phones"))
       #expect(!world.kernel.commands.contains(.pairDevice))
     }
   }
@@ -239,7 +227,7 @@ struct FailedPairingTests {
       } else {
         await world.pass(.seconds(2))
       }
-      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
+      try await world.closePairing()
       guard case .pairingFailed(let reason)? = world.last(.pairingFailed) else {
         Issue.record("it pairs: \(world.story)")
         return
@@ -273,10 +261,10 @@ struct FailedPairingTests {
   @Test("A phone that waits while pairing is closed pairs once it is opened")
   func openedLate() async throws {
     try await inWorld(after: .onAir) { world in
-      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
+      try await world.closePairing()
       world.phone.connect(to: world.adapter)
       await world.pass(.seconds(5))
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+      try await world.openPairing(seconds: 60)
       try await world.until(.subscribed)
       #expect(world.daemon?.phoneReports.count == 1)
     }
@@ -285,7 +273,7 @@ struct FailedPairingTests {
   @Test("A phone may not pair by itself while pairing is closed")
   func unaskedWhileClosed() async throws {
     try await inWorld(after: .onAir) { world in
-      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
+      try await world.closePairing()
       world.phone.connect(to: world.adapter)
       world.phone.pair()
       try await world.until(.pairingFailed)
@@ -315,7 +303,7 @@ struct FailedPairingTests {
   func discardedKey() async throws {
     try await inWorld(after: .paired) { world in
       let other = world.stranger { $0.isSecureConnections = false }
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+      try await world.openPairing(seconds: 60)
       await world.pass(.seconds(1))
       let mark = world.kernel.commands.count
       #expect(other.connect(to: world.adapter))

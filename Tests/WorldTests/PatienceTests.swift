@@ -20,8 +20,7 @@ struct PatienceTests {
     try await world.meet()
     try await world.until(.battery)
     await world.pass(.seconds(5))
-    world.phone.goOutOfRange()
-    try await world.until(.disconnected)
+    try await world.phoneLeaves(silently: true)
     await world.pass(.seconds(1))
   }
 
@@ -59,8 +58,7 @@ struct PatienceTests {
         }
         return pdu
       }
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
+      try await world.phoneComes()
       #expect(
         // Without ANCS the handles are not remembered, so it is the first after discovery.
         requests.first { hasNotifications || $0.first == 0x12 }
@@ -161,14 +159,12 @@ struct PatienceTests {
       #expect(world.phone.connect(to: world.adapter))
       await world.pass(.seconds(300))
       #expect(world.phone.connection != nil && world.phone.phone.strikes == 2)
-      let status = try await world.call(ControlMethods.status, NoParameters())
-      #expect(status.totals?.timeouts == 3)
+      #expect(try await world.status().totals?.timeouts == 3)
       world.phone.transform = { pdu, _ in pdu }
       world.phone.leave()
       try world.phone.phone.perform(.tap)
       await world.pass(.seconds(1))
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
+      try await world.phoneComes()
     }
   }
 
@@ -181,8 +177,9 @@ struct PatienceTests {
       try await world.meet()
       await world.pass(.seconds(60))
       #expect(world.last(.authorization) == .authorization(.unknown(until: .notification)))
-      let report = try await world.call(ControlMethods.status, NoParameters())
-      #expect(report.links.first?.waiting.why?.contains("Share System Notifications") == true)
+      #expect(
+        try await world.status().links.first?.waiting.why?.contains("Share System Notifications")
+          == true)
       try world.phone.phone.perform(.authorize(true))
       try world.phone.phone.perform(.add(NotificationContents(.email, app: "a", title: "t")))
       await world.pass(.seconds(5))
@@ -251,7 +248,7 @@ struct PatienceTests {
         try await world.until("on the air") { world.adapter.isOnAir }
         #expect(other.connect(to: world.adapter))
         await world.pass(.milliseconds(round * 150))
-        _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
+        try await world.closePairing()
         await world.pass(.seconds(20))
         #expect(world.phone.phone.strikes == 0, "round \(round): \(world.story.suffix(12))")
         other.leave()

@@ -37,9 +37,7 @@ struct ReloadTests {
 
   @Test("A phone that can only pair in the legacy way is refused until the daemon is started again")
   func legacy() async throws {
-    var kind = Handset.Kind()
-    kind.isSecureConnections = false
-    try await inWorld(kind) { world in
+    try await inWorld(.init { $0.isSecureConnections = false }) { world in
       try await world.start(settings: "")
       world.reload("allow-legacy = true")
       await world.pass(.seconds(1))

@@ -184,9 +184,9 @@ private final class StoryTeller {
     case .daemonStops: try await world.stop()
     case .boardAccepts, .boardDeclines:
       let response = PairingResponse(accept: act == .boardAccepts)
-      _ = try await world.call(ControlMethods.respondToPairing, response)
+      try await world.respond(response)
     case .boardOpensPairing:
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+      try await world.openPairing(seconds: 60)
     case .boardForgetsPhone:
       let selector = PhoneSelector(phone.kind.identity.address.description)
       _ = try await world.call(ControlMethods.forgetPhone, PhoneParameters(phone: selector))
@@ -235,9 +235,8 @@ struct StoryTests {
 
   private func tell(_ story: Story, powersOffInOrder: Bool = false) async throws {
     let file = try #require(Self.file)
-    var phone = Handset.Kind()
-    if !story.isPrivate { phone.privateAddress = nil }
-    try await inWorld(phone) { world in
+    let isPrivate = story.isPrivate
+    try await inWorld(.init { if !isPrivate { $0.privateAddress = nil } }) { world in
       world.kernel.powersOffInOrder = powersOffInOrder
       try await StoryTeller(story, of: file, in: world).play()
     }

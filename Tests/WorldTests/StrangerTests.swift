@@ -15,9 +15,7 @@ import Wire
 @Suite("Who may pair, and when")
 struct AdmissionTests {
   @LoopActor static func refuses(_ world: World) async throws {
-    let stranger = world.stranger()
-    await world.pass(.seconds(1))
-    #expect(stranger.connect(to: world.adapter))
+    let stranger = await world.strangerComes()
     await world.pass(.seconds(30))
     #expect(world.adapter.keyedPeers.isDisjoint(with: [stranger.kind.identity]))
     #expect(!world.story.contains("paired") || world.daemon?.phoneReports.count ?? 0 <= 1)
@@ -31,10 +29,9 @@ struct AdmissionTests {
       #expect(world.wait == "nobody")
       #expect(world.last(.advertising) == .advertising(pairable: false))
       try await Self.refuses(world)
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+      try await world.openPairing(seconds: 60)
       await world.pass(.seconds(1))
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
+      try await world.phoneComes()
     }
   }
 
@@ -42,9 +39,7 @@ struct AdmissionTests {
   func onePhone() async throws {
     try await inWorld(after: .paired) { world in
       try await world.openPairing()
-      let second = world.stranger()
-      await world.pass(.seconds(1))
-      #expect(second.connect(to: world.adapter))
+      await world.strangerComes()
       try await world.until(.paired)
       await world.pass(.seconds(5))
       #expect(world.daemon?.radio?.sortedAdapters.first?.isPairable == false)
@@ -87,7 +82,7 @@ struct AdmissionTests {
       let isSetAside = disk.paths.contains { $0.contains(".bond.json.bad") }
       #expect(isSetAside == ![.later, .unreadable, .unlisted].contains(misfortune))
       try await world.start()
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+      try await world.openPairing(seconds: 60)
       world.phone.forget(world.adapter)
       await world.pass(.seconds(1))
       #expect(world.phone.connect(to: world.adapter))
@@ -128,25 +123,30 @@ struct AdmissionTests {
     try await inWorld { world in
       try await world.start()
       await world.pass(.seconds(1))
-      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
-      world.unplug()
-      await world.pass(.seconds(1))
-      world.replug()
+      try await world.closePairing()
+      await world.replugLater()
       await world.pass(.seconds(5))
       #expect(world.daemon?.radio?.sortedAdapters.map(\.report.isPairable) == [false])
     }
   }
 
-  @Test("A bond that the options don't allow is kept, not used, and keeps the board closed")
-  func policyOfStoredBonds() async throws {
-    var legacy = Handset.Kind()
-    legacy.isSecureConnections = false
-    try await inWorld(legacy) { world in
+  /// Runs a test on a board with a bond of legacy pairing, which its options do not allow any more.
+  private static func inWorldWithLegacyBond(
+    _ test: @escaping @LoopActor (World) async throws -> Void
+  ) async throws {
+    try await inWorld(.init { $0.isSecureConnections = false }) { world in
       try await Bonds.make(world) { $0.allowLegacy = true }
       #expect(world.daemon?.phoneReports.first?.key?.isSecureConnections == false)
       try await world.stop()
       try await world.start()
       await world.pass(.seconds(1))
+      try await test(world)
+    }
+  }
+
+  @Test("A bond that the options don't allow is kept, not used, and keeps the board closed")
+  func policyOfStoredBonds() async throws {
+    try await Self.inWorldWithLegacyBond { world in
       #expect(world.adapter.keyedPeers == [])
       #expect(world.wait == "bonds-unusable")
       try await world.stop()
@@ -157,13 +157,7 @@ struct AdmissionTests {
 
   @Test("Forgetting a bond that the options don't allow opens the board for a first phone")
   func forgottenByPolicy() async throws {
-    var legacy = Handset.Kind()
-    legacy.isSecureConnections = false
-    try await inWorld(legacy) { world in
-      try await Bonds.make(world) { $0.allowLegacy = true }
-      try await world.stop()
-      try await world.start()
-      await world.pass(.seconds(1))
+    try await Self.inWorldWithLegacyBond { world in
       try await ForgettingTests.forget(world)
       await world.pass(.seconds(1))
       #expect(world.wait == "first-phone")
@@ -193,9 +187,7 @@ struct AdmissionTests {
         $0.requiresAuthentication = true
         $0.io = .displayYesNo
       }
-      let weak = world.stranger { $0.capability = .noInputNoOutput }
-      await world.pass(.seconds(1))
-      #expect(weak.connect(to: world.adapter))
+      await world.strangerComes { $0.capability = .noInputNoOutput }
       let reason = try await world.pairingFailure()
       #expect(reason.contains("--require-mitm"))
       await world.pass(.seconds(20))
@@ -237,7 +229,7 @@ struct PairingAnswerTests {
       ]
       for response in wrong {
         await #expect(throws: RPCError.self, "\(response)") {
-          _ = try await world.call(ControlMethods.respondToPairing, response)
+          try await world.respond(response)
         }
       }
       await world.pass(.seconds(5))
@@ -245,7 +237,7 @@ struct PairingAnswerTests {
       let right = PairingResponse(
         accept: true, passkey: Passkey(value: 161_803),
         phone: PhoneSelector("\(other.address.address)"))
-      _ = try await world.call(ControlMethods.respondToPairing, right)
+      try await world.respond(right)
       try await world.until(.subscribed)
       #expect(world.daemon?.phoneReports.map(\.phone) == [other.kind.identity.address])
     }
@@ -260,8 +252,7 @@ struct PairingAnswerTests {
       #expect(other.connect(to: world.adapter))
       try await world.until(.pairing)
       await #expect(throws: RPCError.self) {
-        _ = try await world.call(
-          ControlMethods.respondToPairing, PairingResponse(accept: true))
+        try await world.respond(PairingResponse(accept: true))
       }
     }
   }
@@ -276,9 +267,7 @@ struct PairingAnswerTests {
       }
       try await world.until(.pairing)
       #expect(world.platform.type != nil)
-      let other = world.stranger()
-      await world.pass(.seconds(1))
-      #expect(other.connect(to: world.adapter))
+      let other = await world.strangerComes()
       await world.pass(.seconds(12))
       #expect(other.connection == nil)
       #expect(world.platform.type != nil)
@@ -290,16 +279,13 @@ struct PairingAnswerTests {
 
   @Test("A phone that can show no number pairs only if somebody agrees", arguments: [true, false])
   func consent(agrees: Bool) async throws {
-    var phone = Handset.Kind()
-    phone.capability = .noInputNoOutput
-    try await inWorld(phone) { world in
+    try await inWorld(.init { $0.capability = .noInputNoOutput }) { world in
       try await world.meet { $0.io = .displayYesNo }
       guard case .pairing(let question) = try await world.until(.pairing).content else { return }
       #expect(question.method == .justWorks && question.seconds == 30)
       await world.pass(.seconds(5))
       #expect(world.daemon?.phoneReports == [])
-      _ = try await world.call(
-        ControlMethods.respondToPairing, PairingResponse(accept: agrees))
+      try await world.respond(PairingResponse(accept: agrees))
       try await world.until(agrees ? .paired : .pairingFailed)
       #expect(world.daemon?.phoneReports.count == (agrees ? 1 : 0))
     }
@@ -308,9 +294,7 @@ struct PairingAnswerTests {
   @Test("A phone on another adapter has its turn when the first is done")
   func onOtherAdapter() async throws {
     try await inWorld { world in
-      var kind = world.adapter.kind
-      kind.address = Address(0x0000_5E00_5377)
-      let second = world.kernel.plug(kind)
+      let second = TwoAdapterTests.plugSecond(into: world)
       try await world.start {
         $0.io = .displayYesNo
         $0.pairable = .always
@@ -325,11 +309,20 @@ struct PairingAnswerTests {
     }
   }
 
+  /// While the world's phone pairs, another one comes, and waits.
+  @discardableResult
+  @LoopActor static func secondWaits(_ world: World) async throws -> Handset {
+    try await world.until(.pairing)
+    let other = await world.strangerComes()
+    await world.pass(.seconds(2))
+    #expect(world.wait == "another-pairs")
+    return other
+  }
+
   /// Declines the only pairing so far, and has the phone that waits pair.
   @LoopActor private static func pairsNext(_ other: Handset, _ world: World) async throws {
     #expect(world.story.filter { $0 == "pairing" }.count == 1)
-    _ = try await world.call(
-      ControlMethods.respondToPairing, PairingResponse(accept: false))
+    try await world.respond(PairingResponse(accept: false))
     try await PairingTests.answer(world)
     try await world.until(.subscribed)
     #expect(world.daemon?.phoneReports.map(\.phone) == [other.kind.identity.address])
@@ -342,13 +335,7 @@ struct PairingAnswerTests {
         $0.io = .displayYesNo
         $0.pairable = .always
       }
-      try await world.until(.pairing)
-      let other = world.stranger()
-      await world.pass(.seconds(1))
-      #expect(other.connect(to: world.adapter))
-      await world.pass(.seconds(2))
-      #expect(world.wait == "another-pairs")
-      try await Self.pairsNext(other, world)
+      try await Self.pairsNext(try await Self.secondWaits(world), world)
     }
   }
 }
@@ -359,20 +346,12 @@ struct ClosedBehindTests {
   func latecomer() async throws {
     try await inWorld { world in
       try await world.meet { $0.io = .displayYesNo }
-      try await world.until(.pairing)
-      let other = world.stranger()
-      await world.pass(.seconds(1))
-      #expect(other.connect(to: world.adapter))
-      await world.pass(.seconds(2))
-      #expect(world.wait == "another-pairs")
-      _ = try await world.call(ControlMethods.respondToPairing, PairingResponse(accept: true))
+      try await PairingAnswerTests.secondWaits(world)
+      try await world.respond(PairingResponse(accept: true))
       try await world.until(.subscribed)
-      let status = try await world.call(ControlMethods.status, NoParameters())
-      #expect(status.links.contains { $0.waiting.wait == "closed-out" })
-      guard case .disconnected(let reason) = try await world.until(.disconnected).content else {
-        return
-      }
-      #expect(reason == "pairing is closed for unknown phones")
+      #expect(try await world.status().links.contains { $0.waiting.wait == "closed-out" })
+      let end = try await world.until(.disconnected).content
+      #expect(end == .disconnected(reason: "pairing is closed for unknown phones"))
     }
   }
 }
@@ -390,9 +369,7 @@ struct BondOwnerTests {
   func sameKind() async throws {
     try await inWorld(after: .paired) { world in
       try await world.openPairing()
-      let other = world.stranger { $0 = world.phone.kind }
-      await world.pass(.seconds(1))
-      #expect(other.connect(to: world.adapter))
+      await world.strangerComes { $0 = world.phone.kind }
       await world.pass(.seconds(10))
       #expect(world.daemon?.sessions.count == 1)
       #expect(world.story.filter { $0 == "connected" }.count == 1)
@@ -481,12 +458,10 @@ struct BondOwnerTests {
       try await world.openPairing()
       let before = Self.keys(world)
       // The same phone by its private address, with another Security Manager.
-      let again = world.stranger {
+      let again = await world.strangerComes {
         $0 = world.phone.kind
         $0.isSecureConnections = false
       }
-      await world.pass(.seconds(1))
-      #expect(again.connect(to: world.adapter))
       again.pair()
       try await world.until(.pairingFailed)
       await world.pass(.seconds(20))
@@ -499,11 +474,9 @@ struct BondOwnerTests {
   func addressTypes() async throws {
     try await inWorld(after: .phoneLeft) { world in
       try await world.openPairing()
-      let other = world.stranger {
+      let other = await world.strangerComes {
         $0.identity = DeviceAddress(world.phone.kind.identity.address, .public)
       }
-      await world.pass(.seconds(1))
-      #expect(other.connect(to: world.adapter))
       try await world.until(.subscribed)
       #expect(world.platform.disk.paths.filter { $0.hasSuffix(".bond.json") }.count == 2)
       other.leave()

@@ -27,8 +27,7 @@ struct LinkTuningTests {
       try world.phone.phone.perform(.burst(20, NotificationContents()))
       await world.pass(.seconds(5))
       #expect(controller.requests == wanted(.fast, .idle, .fast))
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await world.phoneLeaves()
       await world.pass(.seconds(60))
       #expect(controller.requests == wanted(.fast, .idle, .fast))
     }
@@ -71,12 +70,11 @@ struct LinkTuningTests {
     try await inWorld(after: .onAir) { world in
       let controller = try #require(world.platform.controller)
       controller.response = 0x0C
-      world.phone.connect(to: world.adapter)
-      try await world.until(.subscribed)
+      try await world.phoneComes()
       await world.pass(.seconds(60))
       #expect(controller.requests.count == 1)
       #expect(world.phone.connection?.parameterRequest == nil)
-      let adapter = try await world.call(ControlMethods.status, NoParameters()).adapters[0]
+      let adapter = try await world.status().adapters[0]
       #expect(adapter.parametersRefusal == 0x0C)
       #expect(adapter.parametersRefusalText?.contains("0x0C, Command Disallowed") == true)
       // The next link.
@@ -99,10 +97,9 @@ struct LinkTuningTests {
       let controller = try #require(world.platform.controller)
       controller.signals = true
       if status == 0x1A { controller.result = 0x1A } else { controller.response = 0x0C }
-      world.phone.connect(to: world.adapter)
-      try await world.until(.subscribed)
+      try await world.phoneComes()
       await world.pass(.seconds(5))
-      let first = try await world.call(ControlMethods.status, NoParameters())
+      let first = try await world.status()
       #expect(first.links.first?.timeout == 6_000)
       #expect(first.adapters[0].parametersRefusal == nil)
       #expect(controller.requests.count == 1 && controller.signalled.count == 1)
@@ -118,12 +115,10 @@ struct LinkTuningTests {
     try await inWorld(after: .onAir) { world in
       let controller = try #require(world.platform.controller)
       controller.result = 0x1A
-      world.phone.connect(to: world.adapter)
-      try await world.until(.subscribed)
+      try await world.phoneComes()
       await world.pass(.seconds(60))
       #expect(controller.requests.count == 1)
-      let adapter = try await world.call(ControlMethods.status, NoParameters()).adapters[0]
-      #expect(adapter.parametersRefusal == 0x1A)
+      #expect(try await world.status().adapters[0].parametersRefusal == 0x1A)
     }
   }
 
@@ -149,9 +144,8 @@ struct LinkTuningTests {
       #expect(try await link() == 1)
       #expect(try await link() == (isOrdinary ? 1 : 0))
       await world.pass(.seconds(1))
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
-      let link2 = try await world.call(ControlMethods.status, NoParameters()).links[0]
+      try await world.phoneComes()
+      let link2 = try await world.status().links[0]
       #expect((link2.parametersPause != nil) == !isOrdinary)
       world.phone.leave()
       await world.pass(.seconds(24 * 3600))
@@ -185,7 +179,7 @@ struct LinkTuningTests {
     try await inWorld { world in
       try await world.start { $0.onlyPHY1M = true }
       #expect(world.platform.controller?.requests == [.onlyPHY1M])
-      let adapter = try await world.call(ControlMethods.status, NoParameters()).adapters[0]
+      let adapter = try await world.status().adapters[0]
       #expect(adapter.phy == "1m" && "\(adapter.lines(TextStyle()))".contains("PHY 1m"))
     }
   }
@@ -208,11 +202,9 @@ struct LinkTuningTests {
   func lateRequest() async throws {
     try await inWorld(after: .onAir) { world in
       world.platform.controller?.response = 0x02  // Unknown Connection Identifier
-      world.phone.connect(to: world.adapter)
-      try await world.until(.subscribed)
+      try await world.phoneComes()
       await world.pass(.seconds(5))
-      let adapter = try await world.call(ControlMethods.status, NoParameters()).adapters[0]
-      #expect(adapter.parametersRefusal == nil)
+      #expect(try await world.status().adapters[0].parametersRefusal == nil)
     }
   }
 }

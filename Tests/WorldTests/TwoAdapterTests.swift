@@ -12,7 +12,7 @@ import Wire
 
 @Suite("World: who may pair with a board of two adapters, of which one may be absent")
 struct TwoAdapterTests {
-  @LoopActor private static func plugSecond(into world: World) -> VirtualAdapter {
+  @LoopActor static func plugSecond(into world: World) -> VirtualAdapter {
     var kind = world.adapter.kind
     kind.address = Address(0x0000_5E00_5377)
     return world.kernel.plug(kind)
@@ -24,7 +24,7 @@ struct TwoAdapterTests {
 
   /// Pairing is closed by hand, and the phone is forgotten while its adapter is absent.
   @LoopActor private static func closeAndForgetWhileAbsent(_ world: World) async throws {
-    _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
+    try await world.closePairing()
     world.unplug()
     await world.pass(.seconds(1))
     try await ForgettingTests.forget(world)

@@ -58,6 +58,15 @@ final class World {
     return Handset(kind, scheduler: clock)
   }
 
+  /// Such a phone, which connects a second later.
+  @discardableResult
+  func strangerComes(_ change: (inout Handset.Kind) -> Void = { _ in }) async -> Handset {
+    let stranger = stranger(change)
+    await pass(.seconds(1))
+    #expect(stranger.connect(to: adapter))
+    return stranger
+  }
+
   // MARK: The daemon
 
   /// The options of the daemon, whichever part of the settings they are in.
@@ -326,6 +335,16 @@ final class World {
   /// Opens pairing, for ten minutes unless told otherwise.
   func openPairing(seconds: Int = 600) async throws {
     _ = try await call(ControlMethods.openPairing, PairingParameters(seconds: seconds))
+  }
+
+  /// Closes pairing, as by hand.
+  func closePairing() async throws {
+    _ = try await call(ControlMethods.closePairing, ClosingParameters())
+  }
+
+  /// Answers what a phone that pairs has asked.
+  func respond(_ response: PairingResponse) async throws {
+    _ = try await call(ControlMethods.respondToPairing, response)
   }
 
   /// Connects to the control socket.
