@@ -61,8 +61,7 @@ private final class StubServices {
 struct MonitorTests {
   private static let noon: [UInt8] = [0xEA, 0x07, 11, 21, 12, 0, 0, 6, 0, 0]
   /// Noon, after a change of the time zone.
-  private static let moved: [UInt8] =
-    noon.dropLast() + [CurrentTime.AdjustReason.timeZone.rawValue]
+  private static let moved: [UInt8] = noon.dropLast() + [CurrentTime.AdjustReason.timeZone.rawValue]
 
   private static let batteryService = service(.batteryService, .batteryLevel, 0x12)
   private static let timeService = service(.currentTimeService, .currentTime, 0x22)
@@ -128,8 +127,7 @@ struct MonitorTests {
       phone.values = [(.batteryLevel, 0x13, [80])]
       let follow = loop.start { try await level.follow(Self.batteryService) }
       await loop.sleep(for: .seconds(1))
-      #expect(
-        follow.failure as? ATTFailure == .protocolViolation("2A19 is not at 0x0012"))
+      #expect(follow.failure as? ATTFailure == .protocolViolation("2A19 is not at 0x0012"))
       #expect(level.level == nil)
     }
   }

@@ -95,7 +95,6 @@ struct RunArgumentsTests {
       ("--hcix", "ancsd: unknown option “--hcix”; did you mean --hciN?"),
       ("--hci99999", "ancsd: unknown option “--hci99999”"),
       ("--sockt /tmp/x", "ancsd: unknown option “--sockt”; did you mean --socket?"),
-      ("--nmae x", "ancsd: unknown option “--nmae”; did you mean --name?"),
       ("--frobnicate", "ancsd: unknown option “--frobnicate”"),
       ("-x", "ancsd: unknown option “-x”"),
       ("--adapter", "ancsd: --adapter needs a value (hciN|ADDRESS)"),
@@ -110,12 +109,8 @@ struct RunArgumentsTests {
         "--pairable=soon",
         "ancsd: --pairable must be a time such as 30, 90s, 10m, 2h or 1d, not “soon”"
       ),
-      (
-        "--pairable=-1", "ancsd: --pairable must be a time such as 30, 90s, 10m, 2h or 1d, not “-1”"
-      ),
       ("--pairable 60", "ancsd: unexpected argument “60”; did you mean --pairable=60?"),
       ("--io yes", "ancsd: --io must be none, display, keyboard or yesno, not “yes”; did you mean"),
-      ("--format xml", "ancsd: --format must be text or json, not “xml”"),
       (
         "--format jsno",
         "ancsd: --format must be text or json, not “jsno”; did you mean --format json?"

@@ -17,6 +17,11 @@ import Wire
 
 @Suite("Settings in a file")
 struct SettingsTests {
+  private let scratch: Scratch
+  private var folder: String { scratch.path }
+
+  init() throws { scratch = try Scratch() }
+
   private static func read(_ text: String) -> SettingsFile {
     SettingsFile(Array(text.utf8), path: "f")
   }
@@ -224,8 +229,8 @@ struct SettingsTests {
   func bridge() throws {
     let url = "[mqtt]\nurl = \"mqtt://ha.lan\"\n"
     #expect(Self.faults("name = \"x\"\n" + url) == [])
-    #expect(
-      Self.faults("[mqtt]\nurl = \"ha.lan\"").first?.hasPrefix("2:7: url must be") == true)
+    // A wrong value is reported once, not also as missing.
+    #expect(Self.faults("[mqtt]\nurl = \"ha.lan\"").map { $0.prefix(16) } == ["2:7: url must be"])
     #expect(
       Self.faults(url + "[[mqtt.rule]]\napp = 3\n").map { $0.prefix(8) } == [
         "3:1: thi", "4:7: app",
@@ -293,24 +298,16 @@ struct SettingsTests {
       ("name = 'x'\n[= 1", "2:2: "),
       ("name = 5", "1:8: name must be a string in quotes (NAME), not 5"),
       ("name = ''", "1:8: name must be a name of 1 to 248 bytes, not “”"),
-      ("pairable = 'x'", "1:12: pairable must be a time such as 30, 90s, 10m, 2h or 1d, not “x”"),
       ("pairable = ['x']", "1:12: pairable must be true, false, a number of seconds, or a time in"),
-      ("pairable = -1", "1:12: pairable must be a time such as 30, 90s, 10m, 2h or 1d, not “-1”"),
       ("require-mitm = 1", "1:16: require-mitm must be true or false, not 1"),
       ("max-length = 'x'", "1:14: max-length must be a number (N), not \"x\""),
       ("max-length = 2.5", "1:14: max-length must be a number (N), not 2.5"),
-      (
-        "max-length = 70000",
-        "1:14: max-length must be a number of bytes from 1 to 65535, not “70000”"
-      ),
       ("io = 'voice'", "1:6: io must be none, display, keyboard or yesno, not “voice”"),
       (
         "adapter = [1]",
         "1:11: adapter must be a string in quotes (hciN|ADDRESS), or an array of them, not an array"
       ),
-      ("adapter = 'x'", "1:11: adapter must be hciN or an address (AA:BB:CC:DD:EE:FF), not “x”"),
       ("log-level = 1979-05-27", "1:13: log-level must be a string in quotes"),
-      ("exec = 'notification=/x'", "1:1: there is no setting “exec”"),
       ("verbose = true", "1:1: there is no setting “verbose”"),
       ("config = '/x'", "1:1: there is no setting “config”"),
       ("[rule]\napp = 'x'", "1:1: write rule as [[rule]]"),
@@ -332,7 +329,6 @@ struct SettingsTests {
       (
         "[[rule]]\ncategory = 'socail'", "2:12: category must be a category (other, incoming-call, "
       ),
-      ("[[rule]]\nflag = ['loud']", "2:9: flag must be a flag (silent, important, "),
       ("[[rule]]\ntitle = '('", "2:9: title: missing closing parenthesis, at character 1"),
       ("[[rule]]\ntime = '22-7'", "2:8: time must be a span such as \"22:00-07:00\", not “22-7”"),
       ("[[rule]]\nshow = 'no'", "2:8: show must be true or false, not “no”"),
@@ -350,17 +346,12 @@ struct SettingsTests {
       ),
       ("socket = 'x.sock'", "1:10: socket must be an absolute path, or @NAME, not “x.sock”"),
       ("name = \"x", "1:10: the text has no closing quotation mark"),
-      ("name = 'x\nio = 'none'", "1:10: the text has no closing quotation mark"),
       ("[[rule]]\nact = 'maybe'", "2:7: act must be positive or negative, not “maybe”"),
       ("[[rule]]\ntitel = 'x'", "2:1: there is no setting “titel” here; did you mean title?"),
       (
         "[quirks]\nhandles = 'x'", "2:11: handles must be assume, verify, hash or discover, not “x”"
       ),
-      (
-        "[quirks]\nhandels = 'hash'",
-        "2:1: there is no setting “handels” here; did you mean handles?"
-      ),
-      ("name = 'x'\nname = 'y'", "2:"), ("name = ", "1:"), ("\u{FF}\u{0}", "1:"),
+      ("name = 'x'\nname = 'y'", "2:"), ("\u{FF}\u{0}", "1:"),
     ])
   func wrong(_ text: String, _ fault: String) throws {
     let first = try #require(Self.faults(text).first)
@@ -374,62 +365,52 @@ struct SettingsTests {
     #expect(Self.read(text).options.live.fetch.maximumLengths[.title] == 100)
   }
 
-  @Test("A wrong value is reported once, not also as missing")
-  func once() { #expect(Self.faults("[mqtt]\nurl = 'http://x'").count == 1) }
-
   @Test("A setting from the environment is shown with its variable, unless another source has it")
   func environment() throws {
     let variables = ["ANCSD_SOCKET": "/tmp/a", "ANCSD_FORMAT": ""]
     func given(_ arguments: [String]) throws -> [SettingsReport.Setting] {
       try Settings(arguments, find: { _ in nil }, variable: { variables[$0] }).given
     }
-    #expect(
-      try given([]) == [.init("socket", "\"/tmp/a\"", file: "ANCSD_SOCKET", .nextStart)])
+    #expect(try given([]) == [.init("socket", "\"/tmp/a\"", file: "ANCSD_SOCKET", .nextStart)])
     #expect(try given(["--socket", "/b"]).map(\.value) == ["\"/b\""])
     var report = SettingsReport()
     report.settings = try given([])
     #expect(report.text.contains("socket = \"/tmp/a\"  # ANCSD_SOCKET\n"))
   }
 
-  /// A file with this text, for the time of a test.
-  private static func withFile<Value>(
-    _ text: String, mode: mode_t = 0o644, _ body: (String) throws -> Value
-  ) throws -> Value {
-    try withFolder(["ancsd.toml": text], mode: mode) { try body("\($0)/ancsd.toml") }
-  }
-
   @Test("The command line overrides the file")
   func layers() throws {
-    try Self.withFile("name = 'file'\nadapter = 'hci0'\npairable = 60\nfetch = 'none'\n") { path in
-      let settings = try Settings(["--config", path, "--name", "typed", "--att", "unix:/x", "-v"])
-      #expect(settings.options.start.name == "typed")
-      #expect(settings.options.start.source == .att(path: "/x"))
-      #expect(settings.options.radio.pairable == .seconds(60))
-      #expect(settings.options.live.fetch.attributes.isEmpty)
-      #expect(settings.options.live.logLevel == .info)
-      #expect(settings.file == path)
-      #expect(
-        settings.given.filter { $0.name == "name" } == [.init("name", "\"typed\"", .nextStart)])
-      #expect(settings.given.first { $0.name == "pairable" }?.line == 3)
+    let path = try file("name = 'file'\nadapter = 'hci0'\npairable = 60\nfetch = 'none'\n")
+    let settings = try Settings(["--config", path, "--name", "typed", "--att", "unix:/x", "-v"])
+    #expect(settings.options.start.name == "typed")
+    #expect(settings.options.start.source == .att(path: "/x"))
+    #expect(settings.options.radio.pairable == .seconds(60))
+    #expect(settings.options.live.fetch.attributes.isEmpty)
+    #expect(settings.options.live.logLevel == .info)
+    #expect(settings.file == path)
+    #expect(
+      settings.given.filter { $0.name == "name" } == [.init("name", "\"typed\"", .nextStart)])
+    #expect(settings.given.first { $0.name == "pairable" }?.line == 3)
+  }
+
+  /// Puts these files in the test's folder.
+  private func save(_ files: [String: String], mode: mode_t = 0o644) throws {
+    try Files.makeDirectory("\(folder)/conf.d")
+    for (name, text) in files {
+      try AtomicFile.save(Array(text.utf8), to: "\(folder)/\(name)", mode: mode)
     }
   }
 
-  /// A folder with these files, for the time of a test.
-  private static func withFolder<Value>(
-    _ files: [String: String], mode: mode_t = 0o644, _ body: (String) throws -> Value
-  ) throws -> Value {
-    let scratch = try Scratch()
-    try Files.makeDirectory("\(scratch.path)/conf.d")
-    for (name, text) in files {
-      try AtomicFile.save(Array(text.utf8), to: "\(scratch.path)/\(name)", mode: mode)
-    }
-    return try body(scratch.path)
+  /// - Returns: the path of a file with this text.
+  private func file(_ text: String, mode: mode_t = 0o644) throws -> String {
+    try save(["ancsd.toml": text], mode: mode)
+    return "\(folder)/ancsd.toml"
   }
 
   @Test(
     "Files in conf.d are read after ancsd.toml, in the order of their names, and come before it")
-  func folder() throws {
-    let files = [
+  func parts() throws {
+    try save([
       "ancsd.toml":
         "name = 'first'\nadapter = 'hci0'\nallow-legacy = true\n[[rule]]\nshow = false\n",
       "conf.d/20-later.toml":
@@ -438,39 +419,31 @@ struct SettingsTests {
         "name = 'second'\nadapter = 'hci1'\nallow-legacy = false\n[quirks]\nhandles = 'discover'\n",
       "conf.d/.hidden.toml": "name = 'hidden'\n",
       "conf.d/10-sooner.toml.dpkg-old": "name = 'old'\n",
-    ]
-    try Self.withFolder(files) { folder in
-      let file = try #require(try SettingsFile.find(nil, in: folder))
-      #expect(file.faults.isEmpty)
-      #expect(
-        file.paths
-          == ["ancsd.toml", "conf.d/10-sooner.toml", "conf.d/20-later.toml"].map {
-            "\(folder)/\($0)"
-          })
-      let options = file.options
-      #expect(options.start.name == "last")
-      #expect(options.radio.adapters.map { "\($0)" } == ["hci1"])
-      #expect(!options.radio.allowLegacy)
-      #expect(options.quirks.handles == .hash)
-      #expect(options.live.rules.map(\.name) == ["1", "2"])
-      #expect(options.live.rules.map(\.outcome.display) == [.hidden, .urgent])
-      #expect(file.entries.filter { $0.name == "name" }.map(\.place.line) == [1])
-      #expect(file.entries.first { $0.name == "name" }?.place.file == file.paths.last)
-    }
+    ])
+    let file = try #require(try SettingsFile.find(nil, in: folder))
+    #expect(file.faults.isEmpty)
+    let names = ["ancsd.toml", "conf.d/10-sooner.toml", "conf.d/20-later.toml"]
+    #expect(file.paths == names.map { "\(folder)/\($0)" })
+    let options = file.options
+    #expect(options.start.name == "last")
+    #expect(options.radio.adapters.map { "\($0)" } == ["hci1"])
+    #expect(!options.radio.allowLegacy)
+    #expect(options.quirks.handles == .hash)
+    #expect(options.live.rules.map(\.name) == ["1", "2"])
+    #expect(options.live.rules.map(\.outcome.display) == [.hidden, .urgent])
+    #expect(file.entries.filter { $0.name == "name" }.map(\.place.line) == [1])
+    #expect(file.entries.first { $0.name == "name" }?.place.file == file.paths.last)
   }
 
   @Test("A fault names its file, and an empty folder is no fault")
   func faultInFolder() throws {
-    try Self.withFolder(["ancsd.toml": "name = 'x'", "conf.d/a.toml": "nam = 'y'"]) { folder in
-      let file = try #require(try SettingsFile.find(nil, in: folder))
-      #expect(
-        file.failure(named: nil)?.line
-          == "ancsd: \(folder)/conf.d/a.toml:1:1: there is no setting “nam”; did you mean name?")
-    }
-    try Self.withFolder([:]) { folder in
-      let none = try SettingsFile.find(nil, in: folder)
-      #expect(none == nil)
-    }
+    let none = try SettingsFile.find(nil, in: folder)
+    #expect(none == nil)
+    try save(["ancsd.toml": "name = 'x'", "conf.d/a.toml": "nam = 'y'"])
+    let file = try #require(try SettingsFile.find(nil, in: folder))
+    #expect(
+      file.failure(named: nil)?.line
+        == "ancsd: \(folder)/conf.d/a.toml:1:1: there is no setting “nam”; did you mean name?")
   }
 
   @Test(
@@ -498,25 +471,23 @@ struct SettingsTests {
 
   @Test("A wrong file is one line with its place, and how many more faults there are")
   func failure() throws {
-    try Self.withFile("nam = 'x'\nio = 5\n") { path in
-      let failure = try Self.failure(at: path)
-      #expect(failure.status == .badSettings)
-      #expect(
-        failure.line
-          == "ancsd: \(path):1:1: there is no setting “nam”; did you mean name? “ancsd config check \(path)” shows 1 more"
-      )
-    }
+    let path = try file("nam = 'x'\nio = 5\n")
+    let failure = try Self.failure(at: path)
+    #expect(failure.status == .badSettings)
+    #expect(
+      failure.line
+        == "ancsd: \(path):1:1: there is no setting “nam”; did you mean name? “ancsd config check \(path)” shows 1 more"
+    )
   }
 
   @Test(
     "A file that others may write to is refused, since it names programs",
     arguments: [mode_t(0o666), 0o664])
   func writable(_ mode: mode_t) throws {
-    try Self.withFile("name = 'x'", mode: mode) { path in
-      let failure = try Self.failure(at: path)
-      #expect(failure.status == .badSettings)
-      #expect(failure.line.contains("chmod go-w \(path)"))
-    }
+    let path = try file("name = 'x'", mode: mode)
+    let failure = try Self.failure(at: path)
+    #expect(failure.status == .badSettings)
+    #expect(failure.line.contains("chmod go-w \(path)"))
   }
 
   @Test("A file that is named has to be there")

@@ -16,25 +16,6 @@ import Wire
     return machine
   }
 
-  @Test(
-    "It is tried at once, and after each failure later, up to a minute; what goes on is said once")
-  func backOff() throws {
-    var machine = machine()
-    var (now, pauses, said) = (start, [Double](), 0)
-    for _ in 0..<9 {
-      #expect(machine.timeUp(now: now) == [.connect])
-      if machine.lost("no broker listens", now: now).contains(.say("no broker listens")) {
-        said += 1
-      }
-      let next = try #require(machine.deadline)
-      pauses.append((next - now).inSeconds)
-      now = next
-    }
-    #expect(pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60])
-    #expect(said == 1)
-    #expect(machine.trouble == "no broker listens")
-  }
-
   @Test("A broker that ends each connection is tried later each time, until a connection lasts")
   func accepting() throws {
     var machine = machine()
@@ -71,26 +52,6 @@ import Wire
     machine.awaits(true, now: at(30))
     let actions = machine.timeUp(now: at(60))
     #expect(actions.first == .drop && actions.count == 2)
-  }
-
-  @Test(
-    "Of two boards with one name, this one gives way after three turns, also if the broker only closes the connection at once",
-    arguments: [true, false])
-  func takenOver(isTold: Bool) {
-    var machine = machine()
-    var now = start
-    for turn in 1...3 {
-      now = machine.deadline ?? now
-      #expect(machine.timeUp(now: now) == [.connect])
-      _ = machine.accepted(BrokerLimits(), now: now)
-      _ = isTold ? machine.takenOver(now: now) : machine.closed(now: now + .seconds(2))
-      if case .refused = machine.state { #expect(turn == 3) } else { #expect(turn < 3) }
-    }
-    #expect(machine.trouble?.contains(isTold ? "two boards have the same name" : "name") == true)
-    // One that lasts is lost for another reason.
-    var other = connected()
-    _ = other.closed(now: at(20))
-    #expect(other.trouble == "the broker closed the connection")
   }
 
   @Test("Without a connection nothing is dropped, and whatever ends one while it leaves is the end")

@@ -108,8 +108,7 @@ import Wire
     for level in [ContentLevel.app, .title] {
       var board = try MirroredBoard.begun(level)
       let rings = try board.tell(notification(category: "incoming-call"))
-      #expect(
-        try rings.object("phone/anna/call") == ["state": "ringing", "app": "Messages"])
+      #expect(try rings.object("phone/anna/call") == ["state": "ringing", "app": "Messages"])
       #expect(try rings.object("phone/anna/event/call")?["change"] == "incoming")
       #expect(try rings.object("phone/anna/event/call")?["event"] == "call")
       #expect(try rings.object("phone/anna/event/call")?["title"] == (level == .app ? nil : "Mum"))
@@ -155,8 +154,7 @@ import Wire
     next = try board.next(named: "anna")
     let later = next.daemonLeft("", at: MirroredBoard.now)
     #expect(try later.object("phone/anna/counts") == nil)
-    #expect(
-      try later.object("phone/anna/state")?["seen"] == .string(MirroredBoard.now.rfc3339))
+    #expect(try later.object("phone/anna/state")?["seen"] == .string(MirroredBoard.now.rfc3339))
   }
 
   @Test("A call that ended while its phone was away does not ring when the phone is back")
@@ -215,8 +213,7 @@ import Wire
     board.status.links[0].since = MirroredBoard.now
     #expect(try board.update().object("phone/anna/counts") == nil)
     #expect(board.mirror.isIncomplete(at: MirroredBoard.now))
-    #expect(
-      try board.tell(notification(uid: 9)).object("phone/anna/counts") == nil)
+    #expect(try board.tell(notification(uid: 9)).object("phone/anna/counts") == nil)
     told = board.update(after: 10)
     #expect(try told.object("phone/anna/counts")?["total"] == 1)
     #expect(try told.object("phone/anna/counts")?["categories"]?["missed-call"] == 0)
@@ -340,8 +337,7 @@ import Wire
     let ours: Set = ["ancsd/kitchen/state", "ancsd/kitchen/phone/mum/state"]
     let others: Set = ["ancsd/attic/state", "homeassistant/device/attic/board/config"]
     var board = try MirroredBoard()
-    board.mirror = try board.next(
-      MirrorPolicy(discovery: nil), retained: ours.union(others))
+    board.mirror = try board.next(MirrorPolicy(discovery: nil), retained: ours.union(others))
     func removed() -> [String] {
       let told = board.update()
       #expect(told.allSatisfy { $0.isRemoval == $0.payload.isEmpty })
@@ -507,8 +503,7 @@ import Wire
     }
     for wait in [Wait.bondedPhone, .news, .unprovenNews] {
       board.status.adapters[0].waiting = WaitReport(wait, name: "kitchen")
-      #expect(
-        try board.update().object("board")?["why"]?.string == wait.sentence(name: "kitchen"))
+      #expect(try board.update().object("board")?["why"]?.string == wait.sentence(name: "kitchen"))
     }
     for name in Wait.Name.allCases {
       #expect(!PublicText.why(name.rawValue, nil, board: "kitchen").contains("what it waits for"))

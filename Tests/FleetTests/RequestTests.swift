@@ -233,8 +233,7 @@ import Wire
     "No request tells which apps have notifications where the settings name none",
     arguments: ["clear", "notifications.list"])
   func unnamedApps(method: String) throws {
-    var client = Client(
-      try MirroredBoard.begun(MirrorPolicy(content: ContentPolicy(level: .none))))
+    var client = Client(try MirroredBoard.begun(MirrorPolicy(content: ContentPolicy(level: .none))))
     _ = try client.board.tell(notification())
     let app = client.ask(method, #"{"app":"com.apple.MobileSMS"}"#)
     #expect(app.calls.isEmpty && text(app.publications).contains(#""code":4"#))

@@ -8,18 +8,17 @@ import Wire
 @testable import History
 
 @Suite("The history's file") struct HistoryTests {
+  private let scratch: Scratch
+  private var path: String { "\(scratch.path)/log.db" }
+
+  init() throws { scratch = try Scratch() }
+
   private func entry(_ number: Int, life: String = "one", length: Int = 10) -> HistoryEntry {
     let text = "\(number) of \(life) "
     return HistoryEntry(
       time: WallTime(seconds: 1_000 + Int64(number), nanoseconds: 42_000_000), life: life,
       seq: UInt64(number),
       line: text.utf8 + Array(repeating: UInt8(ascii: "x"), count: length))
-  }
-
-  /// A path in a directory that is removed after the test.
-  private func inDirectory(_ body: (String) throws -> Void) throws {
-    let scratch = try Scratch()
-    try body("\(scratch.path)/log.db")
   }
 
   private func all(_ file: HistoryFile, since time: WallTime? = nil) throws -> [[UInt8]] {
@@ -36,80 +35,72 @@ import Wire
   @Test(
     "Added events are read in order, also during writing, and only by the owner")
   func reading() throws {
-    try inDirectory { path in
-      let file = try HistoryFile(writing: path, limit: 1 << 20)
-      #expect(try file.latest() == nil)
-      let entries = (0..<1_200).map { entry($0) }
-      try file.add(entries)
-      let reader = try HistoryFile(reading: path)
-      #expect(try all(reader) == entries.map(\.line))
-      #expect(try all(reader, since: WallTime(seconds: 2_100)) == entries[1_100...].map(\.line))
-      #expect(try reader.latest()?.seq == 1_199)
-      for name in try Files.names(in: String(path.dropLast("/log.db".count))) {
-        var status = stat()
-        stat("\(path.dropLast("log.db".count))\(name)", &status)
-        #expect(status.st_mode & 0o777 == 0o600, "\(name)")
-      }
-      try file.remove(before: WallTime(seconds: 2_000))
-      #expect(try all(reader) == entries[1_000...].map(\.line))
+    let file = try HistoryFile(writing: path, limit: 1 << 20)
+    #expect(try file.latest() == nil)
+    let entries = (0..<1_200).map { entry($0) }
+    try file.add(entries)
+    let reader = try HistoryFile(reading: path)
+    #expect(try all(reader) == entries.map(\.line))
+    #expect(try all(reader, since: WallTime(seconds: 2_100)) == entries[1_100...].map(\.line))
+    #expect(try reader.latest()?.seq == 1_199)
+    for name in try Files.names(in: scratch.path) {
+      var status = stat()
+      stat("\(scratch.path)/\(name)", &status)
+      #expect(status.st_mode & 0o777 == 0o600, "\(name)")
     }
+    try file.remove(before: WallTime(seconds: 2_000))
+    #expect(try all(reader) == entries[1_000...].map(\.line))
   }
 
   @Test("It continues where it stopped and never exceeds its limit: the oldest entries are removed")
   func limit() throws {
-    try inDirectory { path in
-      let limit = 256 << 10
-      for life in 0..<10 {
-        let file = try HistoryFile(writing: path, limit: limit)
-        for batch in 0..<10 {
-          try file.add((0..<20).map { entry(batch * 20 + $0, life: "\(life)", length: 1_000) })
-        }
-        let latest = try file.latest()
-        #expect(latest?.life == "\(life)" && latest?.seq == 199)
-        let kept = try all(file)
-        #expect(kept.count > 100 && kept.count < 256)
-        let newest = (150..<200).map { entry($0, life: "\(life)", length: 1_000).line }
-        #expect(Array(kept.suffix(50)) == newest)
-      }
-      #expect(try Files.open(path).size() <= limit)
+    let limit = 256 << 10
+    for life in 0..<10 {
       let file = try HistoryFile(writing: path, limit: limit)
-      let count = try all(file).count
-      #expect(throws: HistoryError.self) { try file.add([entry(1, length: 1 << 20)]) }
-      #expect(try all(file).count == count)
-      try file.add((0..<400).map { entry($0, length: 1_000) })
-      #expect(try file.latest()?.seq == 399)
+      for batch in 0..<10 {
+        try file.add((0..<20).map { entry(batch * 20 + $0, life: "\(life)", length: 1_000) })
+      }
+      let latest = try file.latest()
+      #expect(latest?.life == "\(life)" && latest?.seq == 199)
+      let kept = try all(file)
+      #expect(kept.count > 100 && kept.count < 256)
+      let newest = (150..<200).map { entry($0, life: "\(life)", length: 1_000).line }
+      #expect(Array(kept.suffix(50)) == newest)
     }
+    #expect(try Files.open(path).size() <= limit)
+    let file = try HistoryFile(writing: path, limit: limit)
+    let count = try all(file).count
+    #expect(throws: HistoryError.self) { try file.add([entry(1, length: 1 << 20)]) }
+    #expect(try all(file).count == count)
+    try file.add((0..<400).map { entry($0, length: 1_000) })
+    #expect(try file.latest()?.seq == 399)
   }
 
   @Test("A smaller limit makes the file smaller, and the latest events stay")
   func smaller() throws {
-    try inDirectory { path in
-      try HistoryFile(writing: path, limit: 1 << 20)
-        .add((0..<800).map { entry($0, length: 1_000) })
-      let limit = 256 << 10
-      let file = try HistoryFile(writing: path, limit: limit)
-      #expect(try Files.open(path).size() <= limit)
-      #expect(try all(file).count > 100 && file.latest()?.seq == 799)
-      try file.add((0..<400).map { entry($0, length: 1_000) })
-      #expect(try Files.open(path).size() <= limit)
-    }
+    try HistoryFile(writing: path, limit: 1 << 20)
+      .add((0..<800).map { entry($0, length: 1_000) })
+    let limit = 256 << 10
+    let file = try HistoryFile(writing: path, limit: limit)
+    #expect(try Files.open(path).size() <= limit)
+    #expect(try all(file).count > 100 && file.latest()?.seq == 799)
+    try file.add((0..<400).map { entry($0, length: 1_000) })
+    #expect(try Files.open(path).size() <= limit)
   }
 
   @Test(
     "A file of more than 4 GiB, which 32 bits do not count, is read, and becomes as small as its limit"
   )
   func large() throws {
-    try inDirectory { path in
-      try HistoryFile(writing: path, limit: 1 << 20).add((0..<20).map { entry($0) })
-      let free: UInt32 = 1_200_000
-      try add(free, to: path)
-      #expect(try Files.open(path).size() > 1 << 32)
-      #expect(try all(HistoryFile(reading: path)) == (0..<20).map { entry($0).line })
-      let file = try HistoryFile(writing: path, limit: 1 << 30)
-      #expect(try Files.open(path).size() <= 1 << 30)
-      try file.add([entry(20)])
-      #expect(try all(file) == (0...20).map { entry($0).line })
-    }
+    try HistoryFile(writing: path, limit: 1 << 20).add((0..<20).map { entry($0) })
+    let free: UInt32 = 1_200_000
+    try add(free, to: path)
+    #expect(try Files.open(path).size() > 1 << 32)
+    #expect(try all(HistoryFile(reading: path)) == (0..<20).map { entry($0).line })
+    let file = try HistoryFile(writing: path, limit: 1 << 30)
+    #expect(try Files.open(path).size() <= 1 << 30)
+    try file.add([entry(20)])
+    #expect(try all(file) == (0...20).map { entry($0).line })
   }
 
   /// Adds free pages to a history. All but those that list the others (sqlite.org/fileformat2.html, “The Freelist”) are
@@ -140,54 +131,48 @@ import Wire
 
   @Test("The directory may be behind a link")
   func linkedDirectory() throws {
-    try inDirectory { path in
-      let link = "\(path)-link"
-      symlink(try #require(Files.parent(of: path)), link)
-      let file = try HistoryFile(writing: "\(link)/log.db", limit: 1 << 20)
-      try file.add([entry(1)])
-      #expect(try HistoryFile(reading: "\(link)/log.db").latest()?.seq == 1)
-    }
+    let link = "\(path)-link"
+    symlink(try #require(Files.parent(of: path)), link)
+    let file = try HistoryFile(writing: "\(link)/log.db", limit: 1 << 20)
+    try file.add([entry(1)])
+    #expect(try HistoryFile(reading: "\(link)/log.db").latest()?.seq == 1)
   }
 
   @Test(
     "A damaged file is known as such, and a new one begins when it is set aside",
     arguments: [0..<4_096, 100..<4_096, 4_096..<8_192])
   func damaged(part: Range<Int>) throws {
-    try inDirectory { path in
-      for round in 0..<2 {
-        try HistoryFile(writing: path, limit: 1 << 20)
-          .add((0..<200).map { entry($0, length: 1_000) })
-        var bytes = try Files.read(path)
-        for place in part { bytes[place] = 0 }
-        try Files.create(path, mode: 0o600).writeAll(bytes)
-        let error = #expect(throws: HistoryError.self) {
-          _ = try HistoryFile(writing: path, limit: 1 << 20).latest()
-        }
-        guard case .damaged = error else {
-          Issue.record("\(String(describing: error))")
-          return
-        }
-        let aside = try HistoryFile.setAside(path)
-        #expect(try Files.read(aside) == bytes, "round \(round)")
+    for round in 0..<2 {
+      try HistoryFile(writing: path, limit: 1 << 20)
+        .add((0..<200).map { entry($0, length: 1_000) })
+      var bytes = try Files.read(path)
+      for place in part { bytes[place] = 0 }
+      try Files.create(path, mode: 0o600).writeAll(bytes)
+      let error = #expect(throws: HistoryError.self) {
+        _ = try HistoryFile(writing: path, limit: 1 << 20).latest()
       }
-      let file = try HistoryFile(writing: path, limit: 1 << 20)
-      #expect(try all(file).isEmpty)
+      guard case .damaged = error else {
+        Issue.record("\(String(describing: error))")
+        return
+      }
+      let aside = try HistoryFile.setAside(path)
+      #expect(try Files.read(aside) == bytes, "round \(round)")
     }
+    let file = try HistoryFile(writing: path, limit: 1 << 20)
+    #expect(try all(file).isEmpty)
   }
 
   @Test("A file that is not a history is refused and left unchanged; a missing one is reported")
   func foreign() throws {
-    try inDirectory { path in
-      #expect(throws: HistoryError.system(SystemError("open", .noSuchFile, on: path))) {
-        try HistoryFile(reading: path)
-      }
-      let foreign = Array("something else, long enough to be no database of anybody's".utf8)
-      try Files.create(path, mode: 0o600).writeAll(foreign)
-      #expect(throws: HistoryError.self) { try HistoryFile(writing: path, limit: 1 << 20) }
-      #expect(try Files.read(path) == foreign)
-      try Files.remove(path)
-      symlink("/etc/passwd", path)
-      #expect(throws: HistoryError.self) { try HistoryFile(writing: path, limit: 1 << 20) }
+    #expect(throws: HistoryError.system(SystemError("open", .noSuchFile, on: path))) {
+      try HistoryFile(reading: path)
     }
+    let foreign = Array("something else, long enough to be no database of anybody's".utf8)
+    try Files.create(path, mode: 0o600).writeAll(foreign)
+    #expect(throws: HistoryError.self) { try HistoryFile(writing: path, limit: 1 << 20) }
+    #expect(try Files.read(path) == foreign)
+    try Files.remove(path)
+    symlink("/etc/passwd", path)
+    #expect(throws: HistoryError.self) { try HistoryFile(writing: path, limit: 1 << 20) }
   }
 }

@@ -15,6 +15,11 @@ import Wire
 
 @Suite("The doctor")
 struct DoctorTests {
+  private let scratch: Scratch
+  private var root: String { scratch.path }
+
+  init() throws { scratch = try Scratch() }
+
   private static let able: ControllerSettings = [.powered, .lowEnergy, .secureConnections]
 
   private static func adapter(
@@ -344,8 +349,6 @@ struct DoctorTests {
 
   @Test("Radio switches and a state directory are read from the disk")
   func files() throws {
-    let scratch = try Scratch()
-    let root = scratch.path
     try Files.makeDirectory("\(root)/rfkill3")
     for (file, text) in [("type", "bluetooth"), ("name", "hci1"), ("soft", "1"), ("hard", "0")] {
       try Files.create("\(root)/rfkill3/\(file)").writeAll((text + "\n").utf8)
@@ -369,8 +372,6 @@ struct DoctorTests {
     "The service's own directory is no fault, whoever looks; a third user's is one",
     .enabled(if: geteuid() == 0, "giving a directory away takes root"))
   func servicesDirectory() throws {
-    let scratch = try Scratch()
-    let root = scratch.path
     let systemd = ServiceHost(.systemd, daemon: .init("ancsd", isStarted: false, user: "65534"))
     let openRC = ServiceHost(.openRC, daemon: systemd.daemon)
     func state(_ host: ServiceHost) -> DoctorFacts.StateFacts {
@@ -391,8 +392,6 @@ struct DoctorTests {
     "A state directory behind another user's link, which the daemon would not create, is not reported as usable",
     .enabled(if: geteuid() == 0, "giving a link away takes root"))
   func foreignLink() throws {
-    let scratch = try Scratch()
-    let root = scratch.path
     let link = "\(root)/link"
     try #require(symlink(".", link) == 0)
     #expect(DoctorFacts.state("\(link)/state") == .missing)

@@ -42,8 +42,7 @@ struct ReportTests {
     pairing.isOver = true
     pairing.beginning = [
       TimelineEntry(.step(.link, name: "Device Connected", detail: "random address"), at: 0),
-      TimelineEntry(
-        .step(.smp, name: "Pair Device", detail: "sent"), at: 4_200),
+      TimelineEntry(.step(.smp, name: "Pair Device", detail: "sent"), at: 4_200),
       TimelineEntry(.step(.event, name: "paired", detail: "paired with \(phone)"), at: 3_004_200),
     ]
     var session = LinkTimeline()
@@ -56,9 +55,7 @@ struct ReportTests {
       entry(62_000, [0x01, 0x12, 0x1F, 0, 0x05], isSent: false),
     ]
     session.omitted = 12
-    session.latest = [
-      entry(9_061_000, [0x1B, 0x1E, 0, 0, 0x15, 4, 1, 58, 0, 0, 0], isSent: false)
-    ]
+    session.latest = [entry(9_061_000, [0x1B, 0x1E, 0, 0, 0x15, 4, 1, 58, 0, 0, 0], isSent: false)]
     var report = TimelineReport()
     report.links = [pairing, session]
     return report

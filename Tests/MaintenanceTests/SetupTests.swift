@@ -94,6 +94,10 @@ struct SetupTests {
     }
   }
 
+  private let board: Board
+
+  init() throws { board = try Board() }
+
   /// A daemon that knows these phones; a phone that may pair does so.
   private static func daemon(
     phones: [PhoneReport] = [], typed: [String?] = [nil], patient: Bool = true
@@ -135,8 +139,9 @@ struct SetupTests {
   }
 
   private func run(
-    _ board: Board, _ daemon: FakeDaemon = daemon(), _ arguments: String = ""
+    _ daemon: FakeDaemon = daemon(), _ arguments: String = "", on other: Board? = nil
   ) async throws(Failure) -> Control.ExitStatus {
+    let board = other ?? board
     guard let options = try? Self.options(arguments) else { return .usage }
     daemon.client.close()
     daemon.isAbsent = !(board.hasDaemonByHand || board.host.daemon?.isStarted ?? true)
@@ -147,20 +152,19 @@ struct SetupTests {
 
   /// The failure that a run ends with.
   private func failure(
-    _ board: Board, _ daemon: FakeDaemon = daemon(), _ arguments: String = ""
+    _ daemon: FakeDaemon = daemon(), _ arguments: String = "", on other: Board? = nil
   ) async throws -> Failure {
     try #require(
-      await #expect(throws: Failure.self) { try await run(board, daemon, arguments) })
+      await #expect(throws: Failure.self) { try await run(daemon, arguments, on: other) })
   }
 
   private static let start = ["systemctl enable ancsd", "systemctl restart ancsd"]
 
   @Test("It writes what is typed, starts the service, pairs the phone and shows the notification")
   func whole() async throws {
-    let board = try Board()
     board.settings = "# Settings.\n\n#name = \"example\"\ngrace = 60\n"
     let daemon = Self.daemon(typed: ["hall", "/usr/local/bin/lamp", ""])
-    #expect(try await run(board, daemon) == .done)
+    #expect(try await run(daemon) == .done)
     #expect(
       board.settings == """
         # Settings.
@@ -183,14 +187,13 @@ struct SetupTests {
 
   @Test("A second run shows what is set, changes nothing, starts nothing again, and pairs no phone")
   func again() async throws {
-    let board = try Board()
     board.user = "anna"
     board.host.daemon = .init("ancsd")
     board.settings = "name = 'hall'\r\n"
     var phone = PhoneReport()
     phone.name = "Anna's iPhone"
     let daemon = Self.daemon(phones: [phone], typed: ["", "", ""])
-    #expect(try await run(board, daemon) == .done)
+    #expect(try await run(daemon) == .done)
     #expect(board.commands.isEmpty && board.settings == "name = 'hall'\r\n")
     #expect(daemon.output.contains("as the phone shows it [hall]: "))
     #expect(daemon.output.contains("Paired already: Anna's iPhone"))
@@ -199,14 +202,14 @@ struct SetupTests {
 
   @Test("With --yes it asks nothing, and does nothing that nobody has asked for")
   func silent() async throws {
-    let board = try Board()
     let daemon = Self.daemon(typed: [])
-    #expect(try await run(board, daemon, "--yes") == .done)
+    #expect(try await run(daemon, "--yes") == .done)
     #expect(board.settings == nil && board.commands == Self.start)
     #expect(!daemon.output.contains("]: "))
     let named = try Board()
     #expect(
-      try await run(named, Self.daemon(typed: []), "--yes --name a\"b --user pi,anna") == .done)
+      try await run(Self.daemon(typed: []), "--yes --name a\"b --user pi,anna", on: named)
+        == .done)
     #expect(named.settings == "name = \"a\\\"b\"\n")
     #expect(named.commands.last == "usermod -aG ancsd pi")
   }
@@ -215,43 +218,38 @@ struct SetupTests {
     "“none” and “nobody” let in nobody, on the command line and when asked",
     arguments: ["none", "nobody", "none,nobody"])
   func nobody(answer: String) async throws {
-    let asked = try Board()
-    #expect(try await run(asked, Self.daemon(typed: ["", "", answer])) == .done)
+    #expect(try await run(Self.daemon(typed: ["", "", answer])) == .done)
     let told = try Board()
-    #expect(try await run(told, Self.daemon(typed: ["", ""]), "--user \(answer)") == .done)
-    for board in [asked, told] { #expect(board.commands == Self.start) }
+    #expect(try await run(Self.daemon(typed: ["", ""]), "--user \(answer)", on: told) == .done)
+    for board in [board, told] { #expect(board.commands == Self.start) }
   }
 
   @Test("A user who does not exist is asked for again, or refused before anything is changed")
   func strangers() async throws {
-    let board = try Board()
     let daemon = Self.daemon(typed: ["", "", "pa", "pi, anna"])
-    #expect(try await run(board, daemon) == .done)
+    #expect(try await run(daemon) == .done)
     #expect(daemon.output.contains("There is no user “pa”"))
     #expect(board.commands == Self.start + ["usermod -aG ancsd pi"])
     let other = try Board()
-    _ = try await failure(other, Self.daemon(), "--user pa")
+    _ = try await failure(Self.daemon(), "--user pa", on: other)
     #expect(other.commands.isEmpty)
   }
 
   @Test("Without the shadow suite, as on Alpine, busybox adds the user")
   func busybox() async throws {
-    let board = try Board()
     board.host = ServiceHost(.openRC, daemon: .init("ancsd"), hasShadow: false)
-    #expect(try await run(board, Self.daemon(typed: ["hall", "", ""])) == .done)
-    #expect(
-      board.commands.suffix(2) == ["rc-service ancsd restart", "addgroup pi ancsd"])
+    #expect(try await run(Self.daemon(typed: ["hall", "", ""])) == .done)
+    #expect(board.commands.suffix(2) == ["rc-service ancsd restart", "addgroup pi ancsd"])
   }
 
   @Test(
     "bluetoothd is stopped only after the user has agreed, and only once all is ready",
     arguments: ["yes", "no"])
   func bluetoothd(answer: String) async throws {
-    let board = try Board()
     board.bluetoothd = 812
     let daemon = Self.daemon(typed: [answer, "hall", "", ""])
     do throws(Failure) {
-      #expect(try await run(board, daemon) == .done)
+      #expect(try await run(daemon) == .done)
       #expect(answer == "yes")
       #expect(board.commands.dropFirst().first == "systemctl disable --now bluetooth")
     } catch {
@@ -266,12 +264,11 @@ struct SetupTests {
     arguments: [true, false]
   )
   func bluetoothdAgain(isEnabled: Bool) async throws {
-    let board = try Board()
     board.bluetoothd = 812
     board.host.bluetooth?.isEnabled = isEnabled
     board.failing = ["restart ancsd": "Job for ancsd.service failed"]
     let daemon = Self.daemon(typed: [])
-    _ = try await failure(board, daemon, "--yes --stop-bluetoothd")
+    _ = try await failure(daemon, "--yes --stop-bluetoothd")
     #expect(
       board.commands == ["systemctl disable --now bluetooth"] + Self.start
         + ["systemctl disable ancsd", "systemctl stop ancsd"]
@@ -281,11 +278,10 @@ struct SetupTests {
 
   @Test("A change that can't be undone is said, with the commands")
   func notUndone() async throws {
-    let board = try Board()
     board.bluetoothd = 812
     board.failing = ["restart ancsd": "failed", "start bluetooth": "it is masked"]
     let daemon = Self.daemon(typed: [])
-    _ = try await failure(board, daemon, "--yes --stop-bluetoothd")
+    _ = try await failure(daemon, "--yes --stop-bluetoothd")
     let report = try #require(daemon.reported.first)
     #expect(report.why.contains("it is masked"))
     #expect(report.remedy == "systemctl enable bluetooth && systemctl start bluetooth")
@@ -293,58 +289,50 @@ struct SetupTests {
 
   @Test("A bluetoothd that no service has started stays, and so does everything else")
   func bluetoothdByHand() async throws {
-    let board = try Board()
     board.bluetoothd = 812
     board.host.bluetooth?.isStarted = false
-    let failure = try await self.failure(
-      board, Self.daemon(), "--yes --stop-bluetoothd --name hall")
+    let failure = try await self.failure(Self.daemon(), "--yes --stop-bluetoothd --name hall")
     #expect(failure.remedy?.contains("kill 812") == true)
     #expect(board.commands.isEmpty && board.settings == nil)
   }
 
   @Test("Obstacles are reported with the command that helps, and nothing is changed")
   func obstacles() async throws {
-    let board = try Board()
     board.adapters = []
     board.bluetoothd = 812
     let daemon = Self.daemon()
-    _ = try await failure(board, daemon, "--stop-bluetoothd")
+    _ = try await failure(daemon, "--stop-bluetoothd")
     #expect(daemon.output.contains("dmesg | grep -i bluetooth"))
     board.isRoot = false
-    let failure = try await self.failure(board, daemon)
+    let failure = try await self.failure(daemon)
     #expect(failure.status == .noPermission && failure.remedy == "sudo ancsd setup")
     #expect(board.commands.isEmpty && board.settings == nil)
   }
 
-  @Test("Settings that the program refuses are not written")
-  func refused() async throws {
-    for before in [nil, "grace = 60\n"] {
-      let board = try Board()
-      if let before { board.settings = before }
-      board.failing = ["config check /": "3:7: there is no such program"]
-      let failure = try await self.failure(board, Self.daemon(typed: ["", "/nothing", nil]))
-      #expect(failure.sentence.contains("there is no such program"))
-      #expect(board.settings == before)
-      #expect(try Files.names(in: board.root + "/etc/ancsd").count == (before == nil ? 0 : 1))
-    }
+  @Test("Settings that the program refuses are not written", arguments: [nil, "grace = 60\n"])
+  func refused(before: String?) async throws {
+    if let before { board.settings = before }
+    board.failing = ["config check /": "3:7: there is no such program"]
+    let failure = try await self.failure(Self.daemon(typed: ["", "/nothing", nil]))
+    #expect(failure.sentence.contains("there is no such program"))
+    #expect(board.settings == before)
+    #expect(try Files.names(in: board.root + "/etc/ancsd").count == (before == nil ? 0 : 1))
   }
 
   @Test("Settings that were wrong before are reported before anything is asked")
   func wrongBefore() async throws {
-    let board = try Board()
     board.failing = ["config check": "ancsd.toml:1:1: there is no setting “nome”"]
     let daemon = Self.daemon()
-    _ = try await failure(board, daemon)
+    _ = try await failure(daemon)
     #expect(!daemon.output.contains("]: "))
   }
 
   @Test("The settings file keeps its line ends and its mode, and a link stays one")
   func settingsFile() async throws {
-    let board = try Board()
     board.write("name = \"old\"\r\n# mine\r\n", "/srv/ancsd.toml", mode: 0o640)
     let path = board.root + SettingsFolder.usualPath
     try #require(symlink("../../srv/ancsd.toml", path) == 0)
-    #expect(try await run(board, Self.daemon(typed: ["hall", "/bin/lamp", ""])) == .done)
+    #expect(try await run(Self.daemon(typed: ["hall", "/bin/lamp", ""])) == .done)
     #expect(
       board.read("/srv/ancsd.toml")
         == "name = \"hall\"\r\n# mine\r\n\r\n[[hook]]\r\nevent = \"notification\"\r\nrun = \"/bin/lamp\"\r\n"
@@ -356,43 +344,39 @@ struct SetupTests {
 
   @Test("A name that a later file sets is not asked for, and not overridden without effect")
   func nameElsewhere() async throws {
-    let board = try Board()
     board.settings = "name = \"old\"\n"
     board.write("name = \"hall\"\n", "/etc/ancsd/conf.d/name.toml")
     let daemon = Self.daemon(typed: ["", ""])
-    #expect(try await run(board, daemon) == .done)
+    #expect(try await run(daemon) == .done)
     #expect(
       daemon.output.contains("The board's name is “hall”, as /etc/ancsd/conf.d/name.toml says."))
-    let failure = try await self.failure(board, Self.daemon(), "--name attic")
+    let failure = try await self.failure(Self.daemon(), "--name attic")
     #expect(failure.sentence.contains("/etc/ancsd/conf.d/name.toml"))
     #expect(board.settings == "name = \"old\"\n")
   }
 
-  @Test("If a running service does not start with new settings, it runs again with the old ones")
-  func serviceFails() async throws {
-    for wasRunning in [true, false] {
-      let board = try Board()
-      board.settings = "grace = 60\n"
-      board.host.daemon = .init("ancsd", isStarted: wasRunning)
-      board.failing = ["restart": "Job for ancsd.service failed"]
-      var settingsAtLast: String?
-      board.onCommand = { [unowned board] in settingsAtLast = board.settings }
-      let failure = try await self.failure(board, Self.daemon(typed: ["hall", nil]))
-      #expect(failure.sentence.contains("Job for ancsd.service failed"))
-      #expect(failure.remedy == "see journalctl -u ancsd -n 20")
-      #expect(board.settings == (wasRunning ? "" : "name = \"hall\"\n") + "grace = 60\n")
-      #expect(board.commands.last == "systemctl \(wasRunning ? "restart" : "stop") ancsd")
-      #expect(settingsAtLast == board.settings)
-    }
+  @Test(
+    "If a running service does not start with new settings, it runs again with the old ones",
+    arguments: [true, false])
+  func serviceFails(wasRunning: Bool) async throws {
+    board.settings = "grace = 60\n"
+    board.host.daemon = .init("ancsd", isStarted: wasRunning)
+    board.failing = ["restart": "Job for ancsd.service failed"]
+    var settingsAtLast: String?
+    board.onCommand = { [unowned board] in settingsAtLast = board.settings }
+    let failure = try await self.failure(Self.daemon(typed: ["hall", nil]))
+    #expect(failure.sentence.contains("Job for ancsd.service failed"))
+    #expect(failure.remedy == "see journalctl -u ancsd -n 20")
+    #expect(board.settings == (wasRunning ? "" : "name = \"hall\"\n") + "grace = 60\n")
+    #expect(board.commands.last == "systemctl \(wasRunning ? "restart" : "stop") ancsd")
+    #expect(settingsAtLast == board.settings)
   }
 
   @Test("A service that is started but never responds is stopped again")
   func serviceIsSilent() async throws {
-    let board = try Board()
-    board.host = ServiceHost(
-      .openRC, daemon: .init("ancsd", isEnabled: false, isStarted: false))
+    board.host = ServiceHost(.openRC, daemon: .init("ancsd", isEnabled: false, isStarted: false))
     let daemon = Self.daemon(typed: [], patient: false)
-    let failure = try await self.failure(board, daemon, "--yes")
+    let failure = try await self.failure(daemon, "--yes")
     #expect(failure.remedy == "see tail /var/log/ancsd.log")
     #expect(
       board.commands == [
@@ -403,34 +387,31 @@ struct SetupTests {
 
   @Test("A service that runs but is not enabled is enabled, without a restart")
   func notEnabled() async throws {
-    let board = try Board()
     board.host.daemon = .init("ancsd", isEnabled: false)
-    #expect(try await run(board, Self.daemon(typed: []), "--yes") == .done)
+    #expect(try await run(Self.daemon(typed: []), "--yes") == .done)
     #expect(board.commands == ["systemctl enable --now ancsd"])
   }
 
   @Test("The service is not started beside a daemon that was started by hand")
   func besideAnother() async throws {
-    let board = try Board()
     board.hasDaemonByHand = true
     let daemon = Self.daemon(typed: [])
-    #expect(try await run(board, daemon, "--yes --name hall") == .done)
+    #expect(try await run(daemon, "--yes --name hall") == .done)
     #expect(daemon.output.contains("started by hand"))
     #expect(!board.commands.contains { $0.contains("systemctl") })
   }
 
-  @Test("Without a service manager, or without a service, it says how to start the daemon")
-  func byHand() async throws {
-    for manager in [ServiceHost.Manager.none, .systemd] {
-      let board = try Board()
-      board.host = ServiceHost(manager)
-      board.write("", "/etc/group")
-      let daemon = Self.daemon(typed: ["hall", nil])
-      #expect(try await run(board, daemon) == .done)
-      #expect(daemon.output.contains("ancsd --config /etc/ancsd/ancsd.toml"))
-      #expect(daemon.output.contains("There is no group ancsd"))
-      #expect(board.commands.count == 1)
-    }
+  @Test(
+    "Without a service manager, or without a service, it says how to start the daemon",
+    arguments: [ServiceHost.Manager.none, .systemd])
+  func byHand(manager: ServiceHost.Manager) async throws {
+    board.host = ServiceHost(manager)
+    board.write("", "/etc/group")
+    let daemon = Self.daemon(typed: ["hall", nil])
+    #expect(try await run(daemon) == .done)
+    #expect(daemon.output.contains("ancsd --config /etc/ancsd/ancsd.toml"))
+    #expect(daemon.output.contains("There is no group ancsd"))
+    #expect(board.commands.count == 1)
   }
 
   @Test("If no notification arrives it says what to do")
@@ -442,8 +423,7 @@ struct SetupTests {
       status.phones = [phone]
       return [request.calls(ControlMethods.status) ? .result(status) : .result(true)]
     }
-    let board = try Board()
-    let failure = try await self.failure(board, daemon, "--yes")
+    let failure = try await self.failure(daemon, "--yes")
     #expect(failure.status == .tryAgain && failure.remedy?.contains("ancsd status") == true)
   }
 

@@ -3,7 +3,7 @@ import Glibc
 import System
 
 /// A directory of a test's own, which is removed with the object, whatever is in it.
-public final class Scratch {
+public final class Scratch: Sendable {
   public let path: String
 
   public init() throws(SystemError) {

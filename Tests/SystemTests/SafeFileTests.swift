@@ -7,6 +7,10 @@ import Testing
 
 @Suite("Files that hold keys, in folders that others may write to")
 struct SafeFileTests {
+  private let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
   private func mode(of path: String) -> UInt32 {
     var status = stat()
     return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : 0
@@ -15,7 +19,6 @@ struct SafeFileTests {
   @Test(
     "A symbolic link is neither followed nor replaced, whether there is something behind it or not")
   func links() throws {
-    let scratch = try Scratch()
     let (victim, link, dangling) = (
       scratch.path + "/victim", scratch.path + "/link", scratch.path + "/dangling"
     )
@@ -23,8 +26,7 @@ struct SafeFileTests {
     try #require(symlink(victim, link) == 0 && symlink(scratch.path + "/nothing", dangling) == 0)
     for path in [link, dangling] {
       let error = #expect(throws: SystemError.self) { _ = try Files.create(path) }
-      #expect(
-        error?.description.contains("\(path) (a symbolic link)") == true)
+      #expect(error?.description.contains("\(path) (a symbolic link)") == true)
       #expect(throws: SystemError.self) { try Files.readPrivate(path, limit: 10) }
     }
     #expect(try Files.read(victim) == [1, 2])
@@ -33,7 +35,6 @@ struct SafeFileTests {
 
   @Test("An existing file is emptied, and gets the mode before anything is in it")
   func existing() throws {
-    let scratch = try Scratch()
     let path = scratch.path + "/capture"
     try AtomicFile.save([1, 2, 3], to: path, mode: 0o666)
     let file = try Files.create(path)
@@ -44,7 +45,6 @@ struct SafeFileTests {
 
   @Test("A file of 3 GB has its size, is read at its end, and truncated there")
   func large() throws {
-    let scratch = try Scratch()
     let file = try Files.create(scratch.path + "/capture")
     let end: Int64 = 3_000_000_000
     try file.truncate(to: end)
@@ -57,7 +57,6 @@ struct SafeFileTests {
   @Test(
     "A file of another origin is refused if the first bytes tell, and keeps its content and mode")
   func ofAnotherOrigin() throws {
-    let scratch = try Scratch()
     let path = scratch.path + "/letter"
     let own: [UInt8] = [7, 8]
     for content: [UInt8] in [[7], [1, 7, 8]] {
@@ -79,7 +78,6 @@ struct SafeFileTests {
 
   @Test("A file with another name, a pipe and a directory are refused at once")
   func others() throws {
-    let scratch = try Scratch()
     let path = scratch.path + "/file"
     try AtomicFile.save([1], to: path)
     try #require(link(path, scratch.path + "/other") == 0)
@@ -96,7 +94,6 @@ struct SafeFileTests {
     "Another user's file is refused and left unchanged",
     .enabled(if: geteuid() == 0, "giving a file away takes root"))
   func foreign() throws {
-    let scratch = try Scratch()
     let (file, directory) = (scratch.path + "/file", scratch.path + "/state")
     try AtomicFile.save([1], to: file, mode: 0o666)
     try Files.makeDirectory(directory)
@@ -108,7 +105,6 @@ struct SafeFileTests {
 
   @Test("A key file that others may read becomes private when it is read")
   func tightened() throws {
-    let scratch = try Scratch()
     let path = scratch.path + "/keys"
     try AtomicFile.save([1], to: path, mode: 0o644)
     #expect(try Files.readPrivate(path, limit: 10) == [1])
@@ -117,7 +113,6 @@ struct SafeFileTests {
 
   @Test("Only one process at a time holds a directory, which is closed to other users from then on")
   func claimed() throws {
-    let scratch = try Scratch()
     let path = scratch.path + "/a/state"
     var first: PrivateDirectory? = try PrivateDirectory(path)
     #expect(first != nil && mode(of: path) == 0o700)
@@ -132,7 +127,6 @@ struct SafeFileTests {
 
   @Test("The user's own link is followed, and nothing is created if it leads nowhere")
   func ownLinks() throws {
-    let scratch = try Scratch()
     let (target, link) = (scratch.path + "/private/state", scratch.path + "/state")
     try Files.makeDirectory(target)
     try #require(symlink("private/state", link) == 0)
@@ -152,7 +146,6 @@ struct SafeFileTests {
     "If another user's link is on the path, nothing behind it is touched",
     .enabled(if: geteuid() == 0, "giving a file away takes root"))
   func foreignLinks() throws {
-    let scratch = try Scratch()
     let target = scratch.path + "/target"
     try Files.makeDirectory(target)
     try #require(chmod(target, 0o755) == 0)
@@ -179,7 +172,6 @@ struct SafeFileTests {
 
   @Test("A directory that others could write to is refused and left unchanged")
   func refused() throws {
-    let scratch = try Scratch()
     let path = scratch.path + "/state"
     try Files.makeDirectory(path)
     for open: UInt32 in [0o777, 0o770, 0o722, 0o1777] {

@@ -7,11 +7,14 @@ import Wire
 
 @Suite("System calls and files")
 struct SystemTests {
+  private let scratch: Scratch
+
+  init() throws { scratch = try Scratch() }
+
   @Test("An error has the call, the subject and the reason, with its symbolic name")
   func errorText() {
     let error = #expect(throws: SystemError.self) { try Files.read("/nonexistent/file") }
-    #expect(
-      error?.description == "open /nonexistent/file: No such file or directory (ENOENT)")
+    #expect(error?.description == "open /nonexistent/file: No such file or directory (ENOENT)")
     #expect(Errno(rawValue: 104).name == "ECONNRESET")
     #expect(Errno(rawValue: 999).name == "errno 999")
   }
@@ -73,7 +76,6 @@ struct SystemTests {
   @Test(
     "A file is saved whole, with its mode whatever the umask, over a crash's remains")
   func saved() throws {
-    let scratch = try Scratch()
     let path = scratch.path + "/bonds"
     try Files.create(path + ".new").writeAll([1, 2, 3])
     let before = umask(0o777)
@@ -88,7 +90,6 @@ struct SystemTests {
 
   @Test("An unusable file is set aside under an unused name")
   func setAside() throws {
-    let scratch = try Scratch()
     let path = scratch.path + "/bonds"
     try AtomicFile.save([1], to: path)
     #expect(try AtomicFile.setAside(path) == path + ".bad")
@@ -100,7 +101,6 @@ struct SystemTests {
 
   @Test("A file above the limit is refused, one at the limit is read")
   func bound() throws {
-    let scratch = try Scratch()
     let path = scratch.path + "/file"
     try AtomicFile.save(Array(repeating: 1, count: 100_000), to: path)
     #expect(try Files.read(path, limit: 100_000).count == 100_000)
@@ -111,7 +111,6 @@ struct SystemTests {
 
   @Test("Directories are created with their parents, and may exist already")
   func directories() throws {
-    let scratch = try Scratch()
     let path = scratch.path + "/a/b"
     try Files.makeDirectory(path, mode: 0o700)
     try Files.makeDirectory(path, mode: 0o700)
@@ -134,7 +133,6 @@ struct SystemTests {
 
   @Test("Only one descriptor at a time holds a lock")
   func locks() throws {
-    let scratch = try Scratch()
     let path = scratch.path + "/lock"
     let one = try Files.create(path)
     let other = try Files.create(path)
@@ -145,7 +143,6 @@ struct SystemTests {
 
   @Test("Groups are found by name in a group(5) file")
   func groups() throws {
-    let scratch = try Scratch()
     let path = scratch.path + "/group"
     try AtomicFile.save(Array("root:x:0:\nancsd:x:977:anna,bert\nbroken\n".utf8), to: path)
     #expect(Host.groupID(named: "ancsd", in: path) == 977)
