@@ -87,13 +87,18 @@ public struct Wait: Hashable, Sendable {
   }
 
   /// The place of the board's name in a sentence.
-  private static let board: Character = "\u{0}"
+  private static let board = "\u{0}"
 
   /// The state, the wait, and what to do: one sentence, without a full stop.
   ///
   /// - Parameter name: the board's name, as the phone shows it.
   public func sentence(name: String) -> String {
-    text.split(separator: Self.board, omittingEmptySubsequences: false).joined(separator: name)
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(text.utf8.count + name.utf8.count)
+    for byte in text.utf8 {
+      if byte == 0 { bytes += name.utf8 } else { bytes.append(byte) }
+    }
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   /// Whether a wait of this name needs nobody's action; one that this version does not know may need it.
@@ -219,7 +224,7 @@ extension Wait {
 
   /// The phone connects and disconnects again: only one side has the bond.
   public static func oneSided(_ bond: StaleBond, phone: Address) -> Wait {
-    Wait(bond.wait, "\(bond.what); \(bond.remedy(board: "\(board)", phone: phone.description))")
+    Wait(bond.wait, "\(bond.what); \(bond.remedy(board: board, phone: phone.description))")
   }
 
   /// No phone listens at the path of `--att`; the text is the kernel's error.
