@@ -124,6 +124,21 @@ extension OnTheLoop {
       #expect(came == [[1], [2]])
     }
 
+    @Test("Of packets that arrived together, those after a handler was replaced are the next one's")
+    func replacedWithin() async throws {
+      try await onLoop {
+        let (one, other) = try PacketSocket.pair()
+        // Each with the number of its handler.
+        let came = Arrivals<[UInt8]>()
+        other.onPacket = { packet in
+          came.append([1] + packet)
+          other.onPacket = { came.append([2] + $0) }
+        }
+        for number in 1...20 { one.send([UInt8(number)]) }
+        #expect(await came.wait(for: 20) == (1...20).map { [$0 == 1 ? 1 : 2, $0] })
+      }
+    }
+
     @Test("If paused between packets that arrived together, the rest waits for the next handler")
     func pausedWithin() async throws {
       try await onLoop {
