@@ -9,7 +9,7 @@ public final class PacketSocket {
   /// Called with each packet, a slice of a batch. Setting it starts reading, nil pauses it.
   public var onPacket: ((ArraySlice<UInt8>) -> Void)? {
     didSet {
-      handlers += 1
+      handlerNumber += 1
       updateWatch()
       guard oldValue == nil, onPacket != nil, !arrived.isEmpty || hasEnded else { return }
       loop.later { [weak self] in if let self, isOpen, onPacket != nil { read() } }
@@ -50,8 +50,8 @@ public final class PacketSocket {
   private var watch: Watch?
   private var queue: SendQueue
   private var failure: Errno?
-  /// How often `onPacket` was set.
-  private var handlers = 0
+  /// The number of the present `onPacket`.
+  private var handlerNumber = 0
   /// What `onPacket` has not had yet. It may be paused between two packets.
   private var arrived = ReceivedPackets()
   /// Whether the end follows them.
@@ -147,8 +147,8 @@ public final class PacketSocket {
       let mayBeMore = !arrived.isEmpty || hasEnded || receive()
       while !arrived.isEmpty, let onPacket {
         // It is copied once for all packets before the next handler, since a copy counts references.
-        let current = handlers
-        while current == handlers, let packet = arrived.popFirst() { onPacket(packet) }
+        let current = handlerNumber
+        while current == handlerNumber, let packet = arrived.popFirst() { onPacket(packet) }
       }
       if onPacket == nil { return }
       // Freed memory is overwritten (CWipe).

@@ -6,12 +6,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from Harness.ams import TRACKS
 from Harness.ancs import Notification, call
-from Harness.case import Failure, Skipped, case, check, eventually, expect, patient
+from Harness.case import Skipped, answered, case, check, eventually, expect
 from Harness.process import DEVNULL, PIPE, EventProcess
 
 from .mosquitto import Mosquitto
@@ -51,14 +52,15 @@ class Home(EventProcess):
 
     async def until(self, entity: str, state: str, within: float = 40) -> dict[str, Any]:
         """Waits until an entity has a state; returns its attributes."""
-        deadline = asyncio.get_running_loop().time() + patient(within)
-        while True:
-            found = (await self.states()).get(entity)
-            if found is not None and found["state"] == state:
-                return dict(found["attributes"])
-            if asyncio.get_running_loop().time() > deadline:
-                raise Failure(f"{entity} is {found and found['state']}, not {state}")
-            await asyncio.sleep(0.2)
+        async def found() -> dict[str, Any]:
+            return dict((await self.states()).get(entity, {}))
+
+        last = await answered(found, lambda found: found.get("state") == state, f"{entity} is not {state}", within, pause=0.2)
+        return dict(last["attributes"])
+
+    async def until_states(self, holds: Callable[[dict[str, Any]], bool], otherwise: str) -> None:
+        """Waits until something holds for all states."""
+        await answered(self.states, holds, otherwise, 60, pause=0.2)
 
     @property
     def warnings(self) -> list[str]:
@@ -190,7 +192,7 @@ async def shrinks(bed: Testbed) -> None:
     assert "sensor.iphone_at_kitchen_track" in await core.states()
 
     async def gone(*entities: str) -> None:
-        await eventually_async(lambda states: not [entity for entity in entities if entity in states], core, f"{entities} stay")
+        await core.until_states(lambda states: not [entity for entity in entities if entity in states], f"{entities} stay")
 
     bed.reload(bridge, right.replace('"title"', '"app"'))
     await gone("sensor.iphone_at_kitchen_track", "sensor.iphone_at_kitchen_artist", "sensor.iphone_at_kitchen_album")
@@ -203,11 +205,11 @@ async def shrinks(bed: Testbed) -> None:
     await bridge.stop()
     bed.file.write_text(right)
     await bridge.start()
-    await eventually_async(lambda states: "button.iphone_at_kitchen_next_track" in states, core, "the button is not back")
+    await core.until_states(lambda states: "button.iphone_at_kitchen_next_track" in states, "the button is not back")
     check(not core.warnings, f"it warns: {core.warnings}")
     # The devices are left to nobody.
     bed.reload(bridge, right.replace("[mqtt]", '[mqtt]\nprefix = "other"\ndiscovery = "elsewhere"'))
-    await eventually_async(lambda states: not [entity for entity in states if "kitchen" in entity], core, "something stays")
+    await core.until_states(lambda states: not [entity for entity in states if "kitchen" in entity], "something stays")
     await core.ask("states")
     check(not core.complaints("kitchen"), f"it warns: {core.complaints('kitchen')}")
 
@@ -234,25 +236,17 @@ async def renamed(bed: Testbed) -> None:
             bed.reload(bridge, other)
         await watcher.message(f"ancsd/{name}/phone/iphone/battery", level=80, within=40)
         names = {name.capitalize(), f"iPhone at {name.capitalize()}"}
-        deadline = asyncio.get_running_loop().time() + patient(60)
-        while True:
+
+        async def found() -> tuple[set[str], list[str]]:
             found = await core.ask("entities")
             devices = {device["name"] for device in found["devices"] if "ncsd" in str(device["identifiers"])}
-            if devices == names and found["entities"].keys() == before["entities"].keys():
-                break
-            check(asyncio.get_running_loop().time() < deadline, f"the devices are {devices}, the entities {sorted(found['entities'])}")
-            await asyncio.sleep(0.5)
+            return devices, sorted(found["entities"])
+
+        wanted = (names, sorted(before["entities"]))
+        await answered(found, lambda found, wanted=wanted: found == wanted, f"devices and entities are not {wanted}", 60, pause=0.5)
         await core.until("sensor.annas_battery", "80")
     complaints = core.complaints("kitchen", "attic")
     check(not complaints, f"it warns: {complaints}")
-
-
-async def eventually_async(holds: Any, core: Home, otherwise: str, within: float = 60) -> None:
-    """Waits until something holds for Home Assistant's states."""
-    deadline = asyncio.get_running_loop().time() + patient(within)
-    while not holds(await core.states()):
-        check(asyncio.get_running_loop().time() < deadline, otherwise)
-        await asyncio.sleep(0.2)
 
 
 @case("home-restarts", seconds=SECONDS)

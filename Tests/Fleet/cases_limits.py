@@ -121,7 +121,7 @@ async def keep_alive(bed: Testbed) -> None:
     await broker.seen(f"{PHONE}/state")
     await eventually(lambda: len(broker.pings) >= 3, lambda: f"{len(broker.pings)} pings in 11 s", 11)
     gap = broker.pings[2] - broker.pings[1]
-    check(1 <= gap, f"it pings every {gap:.1f} s")
+    check(1.4 <= gap, f"it pings every {gap:.1f} s")
 
 
 @case("mqtt-assigned-id")
@@ -189,7 +189,7 @@ async def one_name(bed: Testbed) -> None:
         return broker.log.count("already connected")
 
     # The longest pause before one that is given up is 4 s, and half of it more.
-    await settled(takeovers, quiet=8, within=40)
+    await settled(takeovers, quiet=12, within=60)
     check(takeovers() <= 6, f"they took turns {takeovers()} times")
     check(first.running and second.running, "one has ended")
     expect(watcher.last("ancsd/kitchen/state").json, state="online")

@@ -60,6 +60,19 @@ async def eventually(condition: Callable[[], Any], text: str | Callable[[], str]
         await asyncio.sleep(0.02)
 
 
+async def answered(
+    question: Callable[[], Awaitable[Any]], holds: Callable[[Any], Any], otherwise: str, within: float, pause: float = 0.05
+) -> Any:
+    """The answer to a question, asked again until it is as it should be; fails with `otherwise` and the last one."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + patient(within)
+    while not holds(answer := await question()):
+        if loop.time() > deadline:
+            raise Failure(f"{otherwise}: …{str(answer)[-1000:]} (waited {patient(within):.0f} s)")
+        await asyncio.sleep(pause)
+    return answer
+
+
 async def settled(value: Callable[[], Any], quiet: float, within: float = 10) -> None:
     """Waits until the value has stayed the same for `quiet` seconds, at most `within` seconds."""
     loop = asyncio.get_running_loop()

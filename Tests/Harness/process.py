@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
-from .case import Failure, check, patient, settled
+from .case import Failure, answered, check, patient, settled
 from .control import ControlClient, RPCError
 
 DEVNULL, PIPE = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
@@ -312,13 +312,7 @@ class Daemon(EventProcess):
 
     async def answer(self, method: str, holds: Condition, wanted: str, within: float = 8) -> Any:
         """The result of a call as soon as it holds; `wanted` describes that in words."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + patient(within)
-        while not holds(result := await self.call(method)):
-            if loop.time() > deadline:
-                raise Failure(f"{method} never has {wanted}, but {result}")
-            await asyncio.sleep(0.05)
-        return result
+        return await answered(lambda: self.call(method), holds, f"{method} never has {wanted}", within)
 
     async def listed(self, what: str, **params: Any) -> list[Any]:
         """A whole list, page by page: `notifications`, `apps` or `phones`."""

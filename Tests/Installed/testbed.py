@@ -7,14 +7,13 @@ of its first process, which is systemd.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from Harness.case import Failure, check, eventually
+from Harness.case import Failure, answered, check, eventually
 from Harness.control import ControlClient
 from Harness.process import Outcome, run
 from Lab import testbed
@@ -85,12 +84,10 @@ class Testbed(testbed.Testbed):
         self, question: Callable[[], Awaitable[Any]], holds: Callable[[Any], bool], otherwise: str, within: float = 15
     ) -> None:
         """Asks until the answer is as it should be."""
-        for _ in range(100):
-            found = await question()
-            if holds(found):
-                return
-            await asyncio.sleep(within / 100)
-        raise Failure(f"{otherwise}: …{str(found)[-200:]}; {await self.journal()}")
+        try:
+            await answered(question, holds, otherwise, within, pause=within / 100)
+        except Failure as failure:
+            raise Failure(f"{failure}; {await self.journal()}") from None
 
     async def journal(self) -> str:
         lines = (await self.inside("journalctl", "--no-pager", "--lines", 12, "--output", "cat")).out
