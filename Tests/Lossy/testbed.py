@@ -52,8 +52,7 @@ class Testbed(Base):
 
     async def open(self) -> None:
         self.seed = int(self.out.name.partition("-")[2].partition(".")[0])
-        # The kernel looks for a link's listener by the adapter's address.
-        self.ADDRESS = f"F0:F1:F2:F3:{self.seed >> 8 & 0xFF:02X}:{self.seed & 0xFF:02X}"
+        await super().open()
         while not self.is_up:
             await self.greet()
         logs = Path("/out", self.out.name)

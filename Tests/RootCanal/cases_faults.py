@@ -146,7 +146,7 @@ async def eventually_says(daemon: Daemon, member: str, value: Any, within: float
     )
 
 
-@case("fault-vanished-blocked", seconds=150)
+@case("fault-vanished-blocked", seconds=150, alone=True)
 async def vanished_blocked(bed: Testbed) -> None:
     """An adapter is pulled out while it is blocked: noticed, and another one is not taken for it."""
     await bed.use("modern")
@@ -158,7 +158,7 @@ async def vanished_blocked(bed: Testbed) -> None:
     await exchanged(bed, daemon, phone, lost)
 
 
-@case("fault-vanished-set-up", seconds=150)
+@case("fault-vanished-set-up", seconds=150, alone=True)
 async def vanished_in_set_up(bed: Testbed) -> None:
     """The same with an adapter that does not answer any more while the kernel sets it up."""
     await bed.use("modern")

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from Harness.process import Daemon
 from Lab import testbed
 
@@ -15,11 +17,15 @@ class Testbed(testbed.Testbed):
     """A case's own RootCanal. It has no adapter before the case says which one, by `use`."""
 
     SECONDS = 90.0
+    JOBS = 3  # most of their time is the kernel's time-outs
+    numbers = itertools.count(1)
 
     adapter: BridgedAdapter
 
     async def open(self) -> None:
-        pass
+        # The kernel looks for a link's listener by the adapter's address.
+        number = next(self.numbers)
+        self.ADDRESS, self.SECOND_ADDRESS = (f"F0:F1:F2:{kind}:{number >> 8:02X}:{number & 0xFF:02X}" for kind in ("F3", "F4"))
 
     async def use(self, preset: str = "modern") -> None:
         """Starts RootCanal, and plugs in an adapter of this kind."""
