@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
+import random
 import shutil
 import signal
 import socket
@@ -24,12 +26,17 @@ def program(name: str) -> str:
     return found
 
 
+#: Ports below those that Linux gives to clients: one of them could get a broker's port while that is down.
+PORTS = itertools.cycle(random.sample(range(10000, 32000), 10000))
+
+
 def free_port() -> int:
     """An unused port of the loopback."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    while True:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port := next(PORTS)))
+            return port
 
 
 class OnLoopback:
