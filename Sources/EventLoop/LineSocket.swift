@@ -50,6 +50,8 @@ public final class LineSocket {
   private var hasEnded = false
   private var isEndTold = false
   private var isClosing = false
+  /// Why nothing can be sent any more; what the peer sent before is delivered first.
+  private var failure: Errno?
 
   /// Takes over a connected stream socket that does not block.
   ///
@@ -80,14 +82,14 @@ public final class LineSocket {
 
   /// Sends a line, and a line feed after it.
   public func send(_ line: [UInt8]) {
-    guard isOpen, !isClosing else { return }
+    guard isOpen, !isClosing, failure == nil else { return }
     let end = UInt8(ascii: "\n")
     var sent = 0
     if queue.isEmpty {
       do throws(SystemError) {
         sent = try Syscall.send(number, line[...], and: end)
       } catch {
-        if error.errno != .wouldBlock { return failLater(.failed(error.errno)) }
+        if error.errno != .wouldBlock { return sendingFailed(error.errno) }
       }
     }
     guard sent <= line.count else { return }
@@ -126,7 +128,7 @@ public final class LineSocket {
 
   private func turn(_ ready: Readiness) {
     if ready.contains(.writable) { flush() }
-    guard isOpen else { return }
+    guard isOpen, failure == nil else { return }
     if onLine != nil, !hasEnded, !isClosing {
       if !lines.mayHaveLine, !ready.isDisjoint(with: [.readable, .hungUp, .failed]) { read() }
     } else if !ready.isDisjoint(with: [.hungUp, .failed]) {
@@ -165,13 +167,14 @@ public final class LineSocket {
     guard onLine != nil, isOpen, !isClosing else { return }
     if let item = lines.next() {
       item.deliver(onLine, onOverlong)
-      if lines.mayHaveLine { deliverLater() }
+      if lines.mayHaveLine || hasEnded { deliverLater() }
       return
     }
     guard hasEnded, !isEndTold else { return }
     isEndTold = true
     lines.last()?.deliver(onLine, onOverlong)
     guard isOpen, !isClosing else { return }
+    if let failure { return fail(.failed(failure)) }
     if let onEnd { onEnd() } else { fail(.ended) }
   }
 
@@ -180,12 +183,25 @@ public final class LineSocket {
       do throws(SystemError) {
         queue.advance(try Syscall.send(number, queue.first, from: queue.sent))
       } catch {
-        return error.errno == .wouldBlock ? () : fail(.failed(error.errno))
+        return error.errno == .wouldBlock ? () : sendingFailed(error.errno)
       }
     }
     if isClosing { return fail(.ended) }
     updateWatch()
     onDrained?()
+  }
+
+  /// The peer is gone. What it said before may explain why.
+  private func sendingFailed(_ errno: Errno) {
+    guard onLine != nil, !isClosing else { return failLater(.failed(errno)) }
+    failure = errno
+    queue.removeAll()
+    if !hasEnded, let count = try? Syscall.read(number, into: loop.readBuffer) {
+      lines.append(loop.readBuffer[..<count])
+    }
+    hasEnded = true
+    watch = nil
+    deliverLater()
   }
 
   private func failLater(_ end: End) { loop.later { [weak self] in self?.fail(end) } }

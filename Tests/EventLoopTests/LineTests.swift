@@ -74,6 +74,25 @@ extension OnTheLoop {
       }
     }
 
+    @Test(
+      "What a peer said before it closed is read, although it can't be sent to any more",
+      arguments: [0, 1_000_000])
+    func lastWords(queued: Int) async throws {
+      try await onLoop {
+        let (client, server, _) = try await connection("@ancsd-test-last-words-\(queued)")
+        if queued > 0 { client.send(Array(repeating: 1, count: queued)) }
+        let came = Arrivals<String>()
+        client.onLine = { came.append(String(decoding: $0, as: UTF8.self)) }
+        client.onClose = { came.append("\($0)") }
+        server.send("no")
+        server.send("room")
+        server.close()
+        if queued == 0 { client.send("request") }
+        let all = await came.wait(for: 3)
+        #expect(all == ["no", "room", "\(LineSocket.End.failed(.brokenPipe))"], "\(all)")
+      }
+    }
+
     /// What a server that takes lines says at their end, once the client shuts down its half.
     @LoopActor private func saw(
       _ text: String, pausing: Bool = false, at name: String
