@@ -114,44 +114,9 @@ async def long(bed: Testbed) -> None:
     await bed.every(LONG_READS, one)
 
 
-def entries(length: int, *values: bytes) -> bytes:
-    return bytes([att.READ_BY_TYPE_RESPONSE, length]) + b"".join(values)
-
-
-#: Responses to a request for the battery levels, given how many there were before.
-BY_TYPE: dict[str, Callable[[bytes, int], bytes | None]] = {
-    "unnamed": lambda pdu, _: (
-        att.refusal(pdu, att.INSUFFICIENT_AUTHENTICATION) if att.first_handle(pdu) <= 0x211 else None
-    ),
-    "zero-length": lambda _, place: entries(0, b"\x92\0W") if place == 0 else None,
-    "changing-length": lambda _, place: entries(3, b"\x92\0W", b"\x21\x02XY") if place == 0 else None,
-    "nothing": lambda _, place: entries(3) if place == 0 else None,
-}
-
-
 @case("gatt-by-type")
 async def by_type(bed: Testbed) -> None:
-    """Reading and writing by type where Read By Type or Find Information is refused, or wrong."""
-
-    async def one(part: Testbed, name: str) -> None:
-        place = -1
-
-        def intercept(_link: Link, pdu: bytes) -> list[bytes] | None:
-            nonlocal place
-            if pdu[0] != att.READ_BY_TYPE or att.searched_type(pdu) != 0x2A19:
-                return None
-            place += 1
-            instead = BY_TYPE[name](pdu, place)
-            return None if instead is None else [instead]
-
-        device = part.device(23)
-        device.intercept = intercept
-        outcome = (await part.gatt(device, "read", "2A19")).expect(1)
-        values = {e["handle"]: e["value"] for e in outcome.objects}
-        check(values == {0x92: "57", 0x221: "05"}, f"it printed {values}; {outcome.err!r}")
-        check("reading 0x0211: Insufficient Authentication" in outcome.err, f"{outcome.err!r}")
-
-    await bed.every(BY_TYPE, one)
+    """A write by type, and services of one type, where the request that finds them is refused."""
 
     def refuse(opcode: int, handle: int, code: int) -> Intercept:
         return lambda _link, pdu: [att.error(opcode, handle, code)] if pdu[0] == opcode else None
@@ -161,7 +126,6 @@ async def by_type(bed: Testbed) -> None:
     device.intercept = refuse(att.FIND_INFORMATION, 0, att.REQUEST_NOT_SUPPORTED)
     (await bed.gatt(device, "write", LONG, "0102")).expect(0)
     check(device.server.long == b"\x01\x02", f"the device has {device.server.long.hex()}")
-    # Services of one type, where the request for them is refused.
     device.intercept = refuse(att.FIND_BY_TYPE_VALUE, 1, att.UNLIKELY)
     outcome = (await bed.gatt(device, "primary", "180F")).expect(1)
     starts = [e["start"] for e in outcome.objects if e["event"] == "service"]
@@ -232,60 +196,19 @@ async def notify_next_link(device: OddDevice) -> None:
         link.notify(temperature.handle, value)
 
 
-def refuse(opcode: int, kind: int, handle: int, pdu: bytes) -> Sequence[bytes] | None:
-    """Refuses a request for declarations of a kind whose response would have to include the one at `handle`."""
-    if pdu[0] == opcode and att.searched_type(pdu) == kind:
-        first, last = att.handle_range(pdu) or (0, 0)
-        if first <= handle <= last:
-            return [att.error(opcode, handle, att.UNLIKELY)]
-    return None
-
-
-def hide_characteristic(_link: Link, pdu: bytes) -> Sequence[bytes] | None:
-    """Refuses to report the declaration at 0x0030 by its type, and to read it."""
-    if pdu[:3] == att.read(0x30):
-        return [att.refusal(pdu, att.INSUFFICIENT_ENCRYPTION)]
-    return refuse(att.READ_BY_TYPE, att.CHARACTERISTIC, 0x30, pdu)
-
-
 @case("gatt-faults")
 async def faults(bed: Testbed) -> None:
-    """A declaration and a descriptor that can't be reported: named with their places, worked around, status 1."""
-
-    async def one(part: Testbed, name: str) -> None:
-        device = part.device(23)
-        device.intercept = hide_characteristic if name == "characteristic" else lambda _link, pdu: refuse(att.FIND_INFORMATION, 0, 0x38, pdu)
-        outcome = (await part.gatt(device, "tree", "--format", "json")).expect(1)
-        said = [e for e in outcome.objects if e["event"] == "fault"]
-        check(0 < len(said) <= 4 and all(e["error"] for e in said), f"the faults are {said[:5]}")
-        check("tree: the device returned" in outcome.err, f"it says {outcome.err!r}")
-        hidden = [e["unknown"] for e in said if "unknown" in e]
-        if name == "descriptor":  # there are no other means of finding it
-            check(any(h["start"] <= 0x38 <= h["end"] for h in hidden), f"it hides {hidden}")
-            return
-        check_tree(outcome.objects, {0x31})
-        check(len(hidden) == 1, f"it says that {hidden} is missing")
-        strays = [a["handle"] for e in outcome.objects for a in e.get("unassigned", ())]
-        check(strays == [0x31, 0x35, 0x38], f"unassigned: {strays}")
-
-    await bed.every(["characteristic", "descriptor"], one)
-
-
-@case("gatt-cut")
-async def cut(bed: Testbed) -> None:
-    """The link ends during discovery: what was found is printed, then 69."""
+    """A descriptor that can't be reported: named with its place, the rest is found, status 1."""
     device = bed.device(23)
 
-    def leave(link: Link, _pdu: bytes) -> list[bytes] | None:
-        if len(link.requests()) <= 16:
-            return None
-        link.close()
-        return []
+    def hide(_link: Link, pdu: bytes) -> Sequence[bytes] | None:
+        first, last = att.handle_range(pdu) or (0, 0)
+        return [att.error(pdu[0], 0x38, att.UNLIKELY)] if pdu[0] == att.FIND_INFORMATION and first <= 0x38 <= last else None
 
-    device.intercept = leave
-    outcome = (await bed.gatt(device, "tree", "--format", "json")).expect(69)
-    services = [e for e in outcome.objects if e["event"] == "service"]
-    check(len(services) >= 5, f"only {len(services)} services are printed")
-    check(any(s.get("complete") is False for s in services), "all of them look complete")
-    check(services[0].get("complete") is None, f"the first was: {services[0]}")
-    check("the device ended it" in outcome.err, f"it says {outcome.err!r}")
+    device.intercept = hide
+    outcome = (await bed.gatt(device, "tree", "--format", "json")).expect(1)
+    check("tree: the device returned" in outcome.err, f"it says {outcome.err!r}")
+    said = [e for e in outcome.objects if e["event"] == "fault"]
+    check(0 < len(said) <= 4 and all(e["error"] for e in said), f"the faults are {said[:5]}")
+    hidden = [e["unknown"] for e in said if "unknown" in e]
+    check(any(h["start"] <= 0x38 <= h["end"] for h in hidden), f"it hides {hidden}")

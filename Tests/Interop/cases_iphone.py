@@ -5,24 +5,11 @@ from __future__ import annotations
 
 import asyncio
 
-from Harness.ancs import NAMELESS, Notification, call
-from Harness.case import case, check, expect
+from Harness.ancs import NAMELESS, Notification
+from Harness.case import case, check
 from Harness.profiles import REAL
 
 from .testbed import Testbed
-
-
-@case("iphone-call")
-async def incoming_call(bed: Testbed) -> None:
-    """A call has a date and a message, and its actions are the phone's own words."""
-    daemon, phone, since = await bed.served()
-    phone.ancs.post(call(3))
-    event = await daemon.event("notification", since=since, uid=3)
-    expect(
-        event, category="incoming-call", title="+1 (212) 555-0142", subtitle="Spam Risk",
-        message="Incoming Call", message_size=13, date="2026-11-21T07:00:00", positive="Answer",
-        negative="Decline", app="Phone",
-    )
 
 
 @case("iphone-waiting")
@@ -33,20 +20,6 @@ async def waiting(bed: Testbed) -> None:
     daemon = await bed.daemon(phone)
     event = await daemon.event("notification", uid=8)
     check(set(event["flags"]) == {"silent", "pre-existing", "negative-action", "0x20"}, f"flags: {event['flags']}")
-
-
-@case("iphone-dead-session", seconds=90)
-async def dead_session(bed: Testbed) -> None:
-    """A Control Point with handles that are no longer valid: the session ends, then the link, and both recover."""
-    for code in (0x01, 0x12):
-        phone = bed.phone()
-        phone.ancs.refusal = lambda _, code=code: code if len(phone.links) < 2 else None
-        daemon = await bed.daemon(phone)
-        phone.ancs.post(Notification(1))
-        await phone.connected(2, within=40)
-        await daemon.event("notification", uid=1, title="Mum", within=15)
-        check(phone.links[0].closed, "the dead link is still there")
-        await daemon.stop()
 
 
 @case("iphone-rules")

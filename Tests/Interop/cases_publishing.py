@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-from bumble.gatt import Service
-
 from Harness import att
-from Harness.ancs import Notification, NotificationProvider
 from Harness.case import case, check, eventually
 from Harness.process import Daemon, Event
 from Harness.services import SERVICES
 from Harness.testbed import check_served
 
-from .peers import Phone
 from .testbed import Testbed
 
 DATABASE_HASH = 0x2B2A
@@ -115,57 +111,3 @@ async def everything(bed: Testbed) -> None:
     await indicate(0x7777, b"what?")
     await check_served(daemon, phone, 3)
     check(len(phone.links) == 1, "the daemon reconnected")
-
-
-@case("two-of-ancs")
-async def two(bed: Testbed) -> None:
-    """A new ANCS appears while the old one is still there: the new one is used."""
-    daemon, phone, _ = await bed.served()
-    await check_served(daemon, phone, 1)
-    second = NotificationProvider(phone.server)
-    since = daemon.now
-    await phone.server.publish(second.service)
-    await eventually(
-        lambda: phone.server.subscribed(phone.link, second.source), "the new one is not used"
-    )
-    second.post(Notification(5, title="from the new one"))
-    await daemon.event("notification", since=since, uid=5, title="from the new one")
-
-
-@case("odd-services")
-async def odd_services(bed: Testbed) -> None:
-    """ANCS and AMS without descriptors or characteristics are not used, and do no harm."""
-
-    async def one(part: Testbed, what: str) -> None:
-        phone = part.phone()
-        spoil(phone, what)
-        daemon = await part.daemon(phone)
-        connected = await daemon.event("connected")
-        await eventually(
-            lambda: any("services" in event for event in daemon.since(connected))
-            or len(phone.link.requests()) > 8,
-            "nothing was discovered",
-        )
-        await daemon.event("battery", within=10)
-        daemon.none("disconnected")
-        said = [e for e in daemon.events if "services" in e]
-        spoiled = "ams" if "ams" in what else "ancs"
-        # The Data Source is optional: a phone without it does have ANCS.
-        unused = what.endswith("source") or all(spoiled not in e["services"] for e in said)
-        check(unused, f"{spoiled} can't be used, but is reported as present: {said}")
-
-    await bed.every(["ancs-no-cccd", "ancs-empty", "ams-empty", "ancs-no-data-source"], one)
-
-
-def spoil(phone: Phone, what: str) -> None:
-    """Removes a part of a service, as on devices that only resemble iPhones."""
-    service: Service = phone.ams.service if "ams" in what else phone.ancs.service
-    span = range(service.handle + 1, service.end_group_handle + 1)
-    data = phone.ancs.data.handle
-    cccd = att.CCCD.to_bytes(2, "little")
-    if what.endswith("no-cccd"):
-        phone.server.remove_attributes(lambda a: a.handle in span and a.type.to_pdu_bytes() == cccd)
-    elif what.endswith("empty"):
-        phone.server.remove_attributes(lambda a: a.handle in span)
-    else:
-        phone.server.remove_attributes(lambda a: data - 1 <= a.handle <= data + 1)

@@ -94,57 +94,6 @@ async def keys(bed: Testbed) -> None:
     await window.shows("status 0")
 
 
-@case("screen-message")
-async def message(bed: Testbed) -> None:
-    """A message that was cut is shown whole once it is opened, and can be scrolled to its end."""
-    daemon, phone, since = await bed.served("--max-length", "40")
-    whole = " ".join(f"word{number}" for number in range(400))
-    phone.ancs.post(Notification(1, title="Long", message=whole))
-    event = await daemon.event("notification", since=since, uid=1)
-    check(event["truncated"] == ["message"], f"the message is not cut: {event}")
-    shown = (await bed.client(daemon, "show", "1", "--json")).expect(0).objects[0]
-    check(shown["message"] == whole and "truncated" not in shown, f"show printed {shown}")
-    phone.ancs.post(Notification(2, title="Longer", message=whole + " at last"))
-    window = await screen(bed, daemon)
-    await window.shows("Longer")
-    await window.press("Enter")
-    await window.shows("word50")
-    await window.press("End")
-    await window.shows("word399 at last")
-
-
-#: Texts that terminals could obey, reorder, join, or give another width than expected.
-HOSTILE = (
-    "\x1b[2J\x1b]0;title\x07\x9b31m" * 5,
-    "\u202e] #99 important [+Answer\u2066 \u200b\u2060\ufeff",
-    "👨\u200d👩\u200d👧\u200d👦🏳\ufe0f\u200d🌈👍🏽❤\ufe0f🇩🇪⏰" * 8,
-    "e" + "\u0301\u0302\u0336" * 20 + "हिन्दी العربية" * 8,
-    "a\nb\r\nc\td\x85e\u2028f",
-)
-
-
-@case("screen-hostile")
-async def hostile(bed: Testbed) -> None:
-    """Whatever a phone's texts contain, every row stays in its place and keeps its actions, at any size."""
-    daemon, phone, since = await bed.served()
-    for uid, text in enumerate(HOSTILE, 1):
-        phone.ancs.post(Notification(uid, title=text, subtitle=text, message=text * 5, positive=text, negative=text))
-    await daemon.event("notification", since=since, uid=len(HOSTILE))
-    window = await screen(bed, daemon, 100, 30)
-    for columns, rows in ((200, 50), (80, 24), (40, 12), (30, 10)):
-        await window.resize(columns, rows)
-
-        def holds(shown: str, rows: int = rows) -> bool:
-            lines = shown.split("\n")
-            notifications = [line.rstrip() for line in lines if re.match(r"[> ] \d\d-\d\d", line)]
-            return (
-                len(lines) == rows + 1 and lines[1].startswith("── 1/5 ") and lines[rows - 1].endswith("? keys q quit")
-                and len(notifications) >= 4 and all(re.search(r"\[\+.* -.*\]$", line) for line in notifications)
-            )
-
-        await window.shows(holds)
-
-
 @case("screen-daemon-restarts")
 async def restart(bed: Testbed) -> None:
     """Without a daemon the screen says so and why; it goes on with the next one. Signals end it cleanly."""

@@ -7,12 +7,11 @@ import asyncio
 
 from Harness import att
 from Harness.ancs import GET_APP, Notification
-from Harness.case import case, check, eventually, patient
+from Harness.case import case, check
 from Harness.process import Daemon
 from Harness.services import SERVICES
 from Harness.testbed import check_served
 
-from .link import Link
 from .peers import Phone
 from .testbed import Testbed
 
@@ -83,31 +82,6 @@ async def mtus(bed: Testbed) -> None:
         await check_served(daemon, phone, mtu)
 
     await bed.every(sizes, one, name=lambda mtu: f"mtu-{mtu}")
-
-
-@case("mute-phone", seconds=90)
-async def mute(bed: Testbed) -> None:
-    """A request without a response ends the link after 30 s, and the daemon connects again."""
-    phone = bed.phone()
-    muted_at: list[float] = []
-
-    def fall_silent(link: Link, _pdu: bytes) -> list[bytes] | None:
-        if link is not phone.links[0] or len(link.requests()) <= 3:
-            return None
-        muted_at.append(link.loop.time())
-        return []
-
-    phone.intercept = fall_silent
-    daemon = await bed.daemon(phone)
-    await eventually(lambda: muted_at, "the daemon made no request", 10)
-    link = phone.links[0]
-    await phone.dropped(link, within=36)
-    waited = link.loop.time() - muted_at[0]
-    check(30 - patient(1) <= waited <= 30 + patient(5), f"the link ended after {waited:.1f} s, not 30")
-    await daemon.event("disconnected")
-    await phone.connected(2)
-    await phone.subscribed()
-    await check_served(daemon, phone, 1)
 
 
 @case("phone-comes-late")

@@ -122,18 +122,3 @@ async def actions(bed: Testbed) -> None:
     await phone.do("read", uuid="2A00")
     await phone.event("read", value=bed.NAME.encode().hex())
     phone.check_rules()
-
-
-@case("virtual-phone", seconds=75)
-async def virtual_phone(bed: Testbed) -> None:
-    """`run --virtual-phone --once`: all that its script plays, and then the end."""
-    daemon = await bed.start_daemon("run", "--virtual-phone", "--once")
-    status = await daemon.ended(within=40)
-    check(status == 0, f"it ended with {status}")
-    events = list(daemon.since(0, "notification"))
-    check(all("error" not in e for e in events), "a notification could not be fetched")
-    categories = {e["category"] for e in events if e["change"] != "removed"}
-    check(len(categories) == 12, f"the only categories are {sorted(categories)}")
-    check({e["change"] for e in events} == {"added", "modified", "removed"}, "a kind of change is missing")
-    titles = {e["track"]["title"] for e in daemon.since(0, "media")}
-    check(len(titles) >= 3, f"the titles were {titles}")
