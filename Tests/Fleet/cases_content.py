@@ -8,7 +8,7 @@ import json
 from Harness.ancs import Notification
 from Harness.case import case, check
 
-from .testbed import EVENTS, PHONE, Testbed
+from .testbed import Testbed
 
 
 @case("mqtt-content-bytes", seconds=120)

@@ -249,21 +249,6 @@ async def renamed(bed: Testbed) -> None:
     check(not complaints, f"it warns: {complaints}")
 
 
-@case("home-restarts", seconds=SECONDS)
-async def restarts(bed: Testbed) -> None:
-    """After a broker without persistence restarts, all entities come back by themselves."""
-    broker = await bed.mosquitto()
-    _, phone, _ = await bed.board(broker)
-    core = await home(bed, broker)
-    await core.until("sensor.iphone_at_kitchen_battery", "80")
-    await broker.down()
-    await core.until("sensor.iphone_at_kitchen_battery", "unavailable")
-    phone.ancs.post(Notification(1))
-    await broker.up()
-    await core.until("sensor.iphone_at_kitchen_notifications", "1", 60)
-    await core.until("sensor.iphone_at_kitchen_battery", "80")
-
-
 def blocks() -> list[str]:
     """The document's YAML that the case tries."""
     found = re.findall(r"(?<!<!-- not tried -->\n)^```yaml\n(.*?)^```", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)

@@ -191,17 +191,13 @@ async def acl_responses(bed: Testbed) -> None:
 
 @case("mqtt-says-what")
 async def says_what(bed: Testbed) -> None:
-    """One line at startup says what is sent where; unresolvable names are reported, `.local` with a hint."""
+    """One line at startup says what is sent where."""
     broker = await bed.mosquitto()
-    daemon, _, bridge = await bed.board(broker)
+    _, _, bridge = await bed.board(broker)
     watcher = await bed.watcher(broker)
     await watcher.message("ancsd/kitchen/state", state="online")
     first = bridge.log.splitlines()[0]
     check(f"127.0.0.1:{broker.port}" in first and "kitchen" in first, f"the first line is {first}")
-    for host, word in [("nowhere.invalid", "nowhere.invalid"), ("ha-that-is-not-there.local", ".local")]:
-        other = await bed.bridge(daemon, f"mqtt://{host}", board="attic")
-        await eventually(lambda other=other, word=word: word in other.log.split("\n", 1)[-1], f"of {host} is said: {other.log}", 30)
-        await other.kill()
 
 
 @case("mqtt-settings-files")
@@ -264,14 +260,13 @@ async def reload_late(bed: Testbed) -> None:
 
 @case("mqtt-moves", seconds=90)
 async def moves(bed: Testbed) -> None:
-    """SIGHUP with another board, discovery, prefix or broker: no stale message stays retained, even if the broker accepts one
-    publication at a time, each after a while."""
+    """SIGHUP with another board or broker: no stale message stays retained, even if the broker accepts one publication at a
+    time, each after a while."""
     small = await bed.scripted(ReceiveMaximum=1)
     _, _, bridge = await bed.board(small)
     for topic in ("counts", "battery", "call"):
         await small.seen(f"{PHONE}/{topic}")
     right = bed.file.read_text()
-
     small.pause = 0.4
     bed.reload(bridge, right.replace('"kitchen"', '"attic"'))
     told = {published.topic for published in small.published if published.retain}
@@ -284,15 +279,6 @@ async def moves(bed: Testbed) -> None:
     watcher = await bed.online(broker)
     await watcher.message(f"{PHONE}/counts", total=0)
     check({topic.split("/")[0] for topic in await watcher.retained("#")} == {"ancsd", "homeassistant"}, "discovery is not there")
-    bed.reload(bridge, right.replace(small.url, broker.url).replace("[mqtt]", "[mqtt]\ndiscovery = false"))
-    await eventually(lambda: not watcher.last("homeassistant/device/kitchen/phone/config").payload, "discovery stays", 10)
-    await watcher.message("ancsd/kitchen/state", since=watcher.messages.index(watcher.last("ancsd/kitchen/state")), state="online")
-    kept = await watcher.retained("#")
-    check(len(kept) == 7 and all(topic.startswith("ancsd/kitchen/") for topic in kept), f"retained is {sorted(kept)}")
-    bed.reload(bridge, right.replace(small.url, broker.url).replace("[mqtt]", '[mqtt]\nprefix = "house/ancsd"'))
-    await watcher.message("house/ancsd/kitchen/phone/iphone/counts", total=0)
-    left = [topic for topic in await watcher.retained("#") if topic.startswith("ancsd/")]
-    check(not left, f"of the old prefix there is {left}")
     other = await bed.scripted()
     bed.reload(bridge, right.replace(small.url, other.url))
     await other.seen(f"{PHONE}/counts")
