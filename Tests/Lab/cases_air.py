@@ -39,9 +39,10 @@ async def pair(bed: Testbed) -> Pair:
     return Pair(bed, await bed.plug(bed.SECOND_ADDRESS))
 
 
-@case("air-first-meeting", seconds=90)
-async def first_meeting(bed: Testbed) -> None:
-    """The phone finds the accessory by its advertisement, connects, pairs, and a notification arrives."""
+@case("air-return", seconds=150)
+async def returning(bed: Testbed) -> None:
+    """The phone finds the accessory by its advertisement, pairs, and brings a notification; after a loss it comes back by
+    itself, from a private address, and encrypts by its key."""
     ends = await pair(bed)
     daemon = await bed.daemon("--io", "none")
     phone = await ends.phone()
@@ -49,26 +50,15 @@ async def first_meeting(bed: Testbed) -> None:
     check(seen.get("address") == bed.ADDRESS, f"the phone sees {dict(seen)}")
     check("ancs" in seen["signs"], f"the accessory does not solicit ANCS: {dict(seen)}")
     connected = await daemon.event("connected")
-    await daemon.event("subscribed", within=20)
-    await phone.event("paired", address=bed.ADDRESS)
     check(connected.get("bonded") is False, f"the phone is taken for bonded: {dict(connected)}")
+    subscribed = await daemon.event("subscribed", within=20)
+    await phone.event("paired", address=bed.ADDRESS)
+    check(daemon.find("paired")["phone"] == bed.SECOND_ADDRESS, "the bond does not name the identity")
     await phone.do("add", uid=7, title="Mum", message="Saturday?")
     await daemon.event("notification", uid=7, title="Mum", message="Saturday?")
     # Both ends are in one kernel: the phone's own channel must not be taken for a phone of the daemon's.
     links = [dict(event) for event in daemon.since(0, "connected")]
     check(len(links) == 1, f"the daemon has these links: {links}")
-    phone.none("violation")
-
-
-@case("air-return", seconds=150)
-async def returning(bed: Testbed) -> None:
-    """After a loss the phone comes back by itself, from a private address, and encrypts by its key."""
-    ends = await pair(bed)
-    daemon = await bed.daemon("--io", "none")
-    phone = await ends.phone()
-    subscribed = await daemon.event("subscribed", within=20)
-    await phone.event("paired")
-    check(daemon.find("paired")["phone"] == bed.SECOND_ADDRESS, "the bond does not name the identity")
     first = ends.adapter.controller.random_address
     check(first.is_resolvable, f"the phone connected from {first}")
 
@@ -88,6 +78,7 @@ async def returning(bed: Testbed) -> None:
     )
     check(parameters == (24, 24, 0, 72), f"the phone asks for {parameters}, not for 30 ms and 720 ms")
     phone.none("paired", since=lost)
+    phone.none("violation")
 
     # A phone that is started again is the same phone, with another private address.
     await phone.stop()

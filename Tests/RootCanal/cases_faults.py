@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from typing import Any
 
 from Harness.ancs import Notification
-from Harness.case import Failure, case, check, eventually
+from Harness.case import case, check, eventually
 from Harness.process import Daemon, Event
 from Lab import kernel
-from Lab.phone import NotFound, Phone
+from Lab.phone import Phone
 from Lab.vhci import blocked
 
 from .bridge import Fault
@@ -82,19 +81,6 @@ async def late(bed: Testbed) -> None:
     last = await gone(daemon, phone, subscribed)
     await check_returns(daemon, phone, last, within=20)
     daemon.none("error")
-
-
-@case("fault-alone-beside-phone", seconds=150)
-async def beside(bed: Testbed) -> None:
-    """Beside its only bonded phone the board can't be connected to; once that has gone it can."""
-    await bed.use("modern")
-    daemon, phone, subscribed = await bed.served()
-    stranger = await bed.second_phone()
-    with contextlib.suppress(NotFound):
-        found = await stranger.find(within=40)
-        raise Failure(f"a stranger found {found} beside the only bonded phone")
-    last = await gone(daemon, phone, subscribed)
-    await check_returns(daemon, phone, last, within=20)
 
 
 @case("fault-hardware-error", seconds=120)
