@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -224,6 +225,28 @@ def readable(binary: Path, work: Path) -> Path:
     return copy
 
 
+#: Notifications in the session whose functions are put in order.
+SESSION = 50
+
+
+def functions(profile: Path) -> set[str]:
+    """The functions in a profile. A recursive one occurs several times, with a number; one without a name has its address."""
+    names = re.findall(r"^c?fn=\(\d+\) (?!0x|\(below)(\S+)$", profile.read_text(errors="replace"), re.MULTILINE)
+    return {re.sub(r"'\d+$", "", name) for name in names}
+
+
+def write_order(path: Path, ancsd: Consumer, work: Path) -> None:
+    """Writes the symbols of the functions that ancsd calls: those of a start, then those of a session."""
+    daemon = runs.ready(ancsd, work, runs.INSTRUCTIONS)
+    with daemon:
+        pass
+    start = functions(daemon.log)
+    runs.run(ancsd, work, SESSION, tool=runs.INSTRUCTIONS, clients=1)
+    session = functions(daemon.log) - start
+    path.write_text("".join(f"{name}\n" for name in [*sorted(start), *sorted(session)]))
+    print(f"{path.name}: {len(start)} functions of a start, {len(session)} more")
+
+
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", type=Path, required=True)
@@ -232,6 +255,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--idle", type=float, default=60)
     parser.add_argument("--check", metavar="FILE", type=Path)
     parser.add_argument("--keep", metavar="FILE", type=Path)
+    parser.add_argument("--order", metavar="FILE", type=Path)
     return parser.parse_args()
 
 
@@ -252,6 +276,9 @@ def main() -> int:
         binary = readable(arguments.binary, work)
         # scripts/build leaves the linker's map there.
         ancsd = runs.ancsd(binary, work, arguments.binary.parents[2] / "ancsd.map")
+        if arguments.order:
+            write_order(arguments.order, ancsd, work)
+            return 0
         bench = Bench(ancsd, binary, work, min(arguments.idle, 5) if arguments.quick else arguments.idle)
         found = dict(table(bench, [row for row in ROWS if is_measured(row)]))
     failures = check(arguments.check, found) if arguments.check else []
