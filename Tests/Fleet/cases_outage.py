@@ -8,9 +8,9 @@ import json
 import os
 import signal
 import subprocess
-from pathlib import Path
 from typing import Any
 
+from Harness import procfs
 from Harness.ancs import Notification
 from Harness.case import Failure, Skipped, case, check, eventually, settled
 from Harness.control import ControlClient
@@ -292,9 +292,9 @@ async def daemon_full(bed: Testbed) -> None:
     async def costs(words: str) -> None:
         """The bridge's CPU time and log in 8 s, once it has said these words."""
         await eventually(lambda: words in bridge.log[start:], lambda: f"{words} is missing from the log: {bridge.log[start:]}", 20)
-        before, lines = processor_time(bridge.pid), len(bridge.log.splitlines())
+        before, lines = procfs.cpu_seconds(bridge.pid), len(bridge.log.splitlines())
         await asyncio.sleep(8)
-        spent, said = processor_time(bridge.pid) - before, len(bridge.log.splitlines()) - lines
+        spent, said = procfs.cpu_seconds(bridge.pid) - before, len(bridge.log.splitlines()) - lines
         check(spent < 0.2 and said <= 2, f"{words}: in 8 s it took {spent:.2f} s of the processor and wrote {said} lines")
 
     await costs("the daemon sends no events: 64 clients are connected already")
@@ -312,9 +312,3 @@ async def daemon_full(bed: Testbed) -> None:
     phone.ancs.post(Notification(7))
     # Each of its attempts comes at most 10 s after the last.
     await watcher.message(EVENTS, uid=7, within=40)
-
-
-def processor_time(pid: int) -> float:
-    """The CPU time of a process so far, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -34,8 +34,6 @@ async def requests(bed: Testbed) -> None:
     listed = await watcher.ask(f"{PHONE_REQUEST}/notifications.list")
     found = [n["uid"] for n in listed["data"]["notifications"]]
     check(found == [1, WIDE], f"the list is {found}")
-    listed = await watcher.ask(f"{PHONE_REQUEST}/notifications.list", {"category": "email"})
-    check([n["uid"] for n in listed["data"]["notifications"]] == [WIDE], f"the mails are {listed}")
     expect(await watcher.ask(f"{PHONE_REQUEST}/notifications.get", {"uid": 1}), status="ok")
     expect(await watcher.ask(f"{PHONE_REQUEST}/notifications.act", {"uid": WIDE, "action": "negative"}), status="ok")
     check(phone.ancs.actions == [(WIDE, "negative")], f"the phone saw {phone.ancs.actions}")

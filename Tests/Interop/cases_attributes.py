@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a notification's event has: every attribute; and many at once."""
+"""What events have: every attribute of a notification, many at once, and what the player tells."""
 
 from __future__ import annotations
 
+from Harness.ams import COMMANDS, COUNT, DURATION, PLAYER, QUEUE, REPEAT, SHUFFLE, TRACK, VOLUME
 from Harness.ancs import Notification
 from Harness.case import case, check, eventually, expect
 from Harness.process import Event, EventProcess
@@ -138,3 +139,26 @@ async def five_hundred(bed: Testbed) -> None:
         expect(event, title=notification.title, message=notification.message)
     listed = await daemon.listed("notifications")
     check(len(listed) == 500, f"notifications.list has {len(listed)}")
+
+
+@case("media-state")
+async def state(bed: Testbed) -> None:
+    """All eleven attributes, from the start and as they change; absent ones are null."""
+    daemon, phone, _ = await bed.served()
+    event = await daemon.event("media", where=lambda e: e["track"]["title"] == "Sinnerman", wanted="the first track")
+    whole = await daemon.answer("media.get", lambda s: s["queue"]["repeat"] is not None, "all values")
+    player = whole["player"]
+    expect(player, name="Music", state="playing", rate=1, volume=0.5)
+    check(0 <= player["elapsed"] < 10, f"player is {player}")
+    expect(
+        whole, queue={"index": 0, "count": 3, "shuffle": "off", "repeat": "off"}, commands=COMMANDS,
+        track={"artist": "Nina Simone", "album": "Pastel Blues", "title": "Sinnerman", "duration": 622},
+    )
+    phone.ams.set({(QUEUE, SHUFFLE): "2", (QUEUE, REPEAT): "1", (PLAYER, VOLUME): "0.0625"})
+    event = await daemon.event("media", where=lambda e: e["player"]["volume"] == 0.0625, wanted="the new volume", since=event)
+    check("changed" in event, f"the event has no `changed`: {event}")
+    await daemon.answer("media.get", lambda s: (s["queue"]["shuffle"], s["queue"]["repeat"]) == ("all", "one"), "the new modes")
+    # Empty means unknown: null.
+    phone.ams.set({(TRACK, DURATION): "", (PLAYER, VOLUME): "", (QUEUE, COUNT): ""})
+    await daemon.answer(
+        "media.get", lambda s: {s["track"]["duration"], s["player"]["volume"], s["queue"]["count"]} == {None}, "nulls")

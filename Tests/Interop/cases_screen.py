@@ -58,6 +58,8 @@ async def live(bed: Testbed) -> None:
     await window.shows_not("Anna")
     phone.ancs.post(Notification(4, title="Evil\x1b[2J\x07", message="\x1b]0;title\x07 text"))
     await window.shows("Evil␛[2J␇")
+    await window.resize(40, 12)
+    await window.shows(lambda shown: shown.count("\n") == 12 and shown.split("\n")[11].endswith("q quit"))
     phone.disconnect()
     await window.shows("disconnected")
 

@@ -3,7 +3,7 @@
 
 from .stories import STORIES
 
-MODULES = "cases_pairing cases_service cases_bonds cases_machine cases_trace cases_link cases_gatt".split()
+MODULES = "cases_pairing cases_bonds cases_machine cases_trace cases_link cases_gatt".split()
 MODULES += ["cases_air", "cases_stories"]
 #: Cases generated from data, and what they show.
 MADE = {story.case: story.about for story in STORIES}

@@ -91,14 +91,18 @@ async def returning(bed: Testbed) -> None:
     check(second.is_resolvable and second != first, f"the phone connected from {second} again")
     phone.none("paired")
 
-    # It leaves and comes back, or ends the link and comes back by itself.
-    for command in ("leave", "disconnect"):
-        since = daemon.now
+    # It ends the link and comes back by itself; but if it has left, or Bluetooth is off in Control Center, only once its user
+    # has it come back.
+    for command in ("disconnect", "leave", "control-center"):
+        since, before = daemon.now, phone.now
         await phone.do(command)
-        await daemon.event("disconnected", since=since)
-        if command == "leave":
+        gone = await daemon.event("disconnected", since=since)
+        if command != "disconnect":
+            await asyncio.sleep(5)
+            phone.none("connecting", since=before)
+            daemon.none("connected", since=gone)
             await phone.do("come-back")
-        await daemon.event("subscribed", since=since, within=20)
+        await daemon.event("subscribed", since=gone, within=20)
 
     # One that is killed says nothing any more, and is the same phone afterwards; one whose adapter goes says so.
     since = daemon.now
@@ -110,25 +114,6 @@ async def returning(bed: Testbed) -> None:
     ends.adapter.unplug()
     outcome = (await phone.outcome(10)).expect(69)
     check("gone" in outcome.err or "switched off" in outcome.err, outcome.err)
-
-
-@case("air-control-center", seconds=120)
-async def control_center(bed: Testbed) -> None:
-    """With Bluetooth off in Control Center the phone does not connect to its accessory, until its user has it come back."""
-    ends = await pair(bed)
-    daemon = await bed.daemon("--io", "none")
-    phone = await ends.phone()
-    await daemon.event("subscribed", within=20)
-    await phone.event("paired")
-    since = phone.now
-    await phone.do("control-center")
-    gone = await daemon.event("disconnected")
-    await phone.event("scanning", since=since)
-    await asyncio.sleep(10)
-    phone.none("connecting", since=since)
-    daemon.none("connected", since=gone)
-    await phone.do("come-back")
-    await daemon.event("subscribed", since=gone, within=20)
 
 
 @case("air-forgotten", seconds=120)

@@ -34,8 +34,6 @@ async def central(bed: Testbed) -> None:
     check(long == LONG_VALUE.hex(), f"the long value is {long}")
     (await bed.gatt(sensor, "write", "0x0023", LONG_VALUE.hex()[2:])).expect(0)
     check(server.long == LONG_VALUE[1:], "the long value was not written")
-    (await bed.gatt(sensor, "write-command", "0x0041", "01")).expect(0)
-    check(server.alerts == [b"\x01"], f"the device got {server.alerts}")
 
     words = ("gatt", *sensor.gatt_options, "subscribe", "2A6E", "-n", "2", "--print", "hex")
     process = await bed.start(Process([bed.binary, *words], bed.out / "subscribe"))

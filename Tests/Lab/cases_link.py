@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The link itself: its connection parameters, and how the phone is received."""
+"""A link: its connection parameters, how the phone is received, and a notification that comes over it."""
 
 from __future__ import annotations
 
@@ -66,3 +66,19 @@ async def not_tuned(bed: Testbed) -> None:
     link = await status(daemon)
     expect(link, rssi=bed.adapter.controller.RSSI)
     check("interval" not in link, f"no parameters were ever reported, but: {link}")
+
+
+@case("notification")
+async def notification(bed: Testbed) -> None:
+    """A notification that is longer than a PDU; modified and removed."""
+    daemon, phone, subscribed = await bed.served()
+    posted = Notification(0x01020304, title="Ευρυδίκη ☎️", message="Are you coming on Saturday? 🎂 " * 20)
+    phone.ancs.post(posted)
+    event = await daemon.event("notification", since=subscribed, uid=posted.uid)
+    expect(event, change="added", app="Messages", title=posted.title, message=posted.message, adapter=bed.adapter.name, phone=phone.address)
+
+    phone.ancs.modify(posted.uid, message="Saturday is off.")
+    changed = await daemon.event("notification", since=event, uid=posted.uid, change="modified")
+    expect(changed, message="Saturday is off.")
+    phone.ancs.remove(posted.uid)
+    await daemon.event("notification", since=changed, uid=posted.uid, change="removed")

@@ -17,7 +17,7 @@ from Lab.vhci import Adapter
 from .air import Air
 from .presets import LE_CONNECTION_UPDATE, Preset
 
-DISCONNECTION_COMPLETE, COMMAND_COMPLETE, COMMAND_STATUS, HARDWARE_ERROR = 0x05, 0x0E, 0x0F, 0x10
+COMMAND_COMPLETE, COMMAND_STATUS, HARDWARE_ERROR = 0x0E, 0x0F, 0x10
 LE_META, CONNECTION_UPDATE_COMPLETE = 0x3E, 0x03
 #: Commands that are answered by Command Status: Disconnect, and those that take their time on a link.
 WITH_STATUS = {0x0406, 0x041D, 0x200D, 0x2013, 0x2016, 0x2019, 0x2032, 0x2043}
@@ -58,8 +58,6 @@ class BridgedAdapter(Adapter):
         self.controller = ""
         self.commands: list[int] = []
         self.faults = [Fault(opcode, status=status) for opcode, status in preset.refuses.items()]
-        #: Why each link ends, as the controller says it; None: as it is.
-        self.end: int | None = None
 
     async def plug(self) -> BridgedAdapter:
         async with self.air.changing:
@@ -136,8 +134,6 @@ class BridgedAdapter(Adapter):
 
     def corrected(self, packet: bytes) -> bytes:
         """A packet as the preset has it."""
-        if packet[:2] == bytes([EVENT, DISCONNECTION_COMPLETE]) and self.end is not None:
-            return packet[:-1] + bytes([self.end])
         if packet[:2] != bytes([EVENT, COMMAND_COMPLETE]):
             return packet
         changed = bytearray(packet)

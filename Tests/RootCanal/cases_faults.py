@@ -15,7 +15,7 @@ from Lab.phone import Phone
 from Lab.vhci import blocked
 
 from .bridge import Fault
-from .presets import COMMAND_DISALLOWED, LE_CONNECTION_UPDATE, UNSUPPORTED_REMOTE_FEATURE
+from .presets import COMMAND_DISALLOWED, UNSUPPORTED_REMOTE_FEATURE
 from .testbed import Testbed
 
 RESET = 0x0C03
@@ -154,25 +154,6 @@ async def vanished_in_set_up(bed: Testbed) -> None:
     await eventually(lambda: fault.struck, "the kernel does not reset the controller", within=15)
     bed.adapter.unplug()
     await exchanged(bed, daemon, phone, subscribed)
-
-
-@case("fault-update-drops", seconds=120)
-async def update_drops(bed: Testbed) -> None:
-    """Links that end with Instant Passed once they were updated: after two, the phone is not asked any more."""
-    await bed.use("modern")
-    bed.adapter.end = 0x28
-    daemon, phone, last = await bed.served()
-    for _ in range(2):
-        await eventually(lambda: phone.steady_after is not None, "no parameters were asked for", within=10)
-        last = await gone(daemon, phone, last)
-        await phone.connect(within=20)
-        last = await daemon.event("subscribed", since=last)
-    asked = bed.adapter.commands.count(LE_CONNECTION_UPDATE)
-    await asyncio.sleep(8)
-    check(bed.adapter.commands.count(LE_CONNECTION_UPDATE) == asked, "the phone was asked again")
-    check(phone.steady_after is None and phone.connected, f"the link has {phone.connection.parameters}")
-    links = (await daemon.call("status"))["links"]
-    check(links[0].get("parameters_pause", 0) > 23 * 3600, f"status says {links}")
 
 
 @case("fault-update-refused", seconds=120)

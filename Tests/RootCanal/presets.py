@@ -75,4 +75,4 @@ PRESETS = {
 USUAL = ("modern", "plain", "old")
 
 #: Cases of Tests/Lab that are played for each of them, by module.
-ORDINARY = {"pair-numbers": "cases_pairing", "notification": "cases_service", "private-address": "cases_bonds"}
+ORDINARY = {"pair-numbers": "cases_pairing", "notification": "cases_link", "private-address": "cases_bonds"}
