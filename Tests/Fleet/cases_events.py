@@ -18,9 +18,7 @@ def uids(watcher: Watcher, since: int = 0, change: str = "added") -> list[int]:
 @case("mqtt-events")
 async def events(bed: Testbed) -> None:
     """A notification is an event on its own topic: not retained, QoS 1, with an expiry and the daemon's life."""
-    broker = await bed.mosquitto()
-    daemon, phone, _ = await bed.board(broker)
-    watcher = await bed.online(broker)
+    _, daemon, phone, _, watcher = await bed.watched()
     phone.ancs.post(Notification(1, category=6, app_id="com.apple.mobilemail"))
     added = await watcher.message(EVENTS, uid=1, change="added")
     expect(added.json, event="notification", category="email", app_id="com.apple.mobilemail", phone="iphone")

@@ -182,9 +182,7 @@ async def publish_fails(bed: Testbed) -> None:
 async def both_away(bed: Testbed) -> None:
     """Daemon and broker stop and restart in either order: the last state is right, nothing is duplicated, and all events are
     published, even those with numbers of the daemon's earlier life."""
-    broker = await bed.mosquitto()
-    daemon, phone, bridge = await bed.board(broker)
-    watcher = await bed.online(broker)
+    broker, daemon, phone, bridge, watcher = await bed.watched()
     phone.ancs.post(*map(Notification, range(1, 11)))
     await watcher.message(EVENTS, uid=10)
     await daemon.stop()
@@ -261,10 +259,7 @@ async def full_disk(bed: Testbed) -> None:
 @case("mqtt-leaves-cleanly")
 async def leaves(bed: Testbed) -> None:
     """On SIGTERM, with a broker, without one, or with a silent one, the bridge exits within 5 s with status 143."""
-    broker = await bed.mosquitto()
-    daemon, _, bridge = await bed.board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message("ancsd/kitchen/state", state="online")
+    broker, daemon, _, bridge, watcher = await bed.watched()
     await bridge.stop(signal.SIGTERM, within=5)
     await broker.down()
     await bridge.start()
@@ -281,9 +276,7 @@ async def leaves(bed: Testbed) -> None:
 async def daemon_full(bed: Testbed) -> None:
     """With as many other clients as the daemon serves, or one less, the bridge neither spins nor fills its log, and says why
     it publishes nothing; once one leaves, it publishes states, and once all do, events."""
-    broker = await bed.mosquitto()
-    daemon, phone, bridge = await bed.board(broker)
-    watcher = await bed.online(broker)
+    _, daemon, phone, bridge, watcher = await bed.watched()
     await bridge.kill()
     others = [await ControlClient.connect(daemon.socket) for _ in range(63)]
     start = len(bridge.log)

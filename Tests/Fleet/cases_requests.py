@@ -21,9 +21,7 @@ WIDE = 0xFFFF_FFFF
 @case("mqtt-requests")
 async def requests(bed: Testbed) -> None:
     """Requests with Response Topic and Correlation Data: player, actions, lists, status."""
-    broker = await bed.mosquitto()
-    daemon, phone, _ = await bed.board(broker)
-    watcher = await bed.online(broker)
+    _, daemon, phone, _, watcher = await bed.watched()
     await phone.subscribed("ams")
     phone.ancs.post(Notification(1), Notification(WIDE, app_id="com.apple.mobilemail", category=6))
     await watcher.message(f"{PHONE}/counts", total=2)
@@ -44,9 +42,7 @@ async def requests(bed: Testbed) -> None:
 @case("mqtt-request-retained")
 async def retained_request(bed: Testbed) -> None:
     """A retained request gets an error and is not performed; at the next start the broker does not deliver it."""
-    broker = await bed.mosquitto()
-    _, phone, bridge = await bed.board(broker)
-    watcher = await bed.online(broker)
+    _, _, phone, bridge, watcher = await bed.watched()
     await phone.subscribed("ams")
     before = len(phone.ams.remote_commands)
     watcher.publish(f"{PHONE_REQUEST}/media.command", json.dumps({"command": "toggle", "transaction": 1}), retain=True)

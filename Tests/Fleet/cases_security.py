@@ -192,10 +192,7 @@ async def acl_responses(bed: Testbed) -> None:
 @case("mqtt-says-what")
 async def says_what(bed: Testbed) -> None:
     """One line at startup says what is sent where."""
-    broker = await bed.mosquitto()
-    _, _, bridge = await bed.board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message("ancsd/kitchen/state", state="online")
+    broker, _, _, bridge, watcher = await bed.watched()
     first = bridge.log.splitlines()[0]
     check(f"127.0.0.1:{broker.port}" in first and "kitchen" in first, f"the first line is {first}")
 
@@ -222,9 +219,7 @@ async def settings_files(bed: Testbed) -> None:
 @case("mqtt-reload")
 async def reload(bed: Testbed) -> None:
     """SIGHUP applies new settings; wrong ones are reported, and the old ones stay."""
-    broker = await bed.mosquitto()
-    daemon, phone, bridge = await bed.board(broker)
-    watcher = await bed.online(broker)
+    _, daemon, phone, bridge, watcher = await bed.watched()
     right = bed.file.read_text()
     since = watcher.now
     bed.reload(bridge, right.replace("[mqtt]", '[mqtt]\ncontent = "full"'))
@@ -300,9 +295,7 @@ async def keeps(watcher: Watcher, holds: Callable[[list[str]], bool]) -> None:
 async def moves_restart(bed: Testbed) -> None:
     """A start with another board, prefix or discovery: nothing from the previous run stays retained, even if that was killed. If
     the broker is another one, the log says that the former still has retained messages."""
-    broker = await bed.mosquitto()
-    daemon, _, bridge = await bed.board(broker)
-    watcher = await bed.online(broker)
+    broker, daemon, _, bridge, watcher = await bed.watched()
     await watcher.message(f"{PHONE}/counts", total=0)
 
     async def restarted(root: str, discovered: int, *lines: str) -> None:
@@ -335,9 +328,7 @@ async def moves_restart(bed: Testbed) -> None:
 @case("mqtt-moves-killed", seconds=150)
 async def moves_killed(bed: Testbed) -> None:
     """The will of a board that was killed and restarted with another name does not stay retained."""
-    broker = await bed.mosquitto()
-    _, _, bridge = await bed.board(broker)
-    watcher = await bed.online(broker)
+    _, _, _, bridge, watcher = await bed.watched()
     await bridge.kill()
     bed.file.write_text(bed.file.read_text().replace('"kitchen"', '"attic"'))
     since = watcher.now

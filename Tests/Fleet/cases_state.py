@@ -17,9 +17,7 @@ from .testbed import PHONE, Testbed
 @case("mqtt-states")
 async def states(bed: Testbed) -> None:
     """Each state is retained, has QoS 1, and matches the daemon's."""
-    broker = await bed.mosquitto()
-    daemon, phone, _ = await bed.board(broker)
-    watcher = await bed.watcher(broker)
+    _, daemon, phone, _, watcher = await bed.watched()
     state = await watcher.message("ancsd/kitchen/state", state="online")
     status = await daemon.call("status")
     expect(state.json, life=status["life"], version=status["version"])
@@ -54,10 +52,7 @@ async def states(bed: Testbed) -> None:
 @case("mqtt-will")
 async def will(bed: Testbed) -> None:
     """A killed bridge is offline by its will; a stopped one publishes that itself, immediately."""
-    broker = await bed.mosquitto()
-    _, _, bridge = await bed.board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message("ancsd/kitchen/state", state="online")
+    _, _, _, bridge, watcher = await bed.watched()
     since = watcher.now
     await bridge.stop(signal.SIGTERM)
     await watcher.message("ancsd/kitchen/state", since=since, within=8, state="offline")

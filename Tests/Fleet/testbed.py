@@ -113,6 +113,12 @@ class Testbed(testbed.Testbed):
         daemon, phone, _ = await self.served()
         return daemon, phone, await self.bridge(daemon, broker.url, extra, **settings)
 
+    async def watched(self) -> tuple[Mosquitto, Daemon, Phone, Process, Watcher]:
+        """A broker, such a board, and a watcher, once the phone is online."""
+        broker = await self.mosquitto()
+        board = await self.board(broker)
+        return broker, *board, await self.online(broker)
+
     async def board_as(self, user: str, password: str, broker: Mosquitto) -> tuple[Daemon, Phone, Process]:
         """The same, with a user and a password for the broker."""
         return await self.board(broker, user=user, password_file=str(self.secret("password", password)))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from Harness import procfs
 from Harness.ancs import Notification
-from Harness.case import Failure, case, check, eventually
+from Harness.case import case, check, eventually
 from Harness.process import Daemon, clean
 from Harness.testbed import check_served
 
@@ -122,32 +122,6 @@ async def state_kept(bed: Testbed) -> None:
     check(not left, f"left behind: {left}")
     await restart(daemon)
     await check_served(daemon, phone, 2)
-
-
-@case("state-impossible")
-async def state_impossible(bed: Testbed) -> None:
-    """A state directory that can't be created or written: one line, or service without it; no crash."""
-
-    async def one(part: Testbed, what: str) -> None:
-        if what == "a file":
-            part.state.write_text("in the way")
-        elif what == "full":
-            part.state = Path("/dev/full")
-        else:
-            part.state = Path("/proc/nowhere/state")
-        phone = part.phone()
-        daemon = await part.daemon(phone)
-        try:
-            await daemon.event("subscribed")
-        except Failure:
-            check(not daemon.running, "it neither serves nor ends")
-            statuses = [f"exit status {status}" for status in (66, 73, 77)]
-            check(daemon.ending in statuses, daemon.ending)
-            check(len(daemon.log.splitlines()) == 1, f"it said {daemon.log!r}")
-        else:
-            await check_served(daemon, phone, 1)
-
-    await bed.every(["a file", "full", "impossible"], one)
 
 
 @case("two-daemons")

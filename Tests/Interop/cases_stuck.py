@@ -10,13 +10,12 @@ import json
 import os
 import signal
 import struct
-from typing import Any
 
 from Harness import procfs
 from Harness.ancs import Notification
-from Harness.case import case, check, eventually, settled
+from Harness.case import case, check, eventually
 from Harness.control import ControlClient
-from Harness.process import DEVNULL, PIPE
+from Harness.process import DEVNULL
 
 from .cases_hooks import script
 from .link import Link
@@ -124,28 +123,6 @@ async def second(bed: Testbed) -> None:
     program = int(running.read_text())
     check(procfs.runs(program), "it has ended by the first signal")
     os.kill(program, signal.SIGKILL)
-
-
-@case("phone-output-lost")
-async def phone_output(bed: Testbed) -> None:
-    """The virtual phone, too, reports unread lines, at the place where they are missing."""
-    count = 150_000
-    script = bed.work / "script"
-    script.write_text('{"no":1}\n' * count)
-    with script.open("rb") as lines:
-        process = await asyncio.create_subprocess_exec(
-            bed.binary, "phone", "--listen", f"unix:{bed.work / 'phone'}", stdin=lines, stdout=PIPE, stderr=DEVNULL
-        )
-    bed.cleanups.append(lambda: process.kill() if process.returncode is None else None)
-    await settled(lambda: procfs.cpu_seconds(process.pid), quiet=0.5, within=40)  # until it has done all, little is read
-    assert process.stdout is not None
-    events: list[dict[str, Any]] = [{}]
-    while events[-1].get("event") != "lost":
-        events.append(json.loads(await process.stdout.readline()))
-    process.send_signal(signal.SIGTERM)
-    check(await ended(process) == 143, "SIGTERM did not end it")
-    answers, told = sum("error" in event for event in events), events[-1]["count"]
-    check(answers + told >= count, f"{answers} answers, {told} reported as lost, of {count}")
 
 
 @case("stuck-clients")

@@ -15,10 +15,9 @@ from Lab.port import COMMAND, EVENT, read_packet
 from Lab.vhci import Adapter
 
 from .air import Air
-from .presets import LE_CONNECTION_UPDATE, Preset
+from .presets import Preset
 
 COMMAND_COMPLETE, COMMAND_STATUS, HARDWARE_ERROR = 0x0E, 0x0F, 0x10
-LE_META, CONNECTION_UPDATE_COMPLETE = 0x3E, 0x03
 #: Commands that are answered by Command Status: Disconnect, and those that take their time on a link.
 WITH_STATUS = {0x0406, 0x041D, 0x200D, 0x2013, 0x2016, 0x2019, 0x2032, 0x2043}
 
@@ -40,7 +39,7 @@ def command_complete(opcode: int, parameters: bytes) -> bytes:
 
 
 def refusal(opcode: int, status: int) -> bytes:
-    """The event by which a controller refuses a command, or with status 0 accepts it."""
+    """The event by which a controller refuses a command."""
     if opcode in WITH_STATUS:
         return struct.pack("<BBBBBH", EVENT, COMMAND_STATUS, 4, status, 1, opcode)
     return command_complete(opcode, bytes([status]))
@@ -106,9 +105,6 @@ class BridgedAdapter(Adapter):
         if (answer := self.preset.answers.get(opcode)) is not None:
             parameters = bytes.fromhex(answer.format(handle=packet[4:6].hex()))
             self.on_packet(command_complete(opcode, parameters))
-        elif opcode == LE_CONNECTION_UPDATE and (status := self.preset.update_ends) is not None:
-            self.on_packet(refusal(opcode, 0))
-            self.on_packet(bytes([EVENT, LE_META, 10, CONNECTION_UPDATE_COMPLETE, status]) + packet[4:6] + bytes(6))
         elif (fault := self.fault(opcode)) is None:
             self.writer.write(packet)
         elif fault.status is not None:

@@ -15,7 +15,7 @@ from Lab.phone import Phone
 from Lab.vhci import blocked
 
 from .bridge import Fault
-from .presets import COMMAND_DISALLOWED, UNSUPPORTED_REMOTE_FEATURE
+from .presets import COMMAND_DISALLOWED
 from .testbed import Testbed
 
 RESET = 0x0C03
@@ -160,17 +160,7 @@ async def vanished_in_set_up(bed: Testbed) -> None:
 async def update_refused(bed: Testbed) -> None:
     """A controller of Bluetooth 4.0 can't ask for parameters: L2CAP does, and the link has 6 s, now and later; where the
     kernel would not survive that, status says so, and the kernel asks for another interval."""
-    await cannot_update(bed, "old", COMMAND_DISALLOWED)
-
-
-@case("fault-update-unsupported", seconds=120)
-async def update_unsupported(bed: Testbed) -> None:
-    """The same with one that accepts to ask, and then has no procedure for it."""
-    await cannot_update(bed, "noparam", UNSUPPORTED_REMOTE_FEATURE)
-
-
-async def cannot_update(bed: Testbed, preset: str, status: int) -> None:
-    await bed.use(preset)
+    await bed.use("old")
     daemon, phone, subscribed = await bed.served()
     for turn in ("at first", "later"):
         if kernel.survives_packets_of_others():
@@ -181,7 +171,7 @@ async def cannot_update(bed: Testbed, preset: str, status: int) -> None:
             adapter = (await daemon.call("status"))["adapters"][0]
             check(adapter.get("parameters_refused") is None, f"status says {adapter}")
         elif turn == "at first":
-            await eventually_says(daemon, "parameters_refused", status, within=10)
+            await eventually_says(daemon, "parameters_refused", COMMAND_DISALLOWED, within=10)
         else:
             await eventually(
                 lambda: 45 <= phone.connection.parameters.connection_interval <= 60,
