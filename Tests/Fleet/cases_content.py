@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 
-from Harness.ancs import Notification
 from Harness.case import case, check
 
 from .testbed import Testbed
@@ -59,26 +58,3 @@ async def content_bytes(bed: Testbed) -> None:
         missing = [text for text in (apps | titles | messages) - withheld[level] if not shown(text)]
         check(not missing, f"with `{level}`, {missing} was not sent")
         bed.remark(f"{level}: {len(traffic):,} bytes")
-
-
-@case("mqtt-digest")
-async def digests(bed: Testbed) -> None:
-    """Two boards with the same key give a notification the same digest; without a key there is none."""
-    broker = await bed.mosquitto()
-    daemon, phone, _ = await bed.served()
-    watcher = await bed.watcher(broker)
-    key = bed.secret("key", bytes(range(32)))
-    for board in ("one", "two"):
-        await bed.bridge(daemon, broker.url, board=board, dedupe_key_file=str(key))
-        await watcher.message(f"ancsd/{board}/phone/iphone/state", state="online")
-    await bed.bridge(daemon, broker.url, board="three")
-    await watcher.message("ancsd/three/phone/iphone/state", state="online")
-    phone.ancs.post(Notification(1), Notification(2, title="Dad"))
-    found = {}
-    for board in ("one", "two", "three"):
-        for uid in (1, 2):
-            event = await watcher.message(f"ancsd/{board}/phone/iphone/event/notification", uid=uid)
-            found[board, uid] = event.json.get("digest")
-    check(found["one", 1] == found["two", 1] != found["one", 2], f"the digests are {found}")
-    check(len(found["one", 1]) == 16 and int(found["one", 1], 16) >= 0, f"the digest is {found['one', 1]}")
-    check(found["three", 1] is None, "there is a digest without a key")

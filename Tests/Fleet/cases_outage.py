@@ -8,13 +8,12 @@ import json
 import os
 import signal
 import subprocess
-from typing import Any
 
 from Harness import procfs
 from Harness.ancs import Notification
-from Harness.case import Failure, Skipped, case, check, eventually, settled
+from Harness.case import Skipped, case, check, eventually, settled
 from Harness.control import ControlClient
-from Harness.process import Daemon, Process
+from Harness.process import Process
 
 from .cases_events import uids
 from .testbed import EVENTS, PHONE, Testbed
@@ -144,18 +143,8 @@ async def max_age(bed: Testbed) -> None:
     lost = watcher.last("ancsd/kitchen/event").json
     check(lost["event"] == "lost" and 1 <= lost["count"] <= 4, f"what was left out is told as {lost}")
     # Counters are reported now and then.
-    report = await reported(daemon, "skipped", lost["count"])
-    check(report["reconnections"] == 1, f"the daemon knows {report}")
-
-
-async def reported(daemon: Daemon, counter: str, count: int) -> dict[str, Any]:
-    """The bridge's report to the daemon, once a counter has this value."""
-    for _ in range(30):
-        report = dict((await daemon.call("status"))["bridges"][0])
-        if report[counter] == count:
-            return report
-        await asyncio.sleep(1)
-    raise Failure(f"the daemon knows {report}")
+    await daemon.answer("status", lambda status: [(bridge["skipped"], bridge["reconnections"]) for bridge in status["bridges"]]
+                        == [(lost["count"], 1)], "these counters", within=30)
 
 
 @case("mqtt-publish-fails", seconds=120)

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Callable
 
 from Harness.ancs import Notification
-from Harness.case import Failure, case, check, eventually, expect
+from Harness.case import answered, case, check, eventually, expect
 from Harness.process import Daemon, Process
 from Interop.peers import Phone
 
@@ -283,12 +283,10 @@ async def moves(bed: Testbed) -> None:
 
 async def keeps(watcher: Watcher, holds: Callable[[list[str]], bool]) -> None:
     """Waits until what is retained is as it should be. The states of a removed device follow a while after it."""
-    for _ in range(20):
-        kept = sorted(await watcher.retained("#"))
-        if holds(kept):
-            return
-        await asyncio.sleep(0.5)
-    raise Failure(f"retained is {kept}")
+    async def kept() -> list[str]:
+        return sorted(await watcher.retained("#"))
+
+    await answered(kept, holds, "other topics are retained", 10, pause=0.5)
 
 
 @case("mqtt-moves-restart", seconds=120)

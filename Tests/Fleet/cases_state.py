@@ -93,13 +93,3 @@ async def older_daemon(bed: Testbed) -> None:
     bridge = await bed.bridge(path, broker.url)
     await bed.says(bridge, "sends no events: max_age is no parameter", "upgrade ancsd")
     await bed.online(broker)
-
-
-@case("mqtt-socket")
-async def unix_socket(bed: Testbed) -> None:
-    """A broker on a UNIX socket."""
-    broker = await bed.mosquitto()
-    daemon, _, _ = await bed.served()
-    watcher = await bed.watcher(broker)
-    await bed.bridge(daemon, f"unix:{broker.socket}", board="attic")
-    await watcher.message("ancsd/attic/state", state="online")

@@ -74,10 +74,9 @@ class Mosquitto(OnLoopback, Process):
         saves every change. `tls` is an Authority's folder."""
         self.port = free_port()
         self.tls_port = free_port() if tls else 0
-        self.socket = work / "broker.sock"
         lines = [
             "per_listener_settings false", f"allow_anonymous {'false' if users else 'true'}",
-            f"listener {self.port} 127.0.0.1", f"listener 0 {self.socket}", "log_type all", "log_dest stderr",
+            f"listener {self.port} 127.0.0.1", "log_type all", "log_dest stderr",
             "connection_messages true", "user root", *settings,
         ]
         if tls:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from Harness.ancs import Notification
-from Harness.case import Failure, case, check, eventually
+from Harness.case import Failure, answered, case, check, eventually
 from Harness.process import Daemon, Event, EventProcess
 from Lab import kernel
 from Lab.phone import Io, Phone
@@ -117,10 +117,7 @@ class Scene:
 
     async def counts(self, wanted: int) -> None:
         """Waits until this many links are counted as unproven."""
-        for _ in range(100):
-            if (counted := await self.unproven()) >= wanted:
-                break
-            await asyncio.sleep(0.1)
+        counted = await answered(self.unproven, lambda counted: counted >= wanted, "not all are counted as unproven", 10)
         check(counted == wanted, f"status counts {counted} links as unproven, not {wanted}")
 
     async def history(self) -> list[Any]:
