@@ -10,7 +10,7 @@ from Harness.case import case, check, expect
 from Harness.process import Process
 from Interop.peers import Phone
 
-from .cases_events import uids
+from .cases_state import uids
 from .mosquitto import Ejabberd, RabbitMQ
 from .testbed import EVENTS, PHONE, Testbed
 from .watcher import Watcher

@@ -15,7 +15,7 @@ from Harness.case import Skipped, case, check, eventually, settled
 from Harness.control import ControlClient
 from Harness.process import Process
 
-from .cases_events import uids
+from .cases_state import uids
 from .testbed import EVENTS, PHONE, Testbed
 from .watcher import Watcher
 

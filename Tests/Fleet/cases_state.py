@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Retained messages: the states of the board and its phones, and the will."""
+"""What is published: the states of the board and its phones, the will, events, and how much of the phone's texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from Harness.ancs import Notification, call
 from Harness.case import case, check, expect
 from Harness.process import run
 
-from .testbed import PHONE, Testbed
+from .testbed import EVENTS, PHONE, Testbed
+from .watcher import Watcher
 
 
 @case("mqtt-states")
@@ -93,3 +94,80 @@ async def older_daemon(bed: Testbed) -> None:
     bridge = await bed.bridge(path, broker.url)
     await bed.says(bridge, "sends no events: max_age is no parameter", "upgrade ancsd")
     await bed.online(broker)
+
+
+def uids(watcher: Watcher, since: int = 0, change: str = "added") -> list[int]:
+    """The UIDs of the notifications published with this change."""
+    return [m.json["uid"] for m in watcher.of(EVENTS, since) if m.json["change"] == change]
+
+
+@case("mqtt-events")
+async def events(bed: Testbed) -> None:
+    """A notification is an event on its own topic: not retained, QoS 1, with an expiry and the daemon's life."""
+    _, daemon, phone, _, watcher = await bed.watched()
+    phone.ancs.post(Notification(1, category=6, app_id="com.apple.mobilemail"))
+    added = await watcher.message(EVENTS, uid=1, change="added")
+    expect(added.json, event="notification", category="email", app_id="com.apple.mobilemail", phone="iphone")
+    check(not added.retained and added.qos == 1, f"retained: {added.retained}, QoS {added.qos}")
+    expiry = added.properties.get("MessageExpiryInterval")
+    check(expiry is not None and 590 <= expiry <= 600, f"the expiry is {expiry}")
+    status = await daemon.call("status")
+    marks = dict(added.properties.get("UserProperty", []))
+    check(marks.get("life") == status["life"], f"the user properties are {marks}")
+    phone.ancs.modify(1, title="Dad")
+    await watcher.message(EVENTS, uid=1, change="modified")
+    phone.ancs.remove(1)
+    await watcher.message(EVENTS, uid=1, change="removed")
+    seqs = [m.json["seq"] for m in watcher.of(EVENTS)]
+    check(seqs == sorted(set(seqs)), f"the numbers are {seqs}")
+    check(not [t for t in await watcher.retained("#") if "/event" in t], "an event is retained")
+
+
+@case("mqtt-content-bytes", seconds=120)
+async def content_bytes(bed: Testbed) -> None:
+    """Of all the bytes that a bridge sends while the virtual phone plays its whole script, none is of a text that its `content`
+    withholds."""
+    broker = await bed.mosquitto()
+    daemon = await bed.start_daemon("--virtual-phone")
+    watcher = await bed.watcher(broker)
+    relays = {level: await bed.relay(broker) for level in ("none", "app", "title", "full")}
+    for level, relay in relays.items():
+        await bed.bridge(daemon, relay.url, board=level, content=level, preexisting=True)
+    # The script ends with music.
+    await daemon.event("media", within=60, where=lambda e: e["track"]["title"] == "andata", wanted="the last track")
+    listed = [notification["uid"] for notification in await daemon.listed("notifications")]
+    for level in relays:
+        await watcher.message(f"ancsd/{level}/phone/iphone/counts", total=len(listed))
+        for method in ("notifications.list", "media.get", "status"):
+            await watcher.ask(f"ancsd/{level}/phone/iphone/request/{method}", {})
+        for uid in listed[:3]:
+            await watcher.ask(f"ancsd/{level}/phone/iphone/request/notifications.get", {"uid": uid})
+    apps: set[str] = set()
+    titles: set[str] = set()
+    messages: set[str] = set()
+    for event in daemon.events:
+        track = event.get("track") or {}
+        apps.update(filter(None, [event.get("app_id")]))
+        titles.update(filter(None, [event.get("title"), event.get("subtitle"), *(track.get(name) for name in ("artist", "album", "title"))]))
+        messages.update(line for line in str(event.get("message") or "").splitlines() if len(line) >= 4)
+    messages = {text for text in messages if not any(text in title for title in titles)}
+    check(len(titles) >= 15 and len(messages) >= 15, f"the phone has only {len(titles)} titles and {len(messages)} messages")
+    withheld = {"none": apps | titles | messages, "app": titles | messages, "title": messages, "full": set[str]()}
+    for level, relay in relays.items():
+        await relay.acknowledged()
+        # The discovery payloads have words of their own, such as “Missed calls”.
+        traffic = bytes(relay.sent)
+        for message in watcher.of(f"homeassistant/device/{level}/#"):
+            check(message.payload in traffic, f"{message.topic} did not come this way")
+            traffic = traffic.replace(message.payload, b"")
+
+        def shown(text: str) -> bool:
+            forms = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+            return any(form.encode() in traffic for form in forms)
+
+        told = [text for text in withheld[level] if shown(text)]
+        check(not told, f"with `{level}`, {told} was sent to the broker")
+        # What may be sent was found in the same way.
+        missing = [text for text in (apps | titles | messages) - withheld[level] if not shown(text)]
+        check(not missing, f"with `{level}`, {missing} was not sent")
+        bed.remark(f"{level}: {len(traffic):,} bytes")

@@ -3,6 +3,6 @@
 
 MODULES = """
     cases_setup cases_attributes cases_publishing cases_malformed cases_database cases_control
-    cases_commands cases_process cases_stuck cases_gatt cases_gatt_answers cases_iphone cases_hooks
+    cases_process cases_stuck cases_gatt cases_gatt_answers cases_hooks
     cases_examples cases_screen cases_virtual_phone cases_forward
 """.split()

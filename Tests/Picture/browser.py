@@ -8,13 +8,14 @@ import base64
 import contextlib
 import itertools
 import json
+import os
 import shutil
+import signal
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from websockets.asyncio.client import connect
-
-from .program import Program
 
 PROGRAMS = ("chromium", "chromium-headless-shell", "google-chrome")
 
@@ -146,3 +147,34 @@ class Browser:
         for domain in "Page", "Runtime", "Network", "Log":
             await page.call(f"{domain}.enable")
         return page
+
+
+class Program:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.folder = tempfile.TemporaryDirectory(prefix="ancsd-browser-")
+
+    async def start(self, *arguments: str, mark: str) -> str:
+        """Starts it; returns the address that it prints after `mark`."""
+        self.process = await asyncio.create_subprocess_exec(
+            self.name, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+            start_new_session=True, env={**os.environ, "HOME": self.folder.name})
+        assert self.process.stderr
+        while line := (await asyncio.wait_for(self.process.stderr.readline(), 60)).decode():
+            if mark in line:
+                self.reading = asyncio.create_task(self.drain())
+                return line.split()[-1]
+        raise AssertionError(f"{self.name} ended at once")
+
+    async def end(self) -> None:
+        self.reading.cancel()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        await self.process.wait()
+        with contextlib.suppress(OSError):
+            self.folder.cleanup()
+
+    async def drain(self) -> None:
+        assert self.process.stderr
+        while await self.process.stderr.readline():
+            pass

@@ -12,7 +12,7 @@ from typing import Any
 
 from websockets.asyncio.client import connect
 
-from .program import Program
+from .browser import Program
 
 PROGRAM = shutil.which("firefox-esr") or shutil.which("firefox")
 

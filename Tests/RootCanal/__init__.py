@@ -7,7 +7,7 @@ The phone is that of Tests/Lab, and so are the ordinary cases, which are played 
 
 from .presets import ORDINARY, PRESETS, USUAL
 
-MODULES = ["cases_faults", "cases_addresses", "cases_attacks", "cases_ordinary"]
+MODULES = ["cases_faults", "cases_attacks", "cases_ordinary"]
 #: Cases that are made of data, and what they show.
 MADE = {
     f"{preset}-{name}": f"{name} with a controller that is {PRESETS[preset].about}"
