@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from Harness.ancs import Notification
 from Harness.case import case, check
 from Harness.process import Daemon, Event
 
@@ -126,3 +127,23 @@ async def forgotten_key_loaded(bed: Testbed) -> None:
     await phone.connect()
     await daemon.event("subscribed", since=since)
     await forget_and_search(bed, daemon)
+
+
+@case("two-phones")
+async def two_phones(bed: Testbed) -> None:
+    """Two bonded phones come and go, each under its own name, with its own notifications."""
+    daemon, first, subscribed = await bed.served("--pairable")
+    second = await bed.second_phone()
+    await first.disconnect()
+    await daemon.event("disconnected", since=subscribed)
+    await second.connect()
+    await daemon.event("subscribed", since=subscribed, phone=second.address)
+    await first.connect()
+    both = await daemon.event("subscribed", since=subscribed, phone=first.address)
+    posted = {second: "from the second", first: "from the first"}
+    for phone, title in posted.items():
+        phone.ancs.post(Notification(1, title=title))
+    for phone, title in posted.items():
+        since = both.index - 1
+        await daemon.event("notification", since=since, uid=1, phone=phone.address, title=title)
+    check(first.pairings == second.pairings == 1, "a phone had to pair again")

@@ -15,9 +15,10 @@ from Lab.port import COMMAND, EVENT, read_packet
 from Lab.vhci import Adapter
 
 from .air import Air
-from .presets import Preset
+from .presets import LE_CONNECTION_UPDATE, Preset
 
-COMMAND_COMPLETE, COMMAND_STATUS, HARDWARE_ERROR = 0x0E, 0x0F, 0x10
+DISCONNECTION_COMPLETE, COMMAND_COMPLETE, COMMAND_STATUS, HARDWARE_ERROR = 0x05, 0x0E, 0x0F, 0x10
+LE_META, CONNECTION_UPDATE_COMPLETE = 0x3E, 0x03
 #: Commands that are answered by Command Status: Disconnect, and those that take their time on a link.
 WITH_STATUS = {0x0406, 0x041D, 0x200D, 0x2013, 0x2016, 0x2019, 0x2032, 0x2043}
 
@@ -39,7 +40,7 @@ def command_complete(opcode: int, parameters: bytes) -> bytes:
 
 
 def refusal(opcode: int, status: int) -> bytes:
-    """The event by which a controller refuses a command."""
+    """The event by which a controller refuses a command, or with status 0 accepts it."""
     if opcode in WITH_STATUS:
         return struct.pack("<BBBBBH", EVENT, COMMAND_STATUS, 4, status, 1, opcode)
     return command_complete(opcode, bytes([status]))
@@ -57,6 +58,8 @@ class BridgedAdapter(Adapter):
         self.controller = ""
         self.commands: list[int] = []
         self.faults = [Fault(opcode, status=status) for opcode, status in preset.refuses.items()]
+        #: Why each link ends, as the controller says it; None: as it is.
+        self.end: int | None = None
 
     async def plug(self) -> BridgedAdapter:
         async with self.air.changing:
@@ -105,6 +108,9 @@ class BridgedAdapter(Adapter):
         if (answer := self.preset.answers.get(opcode)) is not None:
             parameters = bytes.fromhex(answer.format(handle=packet[4:6].hex()))
             self.on_packet(command_complete(opcode, parameters))
+        elif opcode == LE_CONNECTION_UPDATE and (status := self.preset.update_ends) is not None:
+            self.on_packet(refusal(opcode, 0))
+            self.on_packet(bytes([EVENT, LE_META, 10, CONNECTION_UPDATE_COMPLETE, status]) + packet[4:6] + bytes(6))
         elif (fault := self.fault(opcode)) is None:
             self.writer.write(packet)
         elif fault.status is not None:
@@ -130,6 +136,8 @@ class BridgedAdapter(Adapter):
 
     def corrected(self, packet: bytes) -> bytes:
         """A packet as the preset has it."""
+        if packet[:2] == bytes([EVENT, DISCONNECTION_COMPLETE]) and self.end is not None:
+            return packet[:-1] + bytes([self.end])
         if packet[:2] != bytes([EVENT, COMMAND_COMPLETE]):
             return packet
         changed = bytearray(packet)

@@ -15,7 +15,7 @@ from Lab.phone import Phone
 from Lab.vhci import blocked
 
 from .bridge import Fault
-from .presets import COMMAND_DISALLOWED
+from .presets import COMMAND_DISALLOWED, LE_CONNECTION_UPDATE, UNSUPPORTED_REMOTE_FEATURE
 from .testbed import Testbed
 
 RESET = 0x0C03
@@ -156,11 +156,40 @@ async def vanished_in_set_up(bed: Testbed) -> None:
     await exchanged(bed, daemon, phone, subscribed)
 
 
+@case("fault-update-drops", seconds=120)
+async def update_drops(bed: Testbed) -> None:
+    """Links that end with Instant Passed once they were updated: after two, the phone is not asked any more."""
+    await bed.use("modern")
+    bed.adapter.end = 0x28
+    daemon, phone, last = await bed.served()
+    for _ in range(2):
+        await eventually(lambda: phone.steady_after is not None, "no parameters were asked for", within=10)
+        last = await gone(daemon, phone, last)
+        await phone.connect(within=20)
+        last = await daemon.event("subscribed", since=last)
+    asked = bed.adapter.commands.count(LE_CONNECTION_UPDATE)
+    await asyncio.sleep(8)
+    check(bed.adapter.commands.count(LE_CONNECTION_UPDATE) == asked, "the phone was asked again")
+    check(phone.steady_after is None and phone.connected, f"the link has {phone.connection.parameters}")
+    links = (await daemon.call("status"))["links"]
+    check(links[0].get("parameters_pause", 0) > 23 * 3600, f"status says {links}")
+
+
 @case("fault-update-refused", seconds=120)
 async def update_refused(bed: Testbed) -> None:
     """A controller of Bluetooth 4.0 can't ask for parameters: L2CAP does, and the link has 6 s, now and later; where the
     kernel would not survive that, status says so, and the kernel asks for another interval."""
-    await bed.use("old")
+    await cannot_update(bed, "old", COMMAND_DISALLOWED)
+
+
+@case("fault-update-unsupported", seconds=120)
+async def update_unsupported(bed: Testbed) -> None:
+    """The same with one that accepts to ask, and then has no procedure for it."""
+    await cannot_update(bed, "noparam", UNSUPPORTED_REMOTE_FEATURE)
+
+
+async def cannot_update(bed: Testbed, preset: str, status: int) -> None:
+    await bed.use(preset)
     daemon, phone, subscribed = await bed.served()
     for turn in ("at first", "later"):
         if kernel.survives_packets_of_others():
@@ -171,7 +200,7 @@ async def update_refused(bed: Testbed) -> None:
             adapter = (await daemon.call("status"))["adapters"][0]
             check(adapter.get("parameters_refused") is None, f"status says {adapter}")
         elif turn == "at first":
-            await eventually_says(daemon, "parameters_refused", COMMAND_DISALLOWED, within=10)
+            await eventually_says(daemon, "parameters_refused", status, within=10)
         else:
             await eventually(
                 lambda: 45 <= phone.connection.parameters.connection_interval <= 60,

@@ -12,7 +12,7 @@ READ_LOCAL_VERSION, READ_LOCAL_COMMANDS, READ_ADDRESS = 0x1001, 0x1002, 0x1009
 LE_READ_LOCAL_FEATURES = 0x2003
 LE_CONNECTION_UPDATE = 0x2013
 
-COMMAND_DISALLOWED = 0x0C
+COMMAND_DISALLOWED, UNSUPPORTED_REMOTE_FEATURE = 0x0C, 0x1A
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class Preset:
     refuses: dict[int, int] = field(default_factory=dict)
     #: Bytes that replace those of a response, by opcode: offset in the return parameters, and value.
     replaces: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
+    #: The status with which each LE Connection Update ends that the controller has accepted; None: it is performed.
+    update_ends: int | None = None
 
 
 # RootCanal says to support these, and does not.
@@ -57,6 +59,10 @@ PRESETS = {
                 LE_READ_LOCAL_FEATURES: [(1, "01 00 00 00 00 00 00 00")],
                 READ_LOCAL_COMMANDS: [(1 + 33, "00 00 00 00 00 00")],
             },
+        ),
+        Preset(
+            "noparam", "of Bluetooth 5.3, without the Connection Parameters Request procedure (MediaTek MT7921)",
+            WITHOUT, MISSING, update_ends=UNSUPPORTED_REMOTE_FEATURE,
         ),
         Preset(
             "dongle", "of Bluetooth 5.4, LE only, and without a public address (nRF52 with Zephyr)",
