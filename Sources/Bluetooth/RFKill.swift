@@ -15,9 +15,8 @@ public enum RFKillState: Hashable, Sendable {
 /// The kernel's rfkill device, /dev/rfkill. mgmt does not report when a radio is unblocked
 /// (docs/kernel.md, “Adapter removal and rfkill”); this does.
 public final class RFKill {
-  /// Called with the number of a Bluetooth adapter when it appears, when its state changes, and with
-  /// nil when it is gone.
-  public var onChange: ((_ adapter: UInt16, RFKillState?) -> Void)?
+  /// Called when a Bluetooth adapter appears, when its state changes, and when it is gone.
+  public var onChange: () -> Void = {}
 
   private let descriptor: FileDescriptor
   private var watch: Watch?
@@ -42,7 +41,7 @@ public final class RFKill {
   /// Stops watching the device.
   public func close() {
     watch = nil
-    onChange = nil
+    onChange = {}
   }
 
   private func read() {
@@ -61,13 +60,12 @@ public final class RFKill {
     guard let event = RFKillEvent(bytes) else { return close() }
     guard event.isBluetooth else { return }
     if event.isRemoved {
-      guard let (adapter, _) = adapters.removeValue(forKey: event.index) else { return }
-      onChange?(adapter, nil)
+      if adapters.removeValue(forKey: event.index) != nil { onChange() }
     } else if adapters[event.index]?.state != event.state,
       let adapter = adapters[event.index]?.adapter ?? adapter(of: event.index)
     {
       adapters[event.index] = (adapter, event.state)
-      onChange?(adapter, event.state)
+      onChange()
     }
   }
 

@@ -58,9 +58,8 @@ import Wire
   /// The service manager that started the daemon; nil if there is none. Call it only once.
   func openServiceManager() -> (any ServiceManagerChannel)?
 
-  /// Listens for clients of the control socket, at `path` or at this user's default path. Only
-  /// clients with permission are accepted.
-  func listenForClients(at path: String?, log: Log, _ accept: @escaping (any LineChannel) -> Void)
+  /// Listens for clients of the control socket at `path`. Only clients with permission are accepted.
+  func listenForClients(at path: String, log: Log, _ accept: @escaping (any LineChannel) -> Void)
     throws(SystemError) -> any Listener
 }
 
@@ -109,9 +108,8 @@ package protocol Listener: AnyObject {
 
 /// The kernel's rfkill device.
 @LoopActor package protocol RFKillDevice: AnyObject {
-  /// Called with the number of a Bluetooth adapter when it appears, when its state changes, and with
-  /// nil when it is gone.
-  var onChange: ((_ adapter: UInt16, RFKillState?) -> Void)? { get set }
+  /// Called when an adapter appears, when its state changes, and when it is gone.
+  var onChange: () -> Void { get set }
   /// An adapter's state; nil if rfkill does not know the adapter.
   func state(of adapter: UInt16) -> RFKillState?
 }
@@ -177,13 +175,6 @@ package protocol FileSystem: Sendable {
 }
 
 extension Platform {
-  /// Starts a program whose output is short lines.
-  package func start(
-    _ arguments: [String], environment: [String], input: [UInt8]
-  ) throws(SystemError) -> any RunningProgram {
-    try start(arguments, environment: environment, input: input, lineLimit: 1_024)
-  }
-
   /// Waits until something holds, which it looks at every 10 ms, but not beyond `deadline`.
   package func wait(until deadline: Instant, _ holds: @LoopActor () -> Bool) async {
     while !holds(), scheduler.now < deadline { await sleep(for: .milliseconds(10)) }

@@ -26,6 +26,8 @@ import Wire
   let strangersLog: Log
   /// The name that phones see.
   let name: String
+  /// The path of the control socket.
+  let socket: String
   /// Identifies this run of the daemon, within which events are numbered. It can't come from the clock, which starts
   /// over at every boot of a board without a battery.
   let life = String(UInt64.random(in: 0...UInt64.max), radix: 16)
@@ -73,15 +75,14 @@ import Wire
     strangersLog = log.limited(by: LogBudget("phones without a bond", scheduler))
     waitsLog = log.limited(by: LogBudget("waits", scheduler))
     name = start.name ?? platform.hostName
+    socket = start.socket ?? DefaultPaths.sockets[0]
     started = platform.wallTime
     feed = EventFeed(clock: { platform.scheduler.now }) { platform.wallTime }
     waits = Waits(scheduler: platform.scheduler)
     timeline = Timeline(scheduler: platform.scheduler) { platform.wallTime }
     rules = RuleBook(live.rules, live.fetch, log: log) { platform.wallTime }
     phoneBook = PhoneBook(feed, rules, scheduler, grace: live.grace)
-    hooks = HookRunner(
-      live.hooks, live.hookLimits, on: platform,
-      socket: start.socket ?? DefaultPaths.sockets[0], log: log)
+    hooks = HookRunner(live.hooks, live.hookLimits, on: platform, socket: socket, log: log)
     serviceManager = ServiceManager(platform.openServiceManager(), platform.scheduler)
     let path = start.stateDirectory ?? DefaultPaths.stateDirectory
     bonds = BondStore(
@@ -170,40 +171,34 @@ import Wire
       }
     }
     do {
-      control = try ControlServer(self, at: settings.start.socket)
+      control = try ControlServer(self)
     } catch {
+      let remedy =
+        switch error.errno {
+        case .addressInUse:
+          "another ancsd is running there: stop it, or name another socket with --socket"
+        case .permissionDenied: "run as root, or name another with --socket"
+        default: "name another with --socket"
+        }
       throw Failure(
         error.errno == .permissionDenied ? .noPermission : .unavailable,
-        "listening on the control socket", "\(error)",
-        remedy: error.errno == .addressInUse
-          ? "another ancsd is running there: stop it, or name another socket with --socket"
-          : error.errno == .permissionDenied
-            ? "run as root, or name another with --socket" : "name another with --socket")
+        "listening on the control socket", "\(error)", remedy: remedy)
     }
   }
 
-  /// The sockets are open: drops the privileges that are no longer needed, and notifies those who wait for the daemon.
-  func socketsAreOpen() throws(Failure) {
+  /// The sockets are open: drops the privileges that are no longer needed, notifies those who wait for the daemon, and
+  /// begins to keep the history, if one is wanted.
+  private func becomeReady() throws(Failure) {
     do {
       try platform.reducePrivileges(tunes: settings.start.source == .radio && settings.radio.tunes)
     } catch {
       throw Failure(.software, "dropping privileges", "\(error)")
     }
     serviceManager.ready()
-    guard let report = historyReport else { return }
-    let history = HistoryRecorder(
-      report, socket: settings.start.socket ?? DefaultPaths.sockets[0], on: platform, log: log)
-    history.start()
-    self.history = history
-  }
-
-  /// What is kept of events, and where; nil: nothing.
-  private var historyReport: HistoryReport? {
-    settings.start.history.map { history in
-      var history = history
-      if history.file.isEmpty { history.file = DefaultPaths.history(in: bonds.directory.path) }
-      return history
-    }
+    guard var kept = settings.start.history else { return }
+    if kept.file.isEmpty { kept.file = DefaultPaths.history(in: bonds.directory.path) }
+    history = HistoryRecorder(kept, socket: socket, on: platform, log: log)
+    history?.start()
   }
 
   private func startSource() async throws(Failure) {
@@ -211,7 +206,7 @@ import Wire
     guard !isStopping else { return }
     let source = settings.start.source
     if source == .radio { return try await startRadio() }
-    try socketsAreOpen()
+    try becomeReady()
     sourceWait = .dialling
     feed.publish(Event(.ready(address: nil, name: name, version: Program.version, life: life)))
     if case .att(let path) = source { await serve(socket: path) } else { await serveBuiltInPhone() }
@@ -226,7 +221,7 @@ import Wire
     radio.sockets.onClosed = { [weak self] in self?.leave(.unavailable) }
     if platform.isInteractive { terminal = PairingTerminal(platform, log, feed, radio) }
     try radio.open()
-    try socketsAreOpen()
+    try becomeReady()
     try await radio.start()
   }
 
@@ -337,7 +332,7 @@ import Wire
     report.adapters = radio?.reports ?? []
     report.links = sessions.map { $0.report(with: conditions[$0.number] ?? LinkReport()) }
     report.phones = phoneReports
-    report.history = historyReport
+    report.history = history?.kept
     report.forwards = settings.live.forwards.map(\.absence)
     report.waiting = WaitReport(wait, name: name)
     var totals = totals
@@ -418,6 +413,6 @@ extension Totals {
   @LoopActor fileprivate mutating func add(_ session: Session) {
     sessions += session.wasSubscribed ? 1 : 0
     requests += session.bearer.requestsSent
-    timeouts += session.hasTimedOut ? 1 : 0
+    if case .timedOut? = session.bearer.end { timeouts += 1 }
   }
 }

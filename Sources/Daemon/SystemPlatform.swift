@@ -72,12 +72,10 @@ import Wire
   func openServiceManager() -> (any ServiceManagerChannel)? { NotifySocket() }
 
   func listenForClients(
-    at path: String?, log: Log, _ accept: @escaping (any LineChannel) -> Void
+    at path: String, log: Log, _ accept: @escaping (any LineChannel) -> Void
   ) throws(SystemError) -> any Listener {
-    let usual = DefaultPaths.sockets[0]
-    let path = path ?? usual
     // root's default directory does not exist on a fresh system; a user's may be the one for bonds.
-    if path == usual, let folder = Files.parent(of: path) {
+    if path == DefaultPaths.sockets[0], let folder = Files.parent(of: path) {
       try Files.makeDirectory(folder, mode: Host.userID == 0 ? 0o755 : 0o700)
     }
     let group = Host.groupID(named: DefaultPaths.group)

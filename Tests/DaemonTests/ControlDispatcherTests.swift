@@ -35,10 +35,8 @@ struct ControlDispatcherTests {
     }
 
     func meaning(of line: [UInt8]) -> Meaning {
-      switch dispatcher.receive(line) {
-      case .request(let request): meaning(of: request)
-      case .batch(let requests): .batch(requests.map(meaning))
-      }
+      let (requests, isBatch) = dispatcher.receive(line)
+      return isBatch ? .batch(requests.map(meaning)) : meaning(of: requests[0])
     }
 
     private func meaning(of request: ControlDispatcher.Request) -> Meaning {
@@ -52,7 +50,7 @@ struct ControlDispatcherTests {
 
     /// The reply to a call.
     func reply(to line: String) async -> String? {
-      guard case .request(.call(let call, let id?)) = dispatcher.receive(Array(line.utf8)) else {
+      guard case .call(let call, let id?) = dispatcher.receive(Array(line.utf8)).requests[0] else {
         return nil
       }
       return String(decoding: await call(id, Cancellation()), as: UTF8.self)
@@ -253,7 +251,7 @@ struct ControlDispatcherTests {
         dispatcher.register(ControlMethods.listPhones) { _ in
           Page(Array(repeating: PhoneReport(), count: count))
         }
-        guard case .request(.call(let call, let id?)) = dispatcher.receive(line) else { continue }
+        guard case .call(let call, let id?) = dispatcher.receive(line).requests[0] else { continue }
         replies.append(String(decoding: await call(id, Cancellation()), as: UTF8.self))
       }
       return replies

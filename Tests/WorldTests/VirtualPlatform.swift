@@ -109,7 +109,7 @@ final class VirtualPlatform: Platform {
   func openServiceManager() -> (any ServiceManagerChannel)? { serviceManager }
 
   func listenForClients(
-    at path: String?, log: Log, _ accept: @escaping (any LineChannel) -> Void
+    at path: String, log: Log, _ accept: @escaping (any LineChannel) -> Void
   ) throws(SystemError) -> any Listener {
     acceptClient = accept
     return ClosableListener { [weak self] in self?.acceptClient = nil }
@@ -155,14 +155,12 @@ private final class ManagementAdapter: ManagementChannel {
 
 @LoopActor
 private final class RFKillAdapter: RFKillDevice {
-  var onChange: ((_ adapter: UInt16, RFKillState?) -> Void)?
+  var onChange: () -> Void = {}
   private let kernel: VirtualKernel
 
   init(_ kernel: VirtualKernel) {
     self.kernel = kernel
-    kernel.onRadioChange = { [weak self] number in
-      if let self { onChange?(number, state(of: number)) }
-    }
+    kernel.onRadioChange = { [weak self] _ in self?.onChange() }
   }
 
   func state(of adapter: UInt16) -> RFKillState? {

@@ -40,7 +40,7 @@ import Wire
     channel.attach(mgmt) { [weak self] in self?.onClosed() }
     self.channel = channel
     rfkill = platform.openRFKill()
-    rfkill?.onChange = { [weak self] _, _ in self?.radioChanged() }
+    rfkill?.onChange = { [weak self] in self?.radioChanged() }
   }
 
   /// Called when the daemon begins to stop: ends all waiting.

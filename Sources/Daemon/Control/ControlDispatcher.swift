@@ -7,13 +7,6 @@ import JSON
 
 /// Parses the requests of control clients, and finds the implementation of each method.
 @LoopActor struct ControlDispatcher {
-  /// The content of a client's line.
-  enum Input {
-    case request(Request)
-    /// Several requests, whose responses form one array (JSON-RPC 2.0, 6).
-    case batch([Request])
-  }
-
   /// A request.
   enum Request {
     /// A call to make. Without an id, no response is expected.
@@ -40,6 +33,7 @@ import JSON
 
   private static let blanks: [UInt8] = [0x20, 0x09, 0x0D]
 
+  /// (Swift 6.3 can't compile a dictionary of closures that throw a typed error.)
   private struct Method {
     /// Reads the parameters of a call.
     let call: @LoopActor (JSONValue) throws(ShapeError) -> Call
@@ -77,29 +71,33 @@ import JSON
     }
   }
 
-  /// Reads a line, without its line end.
-  func receive(_ line: [UInt8]) -> Input {
-    if line.allSatisfy(Self.blanks.contains) { return .request(.nothing) }
+  /// Reads a line, without its line end: one request, or a batch, whose responses form one array (JSON-RPC 2.0, 6).
+  func receive(_ line: [UInt8]) -> (requests: [Request], isBatch: Bool) {
+    if line.allSatisfy(Self.blanks.contains) { return ([.nothing], false) }
+    do throws(RPCError) {
+      let message = try Self.message(in: line)
+      guard let batch = message.array else { return ([read(message)], false) }
+      if batch.isEmpty { throw .invalidRequest("a batch without a request") }
+      return (batch.map(read), true)
+    } catch {
+      return ([.reply(RPC.error(error, id: .null))], false)
+    }
+  }
+
+  private static func message(in line: [UInt8]) throws(RPCError) -> JSONValue {
     guard line.count <= ControlLimits.line else {
-      return .request(.invalid("the line is longer than \(ControlLimits.line >> 10) KiB"))
+      throw .invalidRequest("the line is longer than \(ControlLimits.line >> 10) KiB")
     }
-    do {
-      // A line refused for its size is still JSON, so this is not a parse error.
-      guard Self.batchLength(line) <= ControlLimits.batch else {
-        return .request(.invalid("a batch of more than \(ControlLimits.batch) requests"))
-      }
-      try ControlLimits.json.check(line)
-    } catch {
-      return .request(.invalid(error.description))
+    // A line refused for its size is still JSON, so this is not a parse error.
+    guard batchLength(line) <= ControlLimits.batch else {
+      throw .invalidRequest("a batch of more than \(ControlLimits.batch) requests")
     }
-    let message: JSONValue
-    do {
-      message = try JSONValue(parsing: line)
-    } catch {
-      return .request(.reply(RPC.error(.parse(error.description), id: .null)))
+    do throws(JSONError) { try ControlLimits.json.check(line) } catch {
+      throw .invalidRequest(error.description)
     }
-    guard let batch = message.array else { return .request(read(message)) }
-    return batch.isEmpty ? .request(.invalid("a batch without a request")) : .batch(batch.map(read))
+    do throws(JSONError) { return try JSONValue(parsing: line) } catch {
+      throw .parse(error.description)
+    }
   }
 
   /// The number of requests in a line if it is a batch, counted without parsing it.

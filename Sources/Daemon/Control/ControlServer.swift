@@ -23,12 +23,12 @@ import Wire
   /// The number of all clients' calls in progress.
   private var calls = 0
 
-  init(_ daemon: Supervisor, at path: String?) throws(SystemError) {
+  init(_ daemon: Supervisor) throws(SystemError) {
     (handlers, feed, life) = (ControlHandlers(daemon), daemon.feed, daemon.life)
     log = daemon.log.limited(
       by: LogBudget("clients of the control socket", daemon.platform.scheduler))
     handlers.register(in: &dispatcher)
-    listener = try daemon.platform.listenForClients(at: path, log: log) {
+    listener = try daemon.platform.listenForClients(at: daemon.socket, log: log) {
       [weak self] in self?.accept($0)
     }
     feed.subscribe(
@@ -66,10 +66,8 @@ import Wire
 
   private func receive(_ line: [UInt8], from id: Int) {
     guard let client = clients[id] else { return }
-    switch dispatcher.receive(line) {
-    case .request(let request): perform([request], for: client) { $0[0] }
-    case .batch(let requests): perform(requests, for: client, RPC.batch)
-    }
+    let (requests, isBatch) = dispatcher.receive(line)
+    perform(requests, for: client) { isBatch ? RPC.batch(of: $0) : $0[0] }
   }
 
   /// Performs a request, or those of a batch, and responds once all are done, with a line that `joined` makes of the

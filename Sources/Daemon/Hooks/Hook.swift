@@ -238,7 +238,8 @@ extension JSONValue {
     let child: any RunningProgram
     do throws(SystemError) {
       child = try platform.start(
-        program, environment: environment, input: Array(event.json) + [UInt8(ascii: "\n")])
+        program, environment: environment, input: Array(event.json) + [UInt8(ascii: "\n")],
+        lineLimit: 1_024)
     } catch {
       let remark = Hook.homeRemark(program[0]).map { "; \($0)" } ?? ""
       return note(program, "was not started: \(error)\(remark)")

@@ -30,8 +30,6 @@ import Wire
   private(set) var stage = Stage.securing { didSet { onWaitChange() } }
   /// Whether `subscribed` was reported.
   private(set) var wasSubscribed = false
-  /// Whether a request to the phone timed out.
-  private(set) var hasTimedOut = false
   /// Whether the last session with ANCS was dead, and none has shown a sign of life since.
   private var hasDeadNotifications = false
   /// Called when `wait` may have changed.
@@ -129,10 +127,7 @@ import Wire
       link.send(pdu)
     }
     bearer.onDropped = { log.dropped("from the phone: \($1)", $0) }
-    bearer.onDead = { [weak self] failure in
-      if case .timedOut = failure { self?.hasTimedOut = true }
-      if !link.isLastChance { link.end("\(failure)") }
-    }
+    bearer.onDead = { if !link.isLastChance { link.end("\($0)") } }
     bearer.raiseSecurity = { done in Loop.start { done(await link.raiseSecurity()) } }
     client.onUnclaimedValue = { handle, value in
       log.dropped("an unexpected value of \(hexadecimal(handle))", value, at: .info)

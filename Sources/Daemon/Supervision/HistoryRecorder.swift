@@ -10,7 +10,8 @@ import Wire
 /// Runs the helper that writes the history: a separate process, so that the daemon never waits for the disk. The helper
 /// is a client of the control socket, and is restarted when it exits.
 @LoopActor final class HistoryRecorder {
-  private let history: HistoryReport
+  /// What is kept, and where.
+  let kept: HistoryReport
   private let arguments: [String]
   private let platform: any Platform
   private let log: Log
@@ -27,9 +28,9 @@ import Wire
   private static let program = "/proc/self/exe"
 
   /// - Parameter socket: the control socket.
-  init(_ history: HistoryReport, socket: String, on platform: any Platform, log: Log) {
+  init(_ kept: HistoryReport, socket: String, on platform: any Platform, log: Log) {
     arguments = [Self.program, DefaultPaths.historyHelper, "--socket", socket]
-    self.history = history
+    self.kept = kept
     self.platform = platform
     self.log = log.limited(by: LogBudget("the history", platform.scheduler))
   }
@@ -38,7 +39,8 @@ import Wire
     let began = platform.scheduler.now
     do throws(SystemError) {
       let child = try platform.start(
-        arguments, environment: platform.environment, input: HistoryTask(history).json)
+        arguments, environment: platform.environment, input: HistoryTask(kept).json,
+        lineLimit: 1_024)
       child.onLine = { [log] in log.warning("history: \(String(decoding: $0, as: UTF8.self))") }
       child.onEnd = { [weak self] in self?.ended($0, began) }
       self.child = child
@@ -74,7 +76,7 @@ import Wire
     guard readers < Self.mostReaders else {
       throw .tryAgain("\(Self.mostReaders) clients are reading the history already")
     }
-    var task = HistoryTask(history)
+    var task = HistoryTask(kept)
     task.query = query
     let child: any RunningProgram
     do throws(SystemError) {
