@@ -40,17 +40,21 @@ public final class ATTSocket {
   /// Requests a security level: as the peripheral by an SMP Security Request (Core Specification Vol 3
   /// Part H, 2.4.6), as the central by encrypting or pairing. What is sent meanwhile waits in `packets`
   /// (docs/kernel.md, “BT_SECURITY”).
+  ///
+  /// - Returns: whether the link already has that level. Otherwise the channel sends nothing until it is encrypted, or
+  ///   until the peer sends something.
   @discardableResult
-  public func setSecurity(_ level: SecurityLevel) throws(BluetoothError) -> SecurityRequest {
+  public func setSecurity(_ level: SecurityLevel) throws(BluetoothError) -> Bool {
     guard packets.isOpen else { throw BluetoothError(SystemError("setsockopt", .notConnected)) }
     do throws(SystemError) {
-      try Syscall.setSecurity(packets.number, level)
-      return .asked
+      try Syscall.setOption(
+        packets.number, SOL_BLUETOOTH, BT_SECURITY,
+        bt_security(level: level.rawValue, key_size: 0))
+      return false
     } catch {
       guard error.errno == .invalidArgument else { throw BluetoothError(error.on("BT_SECURITY")) }
       // The kernel's error if the level is reached, and if the link is just ending.
-      let isReached = security().map { $0.level >= level } ?? false
-      return isReached ? .reached : .asked
+      return security().map { $0.level >= level } ?? false
     }
   }
 
@@ -81,15 +85,14 @@ extension ATTSocket {
   ///
   /// - Parameters:
   ///   - adapter: the identity address of our adapter; nil: the kernel chooses.
-  ///   - security: the level to reach before anything is sent.
   ///   - attempt: can cancel the attempt before `timeout`.
   public static func connect(
-    to peer: DeviceAddress, from adapter: DeviceAddress? = nil, security: SecurityLevel = .low,
-    timeout: Duration = .seconds(30), attempt: Attempt = Attempt(), loop: Loop = .shared
+    to peer: DeviceAddress, from adapter: DeviceAddress? = nil, timeout: Duration = .seconds(30),
+    attempt: Attempt = Attempt(), loop: Loop = .shared
   ) async throws(BluetoothError) -> ATTSocket {
     let name = peer.description
     let descriptor = try bluetooth(name) { () throws(SystemError) in
-      let descriptor = try bound(to: adapter?.address, adapter?.type ?? .public, security)
+      let descriptor = try bound(to: adapter?.address, adapter?.type ?? .public)
       do throws(SystemError) {
         try Syscall.connect(descriptor.raw, to: L2CAPAddress(peer).bytes)
       } catch { guard error.errno == .inProgress else { throw error } }
@@ -102,12 +105,10 @@ extension ATTSocket {
   }
 
   /// A socket for ATT that is bound to an adapter (nil: any).
-  static func bound(
-    to adapter: Address?, _ type: AddressType, _ security: SecurityLevel
-  ) throws(SystemError) -> FileDescriptor {
+  static func bound(to adapter: Address?, _ type: AddressType) throws(SystemError) -> FileDescriptor
+  {
     let descriptor = try Syscall.socket(AF_BLUETOOTH, Int32(SOCK_SEQPACKET.rawValue), BTPROTO_L2CAP)
     try Syscall.bind(descriptor.raw, to: L2CAPAddress(adapter: adapter, type).bytes)
-    if security > .low { try Syscall.setSecurity(descriptor.raw, security) }
     return descriptor
   }
 
@@ -143,59 +144,11 @@ extension ATTSocket {
 }
 
 extension Syscall {
-  static func setSecurity(_ fd: Int32, _ level: SecurityLevel) throws(SystemError) {
-    try setOption(fd, SOL_BLUETOOTH, BT_SECURITY, bt_security(level: level.rawValue, key_size: 0))
-  }
-
   /// The error that a connection attempt ended with; nil if it succeeded.
   static func pendingError(_ fd: Int32) -> Errno? {
     guard let number = try? option(fd, SOL_SOCKET, SO_ERROR, Int32(0)) else { return .inputOutput }
     return number == 0 ? nil : Errno(rawValue: number)
   }
-}
-
-// MARK: - Security
-
-/// A link's security level (`struct bt_security`, bluetooth/bluetooth.h).
-public struct SecurityLevel: RawRepresentable, Hashable, Comparable, Sendable {
-  public let rawValue: UInt8
-  public init(rawValue: UInt8) { self.rawValue = rawValue }
-
-  /// No encryption.
-  public static let low = SecurityLevel(rawValue: 1)
-  /// Encrypted.
-  public static let medium = SecurityLevel(rawValue: 2)
-  /// Encrypted with a key from an authenticated pairing (MITM protection).
-  public static let high = SecurityLevel(rawValue: 3)
-  /// The same, by Secure Connections with a 16-byte key.
-  public static let fips = SecurityLevel(rawValue: 4)
-
-  public static func < (one: SecurityLevel, other: SecurityLevel) -> Bool {
-    one.rawValue < other.rawValue
-  }
-}
-
-/// A link's security.
-public struct ChannelSecurity: Hashable, Sendable {
-  /// The level reached.
-  public let level: SecurityLevel
-  /// The encryption key's length in bytes, 7 to 16. It may be set before the link is encrypted; only the
-  /// level tells that. Zero while the channel waits for encryption.
-  public let keySize: Int
-
-  public init(level: SecurityLevel, keySize: Int) {
-    self.level = level
-    self.keySize = keySize
-  }
-}
-
-/// The result of requesting a security level.
-public enum SecurityRequest: Hashable, Sendable {
-  /// The link already has that level.
-  case reached
-  /// The peer was asked. The channel sends nothing until it is encrypted, or until the peer sends
-  /// something.
-  case asked
 }
 
 // MARK: - The kernel's side
@@ -273,14 +226,11 @@ public final class ATTListener {
   ///   - type: the type of the address that devices connect to: the kernel gives a link only to a listener
   ///     of the type of the adapter's own address (`l2cap_global_fixed_chan`).
   ///   - adapter: its address; nil: all adapters.
-  ///   - security: above low, the kernel sends a Security Request on every new link, to bonded devices
-  ///     too. At low, the owner of each link asks for security.
   public init(
-    _ type: AddressType = .public, on adapter: Address? = nil, security: SecurityLevel = .low,
-    loop: Loop = .shared
+    _ type: AddressType = .public, on adapter: Address? = nil, loop: Loop = .shared
   ) throws(BluetoothError) {
     acceptor = try bluetooth { () throws(SystemError) in
-      let socket = try ATTSocket.bound(to: adapter, type, security)
+      let socket = try ATTSocket.bound(to: adapter, type)
       try Syscall.listen(socket.raw, backlog: 8)
       return try Acceptor(owning: socket, loop: loop)
     }

@@ -13,6 +13,9 @@ public struct Bond: Hashable, Sendable {
   public var name: String?
   /// When it first paired, in seconds since 1970 (UTC).
   public var firstSeen: Int64?
+  /// How many links in a row with it have ended before the board had subscribed, up to `Keyring.patience`; nil: none. It is
+  /// kept on the disk, as the phone keeps its own count.
+  public var strikes: Int?
 
   public init(
     identity: DeviceAddress, longTermKeys: [LongTermKey],
@@ -45,6 +48,7 @@ public struct Bond: Hashable, Sendable {
     bond.identityResolvingKey = newer.identityResolvingKey ?? identityResolvingKey
     bond.name = newer.name ?? name
     bond.firstSeen = firstSeen ?? newer.firstSeen
+    bond.strikes = strikes
     return bond
   }
 }

@@ -20,9 +20,6 @@ public struct Keyring: Hashable, Sendable {
   private var withheld: Set<DeviceAddress> = []
   /// The bonds that only one side seems to have.
   public var staleBonds = StaleBondWatch()
-  /// How many links in a row with a bonded phone have ended before the board had subscribed, up to `patience`. Its owner
-  /// keeps it on the disk, as the phone keeps its own count.
-  public private(set) var strikes: [DeviceAddress: Int] = [:]
 
   public init(_ policy: PairingPolicy) { self.policy = policy }
 
@@ -39,18 +36,14 @@ public struct Keyring: Hashable, Sendable {
   /// - Parameters:
   ///   - stored: the bonds that could be read.
   ///   - count: the total number of existing or former bonds.
-  ///   - strikes: those of their phones, as far as there were any.
   /// - Returns: those that the policy refuses, each once, with the reason.
-  public mutating func add(
-    _ stored: [Bond], of count: Int, strikes: [DeviceAddress: Int] = [:]
-  ) -> [(Bond, PairingFailure)] {
+  public mutating func add(_ stored: [Bond], of count: Int) -> [(Bond, PairingFailure)] {
     var news: [(Bond, PairingFailure)] = []
     for bond in stored where self[bond.identity] == nil {
       if let why = policy.reasonToRefuse(bond) {
         if refused.insert(bond.identity).inserted { news.append((bond, why)) }
       } else {
         bonds.append(bond)
-        self.strikes[bond.identity] = strikes[bond.identity]
       }
     }
     unusable = count - bonds.count
@@ -78,8 +71,11 @@ public struct Keyring: Hashable, Sendable {
 
   /// A bonded phone's name is known.
   public mutating func name(_ phone: DeviceAddress, _ name: String) {
-    guard let place = bonds.firstIndex(where: { $0.identity == phone }) else { return }
-    bonds[place].name = name
+    change(phone) { $0.name = name }
+  }
+
+  private mutating func change(_ phone: DeviceAddress, _ change: (inout Bond) -> Void) {
+    if let place = bonds.firstIndex(where: { $0.identity == phone }) { change(&bonds[place]) }
   }
 
   /// Removes a bond, also one that the policy refuses.
@@ -90,7 +86,6 @@ public struct Keyring: Hashable, Sendable {
     guard self[phone] != nil else { return false }
     bonds.removeAll { $0.identity == phone }
     staleBonds.forget(phone)
-    strikes[phone] = nil
     return true
   }
 
@@ -122,21 +117,22 @@ public struct Keyring: Hashable, Sendable {
   public static let patience = 3
 
   /// The board has subscribed on a phone's link.
-  public mutating func subscribed(_ phone: DeviceAddress) { strikes[phone] = nil }
+  public mutating func subscribed(_ phone: DeviceAddress) { change(phone) { $0.strikes = nil } }
 
   /// A phone's link has ended before the board had subscribed.
   public mutating func endedUnsubscribed(_ phone: DeviceAddress) {
-    if self[phone] != nil { strikes[phone] = min(strikes[phone, default: 0] + 1, Self.patience) }
+    change(phone) { $0.strikes = min(($0.strikes ?? 0) + 1, Self.patience) }
   }
 
   /// Whether one more link without a subscription would make a phone give up: this side does not end such a link.
   public func isOnLastChance(_ phone: DeviceAddress) -> Bool {
-    strikes[phone, default: 0] >= Self.patience - 1
+    self[phone]?.strikes ?? 0 >= Self.patience - 1
   }
 
   /// A phone that has probably given up, chosen consistently.
   public var firstGivenUp: DeviceAddress? {
-    strikes.filter { $0.value >= Self.patience }.map(\.key).min { $0.address < $1.address }
+    bonds.filter { $0.strikes ?? 0 >= Self.patience }.map(\.identity)
+      .min { $0.address < $1.address }
   }
 
   // MARK: One-sided bonds

@@ -100,8 +100,8 @@ public struct LinkMachine: Hashable, Sendable {
     case attached
     /// An mgmt event that concerns the link.
     case event(MgmtEvent)
-    /// The state of the channel, after `poll`.
-    case polled(Reading)
+    /// The security of the channel, after `poll`; nil: it is gone.
+    case polled(ChannelSecurity?)
     /// The reply to Pair Device.
     case pairCompleted(MgmtStatus)
     /// Somebody at the board has answered.
@@ -128,12 +128,6 @@ public struct LinkMachine: Hashable, Sendable {
     case displaced
     /// The board ends the link, for this reason.
     case end(String)
-  }
-
-  /// The state of a link as its ATT channel shows it.
-  public enum Reading: Hashable, Sendable {
-    case gone, open
-    case encrypted(isAuthenticated: Bool, keySize: Int)
   }
 
   /// Actions for the owner, in order.
@@ -235,7 +229,7 @@ public struct LinkMachine: Hashable, Sendable {
       switch input {
       case .attached: attached(under: terms, at: now)
       case .event(let event): receive(event, under: terms, at: now)
-      case .polled(let reading): polled(reading, under: terms, at: now)
+      case .polled(let security): polled(security, under: terms, at: now)
       case .pairCompleted(let status): pairCompleted(status, at: now)
       case .answered(let accept, let passkey): answered(accept, passkey, at: now)
       case .windowOpened: windowOpened(under: terms, at: now)
@@ -365,20 +359,19 @@ extension LinkMachine {
     return windowOpened(under: terms, at: now) + events
   }
 
-  private mutating func polled(_ reading: Reading, under terms: Terms, at now: Instant) -> [Action]
-  {
+  private mutating func polled(
+    _ security: ChannelSecurity?, under terms: Terms, at now: Instant
+  ) -> [Action] {
+    let isEncrypted = isEncrypted(security, with: terms.bond(with: peer))
     switch state {
-    case .expected(let poll, let until):
-      if isEncrypted(reading, with: terms.bond(with: peer)) { return secured(at: now) }
-      state = .expected(poll.next(after: now), until: until)
-    case .asked(let poll, let until):
-      if isEncrypted(reading, with: terms.bond(with: peer)) { return secured(at: now) }
-      state = .asked(poll.next(after: now), until: until)
-    case .awaited(let poll):
-      if isEncrypted(reading, with: terms.bond(with: peer)) { return secured(at: now) }
-      state = .awaited(poll.next(after: now, longest: .seconds(5)))
+    case .expected where isEncrypted, .asked where isEncrypted, .awaited where isEncrypted:
+      state = .secured(Secured(tuner: LinkTuner(at: now)))
+      return [.secured(isNew: false)]
+    case .expected(let poll, let until): state = .expected(poll.next(after: now), until: until)
+    case .asked(let poll, let until): state = .asked(poll.next(after: now), until: until)
+    case .awaited(let poll): state = .awaited(poll.next(after: now, longest: .seconds(5)))
     case .ending(.announced(let reason), let former, _):
-      if reading == .gone { return finish("\(reason)", .phone) }
+      if security == nil { return finish("\(reason)", .phone) }
       state = former
       return [.otherEnded] + windowOpened(under: terms, at: now)
     case .announced, .closedOut, .pairing, .secured, .refused, .ending, .over: break
@@ -388,16 +381,10 @@ extension LinkMachine {
 
   /// Whether it is encrypted with the bond's key. Any other key is unknown: a phone that paired behind our back is not
   /// served.
-  private func isEncrypted(_ reading: Reading, with bond: Bond?) -> Bool {
-    guard case .encrypted(let isAuthenticated, let keySize) = reading, let bond else {
-      return false
-    }
-    return isAuthenticated == bond.isAuthenticated && keySize == Int(bond.keySize)
-  }
-
-  private mutating func secured(at now: Instant) -> [Action] {
-    state = .secured(Secured(tuner: LinkTuner(at: now)))
-    return [.secured(isNew: false)]
+  private func isEncrypted(_ security: ChannelSecurity?, with bond: Bond?) -> Bool {
+    guard let security, security.isEncrypted, let bond else { return false }
+    return security.isAuthenticated == bond.isAuthenticated
+      && security.keySize == Int(bond.keySize)
   }
 
   private mutating func securityWanted(under terms: Terms, at now: Instant) -> [Action] {

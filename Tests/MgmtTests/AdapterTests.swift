@@ -16,12 +16,11 @@ struct AdapterTests {
 
   @Test("The order is that of docs/kernel.md, with BR/EDR off between LE on and Secure Connections")
   func order() throws {
-    let setup = AdapterSetup(name: "board", capability: .noInputNoOutput)
     let lab = try Sample.adapter(
       supported: [.powered, .connectable, .bondable, .lowEnergy, .secureConnections],
       current: .lowEnergy)
     #expect(
-      setup.steps(for: lab).map(\.command) == [
+      lab.setUpSteps(name: "board", capability: .noInputNoOutput).map(\.command) == [
         .removeAdvertising(instance: 0), .setPowered(false), .setLowEnergy(true),
         .setSecureConnections(true), .setBondable(true),
         .setIOCapability(.noInputNoOutput), .setLocalName(LocalName("board", short: "board")),
@@ -33,7 +32,7 @@ struct AdapterTests {
     let laptop = try Sample.adapter(
       supported: Self.dualMode, current: [.powered, .classic, .lowEnergy, .advertising])
     #expect(
-      setup.steps(for: laptop).map(\.description) == [
+      laptop.setUpSteps(name: "board", capability: .noInputNoOutput).map(\.description) == [
         "Remove Advertising 0 (if it can)", "Set Powered 0", "Set Low Energy 1",
         "Set BR/EDR 0 (if it can)",
         "Set Advertising 0 (if it can)", "Set Secure Connections 1 (if it can)", "Set Bondable 1",
@@ -47,20 +46,20 @@ struct AdapterTests {
   @Test("As a phone it connects from private addresses, and does not wait to be connected to")
   func asPhone() throws {
     let key = try #require(Sample.key())
-    let setup = AdapterSetup(name: "iPhone", role: .phone(key), capability: .keyboardDisplay)
     let found = try Sample.adapter(supported: Self.lowEnergyOnly, current: [.lowEnergy])
-    let commands = setup.steps(for: found).map(\.command)
+    let steps = found.setUpSteps(name: "iPhone", role: .phone(key), capability: .keyboardDisplay)
+    let commands = steps.map(\.command)
     let privacy = try #require(commands.firstIndex(of: .setPrivacy(key)))
     let power = try #require(commands.firstIndex(of: .setPowered(true)))
     #expect(privacy < power)
     #expect(!commands.contains(.setConnectable(true)))
     var adapter = FakeAdapter(supported: Self.lowEnergyOnly, current: .lowEnergy)
-    for step in setup.steps(for: found) {
+    for step in steps {
       let status = adapter.execute(step.command)
       #expect(status == .success || !step.isEssential, "\(step)")
     }
     #expect(adapter.current.contains(.privacy))
-    for command in AdapterSnapshot(found).restore { _ = adapter.execute(command) }
+    for command in found.restoreCommands { _ = adapter.execute(command) }
     #expect(adapter.current == .lowEnergy)
   }
 
@@ -80,16 +79,17 @@ struct AdapterTests {
       #expect(Address(value).isPlaceholder)
     }
     #expect(!Address(0x001A_7DDA_7113).isPlaceholder)
-    let setup = AdapterSetup(name: "board", capability: .noInputNoOutput, staticAddress: address)
     let bare = try Sample.adapter(supported: Self.lowEnergyOnly, current: [], address: 0)
     var adapter = FakeAdapter(supported: Self.lowEnergyOnly, current: .lowEnergy, hasAddress: false)
-    for step in setup.steps(for: bare) {
+    for step in bare.setUpSteps(
+      name: "board", capability: .noInputNoOutput, staticAddress: address)
+    {
       #expect(adapter.execute(step.command) == .success || !step.isEssential)
     }
     #expect(adapter.current.contains(.powered))
     // One that is left over would be used in place of a public one.
     let usual = try Sample.adapter(supported: Self.lowEnergyOnly, current: [])
-    let own = AdapterSetup(name: "board", capability: .noInputNoOutput).steps(for: usual)
+    let own = usual.setUpSteps(name: "board", capability: .noInputNoOutput)
     #expect(own.map(\.command).contains(.setStaticAddress(Address(0))))
   }
 
@@ -101,13 +101,14 @@ struct AdapterTests {
     let bond = Bond(
       identity: Sample.phone, longTermKeys: [try Sample.longTermKey(.secure)],
       identityResolvingKey: try Sample.identityResolvingKey())
-    let setup = AdapterSetup(name: "board", capability: .displayYesNo, bonds: [bond])
     for _ in 0..<2_000 {
       let found = Self.possible(
         ControllerSettings(rawValue: UInt32(truncatingIfNeeded: dice.next())), supported)
       var adapter = FakeAdapter(supported: supported, current: found)
       let information = try Sample.adapter(supported: supported, current: found)
-      for step in setup.steps(for: information) {
+      for step in information.setUpSteps(
+        name: "board", capability: .displayYesNo, bonds: [bond])
+      {
         let isLeftOver = step.command.opcode == .removeAdvertising
         #expect(adapter.execute(step.command) == .success || isLeftOver, "\(step) from \(found)")
       }
@@ -119,7 +120,7 @@ struct AdapterTests {
       #expect(adapter.keys == [1, 1] && adapter.capability == 1)
       adapter.advertised = true
 
-      for command in AdapterSnapshot(information).restore {
+      for command in information.restoreCommands {
         #expect(adapter.execute(command) == .success, "\(command) back to \(found)")
       }
       #expect(adapter.current == found.subtracting(.privacy))

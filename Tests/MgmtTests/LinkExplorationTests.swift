@@ -81,8 +81,8 @@ struct LinkExplorationTests {
       .authenticationFailed(phone, .authenticationFailed),
       .deviceDisconnected(phone, .remote),
     ]
-    let readings: [LinkMachine.Reading] = [
-      .gone, .open, .encrypted(isAuthenticated: false, keySize: 16),
+    let readings: [ChannelSecurity?] = [
+      nil, .open, .encrypted(isAuthenticated: false, keySize: 16),
       .encrypted(isAuthenticated: true, keySize: 7),
     ]
     let ends: [ChannelEnd] = [

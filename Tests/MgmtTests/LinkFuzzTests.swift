@@ -42,8 +42,8 @@ struct LinkFuzzTests {
     }
 
     mutating func input() -> LinkMachine.Input {
-      let readings: [LinkMachine.Reading] = [
-        .gone, .open, .encrypted(isAuthenticated: false, keySize: 16),
+      let readings: [ChannelSecurity?] = [
+        nil, .open, .encrypted(isAuthenticated: false, keySize: 16),
         .encrypted(isAuthenticated: true, keySize: 16),
       ]
       let ends: [ChannelEnd] = [

@@ -92,7 +92,7 @@ struct LinkMachineTests {
       reports: [.channelClosed(.disconnected)], reason: "Remote User Terminated Connection"),
     .init(
       reports: [.channelClosed(.keysDiffer)], reason: "Connection Terminated due to MIC Failure"),
-    .init(reports: [lost, .polled(.gone)], reason: "Connection Timeout"),
+    .init(reports: [lost, .polled(nil)], reason: "Connection Timeout"),
     .init(reports: [lost, .adapterLost], reason: "Connection Timeout"),
     .init(reports: [.channelClosed(.disconnected), .adapterLost], reason: "the adapter went away"),
     .init(reports: [.channelClosed(.aborted)], reason: "the adapter went away"),
@@ -112,7 +112,7 @@ struct LinkMachineTests {
       var actions: [LinkMachine.Action] = []
       for report in ending.reports { actions += talk.tell(report) }
       for _ in 0..<3 where actions.end == nil {
-        actions += talk.tell(.polled(.gone)) + talk.pass(.seconds(1))
+        actions += talk.tell(.polled(nil)) + talk.pass(.seconds(1))
       }
       #expect(actions.count == 1 && actions.end?.reason == ending.reason)
       #expect(actions.end?.wasSecured == isServed && talk.machine.wasSecured == isServed)
@@ -135,7 +135,7 @@ struct LinkMachineTests {
     #expect(talk.machine.state == state)
   }
 
-  private var encryptedReading: LinkMachine.Reading {
+  private var encryptedReading: ChannelSecurity {
     .encrypted(isAuthenticated: false, keySize: 16)
   }
 

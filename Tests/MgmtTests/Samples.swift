@@ -65,3 +65,11 @@ extension Sample {
       decoding: body + [0, 0, 0] + MgmtCommand.setLocalName(name).parameters)
   }
 }
+
+extension ChannelSecurity {
+  static let open = ChannelSecurity(level: .low, keySize: 0)
+
+  static func encrypted(isAuthenticated: Bool, keySize: Int) -> ChannelSecurity {
+    ChannelSecurity(level: isAuthenticated ? .high : .medium, keySize: keySize)
+  }
+}

@@ -224,7 +224,8 @@ struct LinkTests {
   {
     let phone = world.phone.kind.identity
     let adapter = try #require(world.daemon?.radio?.sortedAdapters.first?.address)
-    let cache = try #require(world.daemon?.bonds.cache(of: phone, on: adapter))
+    let place = BondStore.Place(adapter: adapter, phone: phone)
+    let cache = try #require(world.daemon?.bonds.cache(of: place))
     return cache.client.configurations
   }
 

@@ -6,7 +6,7 @@ import Mgmt
 import System
 import Wire
 
-/// One adapter: sets it up, and keeps it on the air. `AdapterLinks` has its links.
+/// One adapter: sets it up, and keeps it on the air. Its links are in AdapterLinks.swift.
 @LoopActor package final class Adapter {
   /// The life of the adapter.
   private enum State {
@@ -20,10 +20,19 @@ import Wire
   }
 
   let index: ControllerIndex
-  private let radio: Radio
+  let radio: Radio
   /// The bonded phones, and their keys.
   package let keys: KeyKeeper
-  private(set) lazy var adapterLinks = AdapterLinks(self, keys, radio)
+  /// The links with phones, as they came. They may outlive the adapter's presence.
+  var links: [RadioLink] = [] { didSet { updateWait() } }
+  /// Raw HCI, for connection parameters; nil with `--no-tune` or if it can't be opened.
+  var controller: ControllerLinks?
+  /// The HCI error with which the controller refused to request connection parameters.
+  var parametersRefusal: UInt8?
+  /// The phones that are not asked for connection parameters for a while.
+  var parameterPatience = ParameterPatience()
+  /// For lines that phones can cause.
+  private(set) lazy var linkLog = log.limited(by: LogBudget("phones on \(name)", scheduler))
   private(set) lazy var advertiser = Advertiser(
     self, AdvertisingPlan(name: boardName, choice: radio.settings.advertise))
 
@@ -34,7 +43,8 @@ import Wire
   private let information: ControllerInformation
   /// The address on the air, under which bonds are kept.
   private let identity: DeviceAddress
-  private let snapshot: AdapterSnapshot
+  /// What it was before the daemon changed anything.
+  private let original: ControllerInformation
   /// What accepts phones. Only then is its predecessor closed.
   private var listener: (any Listener)? { didSet { oldValue?.close() } }
 
@@ -46,7 +56,7 @@ import Wire
     self.radio = radio
     self.information = information
     self.identity = identity
-    snapshot = radio.snapshot(of: identity.address, information)
+    original = radio.original(information, at: identity.address)
     keys = KeyKeeper(
       radio.bonds, radio.policy, adapter: identity.address, index, radio.sockets.mgmt,
       radio.platform, radio.log)
@@ -65,7 +75,6 @@ import Wire
   var scheduler: any Scheduler { radio.platform.scheduler }
   /// The name that phones see.
   var boardName: String { radio.name }
-  var links: [RadioLink] { adapterLinks.links }
   /// Whether a phone without a bond may pair with it now.
   var isPairable: Bool {
     radio.desk.window.isOpen(at: scheduler.now, wasBonded: keys.ring.isBonded)
@@ -75,13 +84,6 @@ import Wire
   private var isOver: Bool { if case .over = state { true } else { false } }
 
   // MARK: Setting up
-
-  private var setup: AdapterSetup {
-    AdapterSetup(
-      name: boardName, capability: radio.policy.capability, bonds: keys.ring.held,
-      staticAddress: identity.type == .random ? identity.address : nil,
-      interval: adapterLinks.parametersRefusal == nil ? .any : .asked)
-  }
 
   /// Sets the adapter up for the first time. If that fails, set-up is retried in the background.
   func begin() async {
@@ -93,28 +95,32 @@ import Wire
       try await setUp()
     } catch {
       guard case .settingUp = state else { return }
-      if error.status == .invalidIndex { return removed() }
+      if error.status == .invalidIndex { return unplugged() }
       failed("\(error)")
     }
   }
 
   private func failed(_ why: String) {
     state = .recovering(sockets.obstacle(to: index) ?? .failing(why))
-    adapterLinks.publish(.error(what: "adapter", code: nil, message: why))
+    publish(.error(what: "adapter", code: nil, message: why))
     Loop.start { await self.recover() }
   }
 
   /// Sets the adapter up, in the order that the kernel requires.
   private func setUp() async throws(MgmtError) {
-    let setup = setup
-    try await mgmt.perform(setup.steps(for: information), index: index, while: { !isOver }) {
+    let bonds = keys.ring.held
+    let steps = information.setUpSteps(
+      name: boardName, capability: radio.policy.capability, bonds: bonds,
+      staticAddress: identity.type == .random ? identity.address : nil,
+      interval: parametersRefusal == nil ? .any : .asked)
+    try await mgmt.perform(steps, index: index, while: { !isOver }) {
       log.info("\(name): \($0)")
     }
     if isOver { return }
     let settings = try await mgmt.readControllerInformation(index).current
     if isOver { return }
     // A phone was forgotten meanwhile, or more bonds could be read.
-    if keys.ring.held != setup.bonds { keys.load() }
+    if keys.ring.held != bonds { keys.load() }
     // It was off meanwhile, so all remaining links are gone, even if no event reported their end.
     for link in links { link.handle(.adapterGone) }
     state = .serving(AdapterWatch())
@@ -122,17 +128,16 @@ import Wire
     if sockets.obstacle(to: index) != nil { return lost(.changed([])) }
     // The radio may have been blocked meanwhile, which powers the adapter off.
     watch(.newSettings(settings))
-    adapterLinks.openController()
-    let life = radio.life
-    adapterLinks.publish(
-      .ready(address: address, name: boardName, version: Program.version, life: life))
+    openController()
+    publish(
+      .ready(address: address, name: boardName, version: Program.version, life: radio.life))
     advertiser.start(by: radio.hasExtendedAdvertising ? .extended : .plain)
   }
 
   /// Restores the adapter's original state.
   func restore() async {
     end()
-    for command in snapshot.restore {
+    for command in original.restoreCommands {
       do {
         try await mgmt.call(command, index: index)
       } catch {
@@ -154,7 +159,7 @@ import Wire
   private func stopServing() {
     for timer in [watchTimer, sharingTimer] { timer.due = nil }
     advertiser.stop()
-    adapterLinks.closeController()
+    closeController()
   }
 
   // MARK: Trouble
@@ -190,15 +195,14 @@ import Wire
     if !isSuspectingTrouble { advertiser.update() }
   }
 
-  /// The adapter was unplugged.
-  func removed() {
+  func unplugged() {
     if isOver { return }
     let message = "\(name) was removed; plug it in again to continue"
-    adapterLinks.publish(.error(what: "adapter", code: nil, message: message))
+    publish(.error(what: "adapter", code: nil, message: message))
     log.warning(message)
     end()
     for link in links { link.handle(.adapterGone) }
-    radio.removed(self)
+    radio.drop(self)
   }
 
   /// Goes off the air because no more phones may be accepted.
@@ -216,18 +220,9 @@ import Wire
 
   private func lost(_ why: Wait) {
     let wait = sockets.obstacle(to: index) ?? why
-    let isNew =
-      switch state {
-      case .settingUp, .serving: true
-      case .recovering, .over: false
-      }
     stopServing()
-    if isNew {
-      adapterLinks.publish(
-        .error(what: "adapter", code: nil, message: wait.sentence(name: boardName)))
-    }
+    publish(.error(what: "adapter", code: nil, message: wait.sentence(name: boardName)))
     loseLinks()
-    guard isNew else { return }
     state = .recovering(wait)
     Loop.start { await self.recover() }
   }
@@ -242,8 +237,15 @@ import Wire
       pause = min(pause + pause, .seconds(10))
       guard case .recovering = state else { return }
       do {
-        guard try await isPresent() else { return exchanged() }
+        // While it is blocked or being set up, there may be no event for its removal (docs/kernel.md, “Adapter removal and
+        // rfkill”), and another one may have its number.
+        let present = try await mgmt.readControllerInformation(index)
         guard case .recovering = state else { return }
+        guard present.address == information.address else {
+          unplugged()
+          radio.added(index)
+          return
+        }
         if let obstacle = sockets.obstacle(to: index) {
           state = .recovering(obstacle)
           if await sockets.waitForRadio(index) { pause = .milliseconds(250) }
@@ -258,7 +260,7 @@ import Wire
         return
       } catch {
         guard case .recovering = state else { return }
-        if error.status == .invalidIndex { return removed() }
+        if error.status == .invalidIndex { return unplugged() }
         state = .recovering(sockets.obstacle(to: index) ?? .failing("\(error)"))
         log.info("\(name): \(error)")
       }
@@ -273,31 +275,13 @@ import Wire
     do {
       // Only at its own address: another program may serve another adapter.
       listener = try radio.platform.listenForPhones(at: identity, log: radio.strangersLog) {
-        [weak self] in self?.adapterLinks.accept($0)
+        [weak self] in self?.accept($0)
       }
       return nil
     } catch {
       log.info("\(name): listening for phones: \(error)")
       return "no phone can be accepted: \(error)"
     }
-  }
-
-  /// Whether the adapter is still present. While it is blocked or being set up, there may be no event for its removal
-  /// (docs/kernel.md, “Adapter removal and rfkill”), and another one may have its number.
-  private func isPresent() async throws(MgmtError) -> Bool {
-    do {
-      return try await mgmt.readControllerInformation(index).address == information.address
-    } catch {
-      guard error.status == .invalidIndex else { throw error }
-      return false
-    }
-  }
-
-  /// The adapter was removed, and another one may have taken its place.
-  private func exchanged() {
-    if isOver { return }
-    removed()
-    radio.added(index)
   }
 
   // MARK: Waits
@@ -346,8 +330,8 @@ import Wire
       report.profile = advertisement.profile.rawValue
     }
     report.isPairable = isPairable
-    report.parametersRefusal = adapterLinks.parametersRefusal
-    report.phy = adapterLinks.controller != nil && radio.settings.onlyPHY1M ? "1m" : nil
+    report.parametersRefusal = parametersRefusal
+    report.phy = controller != nil && radio.settings.onlyPHY1M ? "1m" : nil
     report.waiting = WaitReport(wait, name: boardName)
     return report
   }
@@ -361,7 +345,7 @@ import Wire
       return lost(.failing("\(opcode) completed long after it timed out"))
     }
     watch(event)
-    adapterLinks.receive(event)
+    passToLink(event)
   }
 
   /// Whom the adapter advertises for.

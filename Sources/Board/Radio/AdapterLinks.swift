@@ -6,41 +6,9 @@ import Mgmt
 import System
 import Wire
 
-/// The links on one adapter: creates them, passes each event to the link concerned, and performs actions that need the
-/// adapter.
-@LoopActor final class AdapterLinks {
-  private(set) var links: [RadioLink] = [] { didSet { updateWait() } }
-  /// Raw HCI, for connection parameters; nil with `--no-tune` or if it can't be opened.
-  private(set) var controller: ControllerLinks?
-  /// The HCI error with which the controller refused to request connection parameters.
-  private(set) var parametersRefusal: UInt8?
-  /// The phones that are not asked for connection parameters for a while.
-  private(set) var parameterPatience = ParameterPatience()
-  /// For lines that phones can cause.
-  let linkLog: Log
-
-  let name: String
-  private let index: ControllerIndex
-  /// Links may outlive it.
-  private weak let adapter: Adapter?
-  let radio: Radio
-  let keys: KeyKeeper
-  private let log: Log
-
-  init(_ adapter: Adapter, _ keys: KeyKeeper, _ radio: Radio) {
-    self.adapter = adapter
-    (name, index) = (adapter.name, adapter.index)
-    self.keys = keys
-    self.radio = radio
-    log = radio.log.about(adapter.name)
-    linkLog = log.limited(by: LogBudget("phones on \(adapter.name)", radio.platform.scheduler))
-  }
-
-  var scheduler: any Scheduler { radio.platform.scheduler }
-  private var mgmt: MgmtClient { radio.sockets.mgmt }
-
-  func updateWait() { adapter?.updateWait() }
-
+// The links on an adapter: creates them, passes each event to the link concerned, and performs actions that need the
+// adapter.
+extension Adapter {
   func publish(_ content: Event.Content, phone: DeviceAddress? = nil) {
     radio.feed.publish(
       Event(content, adapter: name, phone: phone?.address),
@@ -50,13 +18,13 @@ import Wire
   // MARK: From a phone's first event to its end
 
   /// Passes an mgmt event to the link concerned.
-  func receive(_ event: MgmtEvent) {
+  func passToLink(_ event: MgmtEvent) {
     if case .deviceConnected(let peer, let flags, _) = event, !flags.contains(.initiated),
       !links.contains(where: { $0.peer == peer && ($0.isUp || !$0.isAttached) })
     {
       begin(peer)
     }
-    if case .deviceDisconnected = event { adapter?.advertiser.plan.linkEnded() }
+    if case .deviceDisconnected = event { advertiser.plan.linkEnded() }
     let now = scheduler.now
     let named = links.filter { $0.machine.concerns(event, at: now) }
     // A phone's address may name several links: its own, and those of devices that spoof its address.
@@ -77,7 +45,7 @@ import Wire
   @discardableResult private func begin(_ peer: DeviceAddress) -> RadioLink {
     let history = radio.timeline.begin(adapter: name, phone: peer.address)
     let link = RadioLink(
-      self, peer, radio.policy, history, profile: adapter?.advertiser.phoneConnected())
+      self, peer, radio.policy, history, profile: advertiser.phoneConnected())
     links.append(link)
     return link
   }
@@ -99,7 +67,7 @@ import Wire
     link.attach(channel)
     Loop.start { await self.radio.sessions?.serve(link) }
     // The kernel stops advertising when a phone connects.
-    adapter?.advertiser.update()
+    advertiser.update()
   }
 
   /// Called when a link is over.
@@ -115,9 +83,9 @@ import Wire
     if !end.wasSecured, keys.ring[peer] != nil { radio.sessions?.countUnproven() }
     if !end.wasSecured { judgeBond(of: link, end.cause) }
     updateWait()
-    guard let adapter, adapter.isServing, !radio.isStopping else { return }
-    if end.cause == .keysDiffer { adapter.advertiser.plan.rest(at: scheduler.now) }
-    if links.isEmpty { adapter.advertiser.phonesGone() } else { adapter.advertiser.update() }
+    guard isServing, !radio.isStopping else { return }
+    if end.cause == .keysDiffer { advertiser.plan.rest(at: scheduler.now) }
+    if links.isEmpty { advertiser.phonesGone() } else { advertiser.update() }
   }
 
   /// Called when a phone has not encrypted with the bond's key, although the link goes on.
@@ -166,7 +134,8 @@ import Wire
 
   /// Called when the phone begins or stops to count as connected while the link continues, or when a link has ended that is
   /// not on the list anymore.
-  func presenceChanged() { if !radio.isStopping { adapter?.advertiser.update() } }
+  func presenceChanged() { if !radio.isStopping { advertiser.update() } }
+
   /// A phone's signal strength at the board, in dBm.
   func signalStrength(of phone: DeviceAddress) async -> Int? {
     (try? await mgmt.getSignalStrength(phone, index: index)).map { Int($0) }
@@ -201,7 +170,7 @@ import Wire
     linkLog.notice(
       "\(name): \(phone) dropped two links soon after a request for connection parameters: no more for a day"
     )
-    adapter?.advertiser.plan.avoidKeyboard(until: scheduler.now + ParameterPatience.pause)
+    advertiser.plan.avoidKeyboard(until: scheduler.now + ParameterPatience.pause)
   }
 
   func closeController() {
@@ -214,7 +183,7 @@ import Wire
   func parametersRefused(_ status: UInt8) {
     guard parametersRefusal == nil else { return }
     parametersRefusal = status
-    if let text = adapter?.report.parametersRefusalText { log.notice("\(name): \(text)") }
+    if let text = report.parametersRefusalText { log.notice("\(name): \(text)") }
     send(ConnectionIntervalRange.asked.command)
   }
 
@@ -252,8 +221,6 @@ import Wire
     if !isPairable { return .closed }
     return radio.pairingLinks.allSatisfy { $0 === link } ? .open : .busy
   }
-
-  private var isPairable: Bool { adapter?.isPairable ?? false }
 
   /// Asks the first phone that waits for its turn to pair, if it may now.
   func admitNext() {

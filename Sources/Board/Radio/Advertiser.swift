@@ -40,11 +40,11 @@ import Wire
   /// quickly.
   func phonesGone() {
     published = nil
-    pairingOpened()
+    begin()
   }
 
-  /// Called when pairing was opened.
-  func pairingOpened() {
+  /// Begins the fast pace, also when pairing was opened.
+  func begin() {
     plan.begin(at: now)
     update()
   }
@@ -158,7 +158,7 @@ import Wire
     // An adapter that was just switched off still accepts advertisements.
     guard published != pairable, !owner.isSuspectingTrouble else { return }
     published = pairable
-    owner.adapterLinks.publish(.advertising(pairable: pairable))
+    owner.publish(.advertising(pairable: pairable))
   }
 
   private func report(_ error: MgmtError, isNews: Bool, on owner: Adapter) {
@@ -167,7 +167,7 @@ import Wire
     if !owner.links.isEmpty {
       owner.log.info("\(owner.name): no other phone can connect meanwhile: \(error)")
     } else if isNews, !owner.isSuspectingTrouble {
-      owner.adapterLinks.publish(.error(what: "advertising", code: nil, message: "\(error)"))
+      owner.publish(.error(what: "advertising", code: nil, message: "\(error)"))
     } else {
       owner.log.info("\(owner.name): \(error)")
     }

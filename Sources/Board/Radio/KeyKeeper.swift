@@ -45,9 +45,7 @@ import Wire
   /// Reads the bonds, and retries unreadable ones after 1, 2, 4 … 600 s.
   private func read(again pause: Duration) {
     let stored = store.bonds(of: adapter)
-    for (bond, why) in ring.add(
-      stored.usable, of: stored.count, strikes: stored.strikes)
-    {
+    for (bond, why) in ring.add(stored.usable, of: stored.count) {
       log.warning("\(index): the bond with \(bond.identity) is kept but not used: \(why)")
     }
     guard stored.unreadable > 0 else { return }
@@ -69,33 +67,35 @@ import Wire
     try store.save(ring.add(bond, at: platform.wallTime.seconds), of: adapter)
   }
 
+  private func place(of phone: DeviceAddress) -> BondStore.Place {
+    BondStore.Place(adapter: adapter, phone: phone)
+  }
+
   /// Removes the bond, if any, under an address that turned out not to be the phone's identity.
   func void(_ address: DeviceAddress) {
     guard ring.remove(address) else { return }
     do {
-      try store.forget(address, of: adapter)
+      try store.forget(place(of: address))
     } catch {
       log.warning("the bond with \(address) could not be removed: \(error)")
     }
   }
 
   /// The stored data about a phone.
-  package func cache(of phone: DeviceAddress) -> PhoneCache? {
-    store.cache(of: phone, on: adapter)
-  }
+  package func cache(of phone: DeviceAddress) -> PhoneCache? { store.cache(of: place(of: phone)) }
 
   /// Stores data about a bonded phone.
   package func remember(_ cache: PhoneCache, of phone: DeviceAddress) {
     guard ring[phone] != nil else { return }
     if let name = cache.name { ring.name(phone, name) }
     var cache = cache
-    cache.strikes = ring.strikes[phone]
-    store.remember(cache, of: phone, on: adapter)
+    cache.strikes = ring[phone]?.strikes
+    store.remember(cache, of: place(of: phone))
   }
 
   /// The board has subscribed on a phone's link.
   func subscribed(_ phone: DeviceAddress) {
-    guard ring.strikes[phone] != nil else { return }
+    guard ring[phone]?.strikes != nil else { return }
     ring.subscribed(phone)
     saveStrikes(of: phone)
   }
@@ -104,9 +104,9 @@ import Wire
   ///
   /// - Parameter isSaved: whether it counts over a restart. What anybody can cause in the phone's name has nothing written.
   func endedUnsubscribed(_ phone: DeviceAddress, isSaved: Bool) {
-    let before = ring.strikes[phone]
+    let before = ring[phone]
     ring.endedUnsubscribed(phone)
-    if isSaved, ring.strikes[phone] != before { saveStrikes(of: phone) }
+    if isSaved, ring[phone] != before { saveStrikes(of: phone) }
   }
 
   private func saveStrikes(of phone: DeviceAddress) {
@@ -132,7 +132,7 @@ import Wire
     // A command replaces all keys of its kind, and so those of a phone that has paired meanwhile.
     repeat {
       loaded = ring.held
-      for command in AdapterSetup.keys(of: loaded) {
+      for command in MgmtCommand.loadKeys(of: loaded) {
         do {
           try await mgmt.call(command, index: index)
         } catch {

@@ -40,8 +40,8 @@ import Wire
   private lazy var windowEnd = Deadline(platform.scheduler) { [weak self] in
     self?.windowChanged()
   }
-  /// The adapters' settings before the daemon changed anything.
-  private var snapshots: [Address: AdapterSnapshot] = [:]
+  /// The adapters as they were before the daemon changed anything.
+  private var originals: [Address: ControllerInformation] = [:]
   private lazy var nextSearch = Deadline(platform.scheduler) { [weak self] in
     Loop.start { await self?.search() }
   }
@@ -103,7 +103,7 @@ import Wire
       // Concurrently, because an unresponsive one must not delay the others.
       let adding = present.map { added($0) }
       let configuring = ((try? await mgmt.readUnconfiguredIndexList()) ?? []).map {
-        unconfigured($0)
+        added($0, isConfigured: false)
       }
       for task in adding + configuring { await task.value }
     } catch {
@@ -141,13 +141,10 @@ import Wire
 
   private func receive(_ event: MgmtEvent, _ index: ControllerIndex) {
     switch event {
-    case .indexAdded:
+    case .indexAdded, .unconfiguredIndexAdded:
       // The one with this number was removed without an event.
       removed(index)
-      added(index)
-    case .unconfiguredIndexAdded:
-      removed(index)
-      unconfigured(index)
+      added(index, isConfigured: event == .indexAdded)
     case .indexRemoved: removed(index)
     default: adapters[index]?.receive(event)
     }
@@ -157,7 +154,7 @@ import Wire
     mgmt.controllerRemoved(index)
     failures[index] = nil
     removals[index, default: 0] += 1
-    adapters[index]?.removed()
+    adapters[index]?.unplugged()
   }
 
   /// While an adapter is missing, looks for it now and then, because its event may be lost.
@@ -172,34 +169,25 @@ import Wire
     searchLater()
   }
 
-  /// Serves the adapter with this number, if it is present and wanted.
+  /// Serves the adapter with this number, if it is present and wanted; or configures it, if the kernel reports it as
+  /// unconfigured.
   ///
   /// - Returns: the first attempt.
-  @discardableResult func added(_ index: ControllerIndex) -> Task<Void, Never> {
-    Loop.start {
-      await self.attempt(index) { () throws(MgmtError) in try await self.add(index) }
-    }
-  }
-
-  /// Configures a controller that the kernel reports as unconfigured.
-  ///
-  /// - Returns: the first attempt.
-  @discardableResult private func unconfigured(_ index: ControllerIndex) -> Task<Void, Never> {
-    Loop.start {
-      await self.attempt(index) { () throws(MgmtError) in try await self.configure(index) }
-    }
+  @discardableResult func added(
+    _ index: ControllerIndex, isConfigured: Bool = true
+  ) -> Task<Void, Never> {
+    Loop.start { await self.attempt(index, isConfigured, again: .seconds(1)) }
   }
 
   /// Does the first work on an adapter. A failure is reported, and retried in the background after 1, 2, 4 … 30 s
   /// while the adapter is present.
   private func attempt(
-    _ index: ControllerIndex, again pause: Duration = .seconds(1),
-    _ work: @escaping @LoopActor () async throws(MgmtError) -> Void
+    _ index: ControllerIndex, _ isConfigured: Bool, again pause: Duration
   ) async {
     guard !isStopping else { return }
     let removal = removals[index]
     do {
-      try await work()
+      if isConfigured { try await add(index) } else { try await configure(index) }
       if removals[index] == removal { failures[index] = nil }
     } catch {
       guard !isStopping, removals[index] == removal else { return }
@@ -214,7 +202,7 @@ import Wire
       Loop.start {
         await self.platform.sleep(for: pause)
         guard self.removals[index] == removal else { return }
-        await self.attempt(index, again: min(pause + pause, .seconds(30)), work)
+        await self.attempt(index, isConfigured, again: min(pause + pause, .seconds(30)))
       }
     }
   }
@@ -282,7 +270,9 @@ import Wire
   /// Configures a controller that the kernel reports as unconfigured, by giving it an address. The kernel then adds
   /// the adapter.
   private func configure(_ index: ControllerIndex) async throws(MgmtError) {
-    guard !isStopping, settings.adapters.isEmpty || isNamed(index) else { return }
+    // Its address is not known yet, so only its number can name it.
+    let isWanted = settings.adapters.isEmpty || settings.adapters.contains(.index(index.value))
+    guard !isStopping, isWanted else { return }
     let configuration = try await mgmt.readControllerConfiguration(index)
     guard configuration.needsOnlyAddress else {
       let message = "\(index) needs to be configured by a tool from its vendor"
@@ -293,15 +283,8 @@ import Wire
     log.notice("\(index) has no address; using \(address)")
   }
 
-  /// Whether the command line names it by its number.
-  private func isNamed(_ index: ControllerIndex) -> Bool {
-    settings.adapters.contains { choice in
-      if case .index(let number) = choice { index == ControllerIndex(number) } else { false }
-    }
-  }
-
-  /// Called when an adapter was unplugged.
-  func removed(_ adapter: Adapter) {
+  /// Forgets an adapter that was unplugged.
+  func drop(_ adapter: Adapter) {
     guard adapters[adapter.index] === adapter else { return }
     adapters[adapter.index] = nil
     waits.set(.adapter(adapter.name), nil)
@@ -350,14 +333,13 @@ import Wire
   }
 
   /// A pairing may have ended that phones wait for, on whichever adapter.
-  func pairingMayBeOver() { for adapter in sortedAdapters { adapter.adapterLinks.admitNext() } }
+  func pairingMayBeOver() { for adapter in sortedAdapters { adapter.admitNext() } }
 
-  /// The settings of an adapter before the daemon changed anything; called before it does.
-  func snapshot(of address: Address, _ information: ControllerInformation) -> AdapterSnapshot {
-    if let known = snapshots[address] { return known }
-    let snapshot = AdapterSnapshot(information)
-    snapshots[address] = snapshot
-    return snapshot
+  /// An adapter as it was before the daemon changed anything; called before it does.
+  func original(_ found: ControllerInformation, at address: Address) -> ControllerInformation {
+    let original = originals[address] ?? found
+    originals[address] = original
+    return original
   }
 
   /// The adapters, as `status` shows them.
@@ -423,7 +405,7 @@ import Wire
     }
     for place in places {
       do {
-        try bonds.forget(place.phone, of: place.adapter)
+        try bonds.forget(place)
       } catch {
         failure = failure ?? error
       }
@@ -448,7 +430,7 @@ import Wire
   package func openPairing(until end: Instant) -> Int {
     let number = desk.open(until: end)
     windowChanged()
-    for adapter in sortedAdapters { adapter.advertiser.pairingOpened() }
+    for adapter in sortedAdapters { adapter.advertiser.begin() }
     return number
   }
 

@@ -23,7 +23,7 @@ import Wire
   }
   var onChange: (LinkChange) -> Void = { _ in } { didSet { tell() } }
 
-  private let owner: AdapterLinks
+  private let owner: Adapter
   /// Its state.
   private(set) var machine: LinkMachine
   /// The ATT channel, from its arrival to the end of the link, and the controller's handle of the link.
@@ -36,7 +36,7 @@ import Wire
 
   /// A link with a phone that has just connected.
   init(
-    _ owner: AdapterLinks, _ peer: DeviceAddress, _ policy: PairingPolicy, _ history: LinkHistory,
+    _ owner: Adapter, _ peer: DeviceAddress, _ policy: PairingPolicy, _ history: LinkHistory,
     profile: AdvertisingProfile?
   ) {
     self.owner = owner
@@ -59,7 +59,7 @@ import Wire
   /// Whether its ATT channel has arrived.
   var isAttached: Bool { channel != nil }
   /// Whether its ATT channel is open. The kernel knows that before it sends an event.
-  var isUp: Bool { reading != .gone }
+  var isUp: Bool { channel?.security() != nil }
 
   /// Whether a Device Disconnected that names the phone may be about this link.
   var mayHaveEnded: Bool {
@@ -70,15 +70,10 @@ import Wire
   }
 
   var security: LinkSecurity {
-    guard case .encrypted(let isAuthenticated, let keySize) = reading else { return .none }
+    guard let found = channel?.security(), found.isEncrypted else { return .none }
     return LinkSecurity(
-      encrypted: true, authenticated: isAuthenticated, keySize: keySize, bonded: isBonded)
-  }
-
-  private var reading: LinkMachine.Reading {
-    guard let security = channel?.security() else { return .gone }
-    guard security.level >= .medium else { return .open }
-    return .encrypted(isAuthenticated: security.level >= .high, keySize: security.keySize)
+      encrypted: true, authenticated: found.isAuthenticated, keySize: found.keySize,
+      bonded: isBonded)
   }
 
   /// The pairing's question to the board's user; nil if there is none.
@@ -194,7 +189,7 @@ import Wire
 
   private func perform(_ action: LinkMachine.Action) {
     switch action {
-    case .poll: handle(.polled(reading))
+    case .poll: handle(.polled(channel?.security()))
     case .receive(let event): handle(.event(event))
     case .requestSecurity: requestSecurity()
     case .pair(let command): owner.pair(command, on: self)

@@ -20,8 +20,6 @@ import Wire
     var unusable = 0
     /// The number of those that can't be read now, but perhaps later.
     var unreadable = 0
-    /// The strikes of their phones (`Keyring.strikes`).
-    var strikes: [DeviceAddress: Int] = [:]
     var count: Int { usable.count + unusable + unreadable }
   }
 
@@ -66,7 +64,7 @@ import Wire
     for (place, bond) in unsaved where (try? save(bond, of: place.adapter)) != nil {
       directory.log.notice("saved the bond with \(place.phone) at last")
     }
-    for place in forgotten where (try? forget(place.phone, of: place.adapter)) != nil {
+    for place in forgotten where (try? forget(place)) != nil {
       directory.log.notice("removed the bond with \(place.phone) from the disk at last")
     }
   }
@@ -89,9 +87,9 @@ import Wire
     for name in names where name.hasSuffix(BondFile.suffix) {
       do {
         guard var bond: Bond = try directory.read("\(folder)/\(name)") else { continue }
-        let cache = cache(of: bond.identity, on: adapter)
+        let cache = cache(of: Place(adapter: adapter, phone: bond.identity))
         bond.name = cache?.name ?? bond.name
-        found.strikes[bond.identity] = cache?.strikes
+        bond.strikes = cache?.strikes
         adopt(bond, in: name, of: adapter)
         found.usable.removeAll { $0.identity == bond.identity }
         found.usable.append(bond)
@@ -125,7 +123,7 @@ import Wire
       try save(bond, of: adapter)
       let name = "\(adapter.folder)/\(former)\(Self.cacheSuffix)"
       if let cache: PhoneCache = directory.load(name) {
-        remember(cache, of: bond.identity, on: adapter)
+        remember(cache, of: Place(adapter: adapter, phone: bond.identity))
       }
       for suffix in [Self.cacheSuffix, BondFile.suffix] {
         try directory.remove("\(adapter.folder)/\(former)\(suffix)")
@@ -140,7 +138,7 @@ import Wire
     let place = Place(adapter: adapter, phone: bond.identity)
     forgotten.remove(place)
     do throws(SystemError) {
-      try directory.save(bond, to: file(bond.identity, adapter, BondFile.suffix))
+      try directory.save(bond, to: file(place, BondFile.suffix))
       unsaved[place] = nil
     } catch {
       unsaved[place] = bond
@@ -157,11 +155,10 @@ import Wire
   }
 
   /// Removes a phone's keys, then everything remembered about it.
-  func forget(_ phone: DeviceAddress, of adapter: Address) throws(SystemError) {
-    let place = Place(adapter: adapter, phone: phone)
+  func forget(_ place: Place) throws(SystemError) {
     revoke(place)
     do throws(SystemError) {
-      try removeFiles(of: phone, on: adapter)
+      try removeFiles(of: place)
       forgotten.remove(place)
     } catch {
       saveLater()
@@ -169,29 +166,28 @@ import Wire
     }
   }
 
-  private func removeFiles(of phone: DeviceAddress, on adapter: Address) throws(SystemError) {
-    try directory.remove(file(phone, adapter, BondFile.suffix))
+  private func removeFiles(of place: Place) throws(SystemError) {
+    try directory.remove(file(place, BondFile.suffix))
     // A copy under another name would become the bond at the next start.
-    let folder = adapter.folder
+    let folder = place.adapter.folder
     for name in try directory.names(in: folder) where name.hasSuffix(BondFile.suffix) {
       let bond: Bond? = directory.load("\(folder)/\(name)")
-      if bond?.identity == phone { try directory.remove("\(folder)/\(name)") }
+      if bond?.identity == place.phone { try directory.remove("\(folder)/\(name)") }
     }
     for suffix in [Self.cacheSuffix, Self.formerSuffix] {
-      try directory.remove(file(phone, adapter, suffix))
+      try directory.remove(file(place, suffix))
     }
   }
 
   /// The stored data about a phone.
-  func cache(of phone: DeviceAddress, on adapter: Address) -> PhoneCache? {
-    unwritten[Place(adapter: adapter, phone: phone)]
-      ?? directory.load(file(phone, adapter, Self.cacheSuffix))
+  func cache(of place: Place) -> PhoneCache? {
+    unwritten[place] ?? directory.load(file(place, Self.cacheSuffix))
   }
 
   /// Stores data about a phone. Losing it costs only a discovery, so it is written after the phone's set-up: a worn
   /// disk takes seconds, during which the phone would get no response.
-  func remember(_ cache: PhoneCache, of phone: DeviceAddress, on adapter: Address) {
-    unwritten[Place(adapter: adapter, phone: phone)] = cache
+  func remember(_ cache: PhoneCache, of place: Place) {
+    unwritten[place] = cache
     saveLater()
   }
 
@@ -199,7 +195,7 @@ import Wire
   package func writeDown() {
     for (place, cache) in unwritten {
       do {
-        try directory.save(cache, to: file(place.phone, place.adapter, Self.cacheSuffix))
+        try directory.save(cache, to: file(place, Self.cacheSuffix))
       } catch {
         directory.report("the cache of \(place.phone)", error)
       }
@@ -256,7 +252,7 @@ import Wire
     for bond in bonds(of: nobody).usable {
       do {
         try save(bond, of: adapter)
-        try forget(bond.identity, of: nobody)
+        try forget(Place(adapter: nobody, phone: bond.identity))
       } catch {
         directory.report("a moved bond", error)
       }
@@ -268,8 +264,8 @@ import Wire
   private static let formerSuffix = ".seen.json"
 
   /// A public and a random address of two phones may be the same number.
-  private func file(_ phone: DeviceAddress, _ adapter: Address, _ suffix: String) -> String {
-    "\(adapter.folder)/\(phone.type)-\(phone.address.folder)\(suffix)"
+  private func file(_ place: Place, _ suffix: String) -> String {
+    "\(place.adapter.folder)/\(place.phone.type)-\(place.phone.address.folder)\(suffix)"
   }
 }
 

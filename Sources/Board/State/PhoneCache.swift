@@ -31,7 +31,7 @@ package struct PhoneCache: JSONObjectCodable, Hashable, Sendable {
   package var client = ClientState()
   /// Its local time minus UTC in seconds.
   package var zone: Int?
-  /// How many of its last links have ended before the board had subscribed (`Keyring.strikes`).
+  /// How many of its last links have ended before the board had subscribed (`Bond.strikes`).
   package var strikes: Int?
 
   package init() {}

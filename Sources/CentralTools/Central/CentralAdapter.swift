@@ -73,11 +73,11 @@ import Wire
     try await change(.setPowered(true), undo: .setPowered(false), unless: .powered)
   }
 
-  /// Sets everything up, whatever its state.
-  func setUp(_ setup: AdapterSetup) async throws(MgmtError) {
-    undo = AdapterSnapshot(information).restore
-    if let address = setup.staticAddress { identity = DeviceAddress(address, .random) }
-    try await mgmt.perform(setup.steps(for: information), index: index)
+  /// Sets everything up, whatever its state; with a static random address, if one is given.
+  func setUp(_ steps: [MgmtClient.Step], _ address: Address?) async throws(MgmtError) {
+    undo = information.restoreCommands
+    if let address { identity = DeviceAddress(address, .random) }
+    try await mgmt.perform(steps, index: index)
   }
 
   /// Lets pairing create a bond, by Secure Connections if the adapter can.

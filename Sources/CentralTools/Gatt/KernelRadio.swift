@@ -123,7 +123,7 @@ import Wire
     try await attempt("preparing to pair", await adapter.prepareForPairing())
     let wanted: SecurityLevel = level == .medium ? .medium : .high
     do throws(BluetoothError) {
-      if try socket.setSecurity(wanted) == .reached { return }
+      if try socket.setSecurity(wanted) { return }
     } catch {
       throw Failure("securing the link", error)
     }

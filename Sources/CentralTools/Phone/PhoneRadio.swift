@@ -87,12 +87,12 @@ import Wire
   func open() async throws(Failure) {
     try store.save(keys)
     adapter.onEvent = { [weak self] in self?.receive($0) }
-    let setup = AdapterSetup(
+    let address = adapter.information.address.isPlaceholder ? keys.staticAddress : nil
+    let steps = adapter.information.setUpSteps(
       name: options.configuration.name, role: .phone(keys.identityResolvingKey),
-      capability: options.io.capability, bonds: keys.bonds,
-      staticAddress: adapter.information.address.isPlaceholder ? keys.staticAddress : nil,
+      capability: options.io.capability, bonds: keys.bonds, staticAddress: address,
       interval: .standard)
-    try await attempt("setting \(adapter.index) up", await adapter.setUp(setup))
+    try await attempt("setting \(adapter.index) up", await adapter.setUp(steps, address))
     _ = try? phone.perform(.encrypt(false))
     onEvent(["event": "ready", "address": .string(adapter.identity.description)])
     Loop.start { while let action = await self.actions.next() { await self.perform(action) } }
