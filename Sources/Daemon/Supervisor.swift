@@ -218,7 +218,7 @@ import Wire
       strangersLog: strangersLog, feed, waits, timeline, bonds, self)
     self.radio = radio
     radio.onWaitChange = { [weak self] in self?.updateWait() }
-    radio.sockets.onClosed = { [weak self] in self?.leave(.unavailable) }
+    radio.onClosed = { [weak self] in self?.leave(.unavailable) }
     if platform.isInteractive { terminal = PairingTerminal(platform, log, feed, radio) }
     try radio.open()
     try becomeReady()

@@ -45,33 +45,3 @@ extension Address {
     Address(value ^ UInt64(index.value))
   }
 }
-
-/// What has to be configured before a controller can be used (BlueZ doc/mgmt-protocol, Read Controller
-/// Configuration Information).
-public struct ConfigurationOptions: OptionSet, Hashable, Sendable {
-  public let rawValue: UInt32
-  public init(rawValue: UInt32) { self.rawValue = rawValue }
-
-  /// Something that only a tool of the vendor can configure.
-  public static let external = ConfigurationOptions(rawValue: 1 << 0)
-  public static let publicAddress = ConfigurationOptions(rawValue: 1 << 1)
-}
-
-/// The reply to Read Controller Configuration Information (`struct mgmt_rp_read_config_info`).
-public struct ControllerConfiguration: Hashable, Sendable {
-  /// What can be configured.
-  public let supported: ConfigurationOptions
-  /// What has to be configured before the controller can be used.
-  public let missing: ConfigurationOptions
-
-  init(from reader: inout ByteReader) throws(DecodeError) {
-    _ = try reader.u16()  // manufacturer
-    supported = ConfigurationOptions(rawValue: try reader.u32())
-    missing = ConfigurationOptions(rawValue: try reader.u32())
-  }
-
-  /// Whether only an address is missing.
-  public var needsOnlyAddress: Bool {
-    missing == .publicAddress && supported.contains(.publicAddress)
-  }
-}

@@ -229,12 +229,14 @@ extension MgmtClient {
     try await readList(.readUnconfiguredIndexList)
   }
 
-  /// Reads what a controller needs before it can be used.
-  public func readControllerConfiguration(
-    _ index: ControllerIndex
-  ) async throws(MgmtError) -> ControllerConfiguration {
-    try await call(.readControllerConfiguration, index: index) {
-      reader throws(DecodeError) in try ControllerConfiguration(from: &reader)
+  /// Whether all that a controller needs before it can be used is an address, which it takes (BlueZ doc/mgmt-protocol,
+  /// Read Controller Configuration Information).
+  public func needsOnlyAddress(_ index: ControllerIndex) async throws(MgmtError) -> Bool {
+    try await call(.readControllerConfiguration, index: index) { reader throws(DecodeError) in
+      _ = try reader.u16()  // manufacturer
+      let (supported, missing) = (try reader.u32(), try reader.u32())
+      let publicAddress: UInt32 = 1 << 1
+      return missing == publicAddress && supported & publicAddress != 0
     }
   }
 

@@ -134,7 +134,7 @@ extension MgmtCommand {
   /// Lists the controllers that need configuration. Send it to `ControllerIndex.none`.
   public static let readUnconfiguredIndexList = MgmtCommand(.readUnconfiguredIndexList)
 
-  /// Reads what such a controller needs (`ControllerConfiguration`).
+  /// Reads what such a controller needs.
   public static let readControllerConfiguration = MgmtCommand(.readControllerConfiguration)
 
   /// Reads the controller's address, settings and name.

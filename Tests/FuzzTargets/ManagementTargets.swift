@@ -49,7 +49,7 @@ extension FuzzTarget {
         loop.start { _ = try await client.readCommands() },
         loop.start { _ = try await client.readIndexList() },
         loop.start { _ = try await client.readUnconfiguredIndexList() },
-        loop.start { _ = try await client.readControllerConfiguration(index) },
+        loop.start { _ = try await client.needsOnlyAddress(index) },
         loop.start { _ = try await client.readControllerInformation(index) },
         loop.start { _ = try await client.getConnections(index) },
         loop.start { _ = try await client.readAdvertisingInstances(index) },

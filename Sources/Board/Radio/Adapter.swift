@@ -57,9 +57,7 @@ import Wire
     self.information = information
     self.identity = identity
     original = radio.original(information, at: identity.address)
-    keys = KeyKeeper(
-      radio.bonds, radio.policy, adapter: identity.address, index, radio.sockets.mgmt,
-      radio.platform, radio.log)
+    keys = KeyKeeper(radio, adapter: identity.address, index)
     keys.onChange = { [weak self] in
       self?.updateWait()
       self?.advertiser.update()
@@ -69,8 +67,7 @@ import Wire
   /// As in `hci0`.
   var name: String { "\(index)" }
   var address: Address { identity.address }
-  private var sockets: RadioSockets { radio.sockets }
-  var mgmt: MgmtClient { sockets.mgmt }
+  var mgmt: MgmtClient { radio.mgmt }
   var log: Log { radio.log.about(name) }
   var scheduler: any Scheduler { radio.platform.scheduler }
   /// The name that phones see.
@@ -101,7 +98,7 @@ import Wire
   }
 
   private func failed(_ why: String) {
-    state = .recovering(sockets.obstacle(to: index) ?? .failing(why))
+    state = .recovering(radio.obstacle(to: index) ?? .failing(why))
     publish(.error(what: "adapter", code: nil, message: why))
     Loop.start { await self.recover() }
   }
@@ -125,7 +122,7 @@ import Wire
     for link in links { link.handle(.adapterGone) }
     state = .serving(AdapterWatch())
     // bluetoothd may have just started, without having changed anything yet.
-    if sockets.obstacle(to: index) != nil { return lost(.changed([])) }
+    if radio.obstacle(to: index) != nil { return lost(.changed([])) }
     // The radio may have been blocked meanwhile, which powers the adapter off.
     watch(.newSettings(settings))
     openController()
@@ -219,7 +216,7 @@ import Wire
   private func lost(_ trouble: AdapterTrouble) { lost(.lost(trouble, index)) }
 
   private func lost(_ why: Wait) {
-    let wait = sockets.obstacle(to: index) ?? why
+    let wait = radio.obstacle(to: index) ?? why
     stopServing()
     publish(.error(what: "adapter", code: nil, message: wait.sentence(name: boardName)))
     loseLinks()
@@ -246,9 +243,9 @@ import Wire
           radio.added(index)
           return
         }
-        if let obstacle = sockets.obstacle(to: index) {
+        if let obstacle = radio.obstacle(to: index) {
           state = .recovering(obstacle)
-          if await sockets.waitForRadio(index) { pause = .milliseconds(250) }
+          if await radio.waitForRadio(index) { pause = .milliseconds(250) }
           continue
         }
         if let failure = listen() {
@@ -261,7 +258,7 @@ import Wire
       } catch {
         guard case .recovering = state else { return }
         if error.status == .invalidIndex { return unplugged() }
-        state = .recovering(sockets.obstacle(to: index) ?? .failing("\(error)"))
+        state = .recovering(radio.obstacle(to: index) ?? .failing("\(error)"))
         log.info("\(name): \(error)")
       }
     }

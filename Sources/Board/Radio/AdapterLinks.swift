@@ -22,7 +22,7 @@ extension Adapter {
     if case .deviceConnected(let peer, let flags, _) = event, !flags.contains(.initiated),
       !links.contains(where: { $0.peer == peer && ($0.isUp || !$0.isAttached) })
     {
-      begin(peer)
+      addLink(with: peer)
     }
     if case .deviceDisconnected = event { advertiser.plan.linkEnded() }
     let now = scheduler.now
@@ -42,7 +42,7 @@ extension Adapter {
   }
 
   /// A link with a phone that has just connected.
-  @discardableResult private func begin(_ peer: DeviceAddress) -> RadioLink {
+  @discardableResult private func addLink(with peer: DeviceAddress) -> RadioLink {
     let history = radio.timeline.begin(adapter: name, phone: peer.address)
     let link = RadioLink(
       self, peer, radio.policy, history, profile: advertiser.phoneConnected())
@@ -57,9 +57,10 @@ extension Adapter {
     if let former, former.wasSecured {
       linkLog.notice("\(name): refused a second link with \(channel.peer)")
       radio.sessions?.countUnproven()
-      return radio.sockets.close(channel)
+      return radio.close(channel)
     }
-    let link = links.last { $0.peer == channel.peer && !$0.isAttached } ?? begin(channel.peer)
+    let link =
+      links.last { $0.peer == channel.peer && !$0.isAttached } ?? addLink(with: channel.peer)
     if let former {
       linkLog.notice("\(name): a second link with \(channel.peer) replaces the first")
       former.handle(.displaced)
@@ -135,11 +136,6 @@ extension Adapter {
   /// Called when the phone begins or stops to count as connected while the link continues, or when a link has ended that is
   /// not on the list anymore.
   func presenceChanged() { if !radio.isStopping { advertiser.update() } }
-
-  /// A phone's signal strength at the board, in dBm.
-  func signalStrength(of phone: DeviceAddress) async -> Int? {
-    (try? await mgmt.getSignalStrength(phone, index: index)).map { Int($0) }
-  }
 
   func openController() {
     closeController()

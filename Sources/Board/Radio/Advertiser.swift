@@ -133,7 +133,9 @@ import Wire
     var way = method
     while true {
       do {
-        try await advertise(advertisement, by: way, on: owner)
+        try await owner.mgmt.perform(
+          advertisement.steps(way), index: owner.index, while: { owner.isServing }
+        ) { owner.log.info("\(owner.name): \($0)") }
         return method = way
       } catch {
         // A controller that does not respond would not respond to the older commands either.
@@ -144,14 +146,6 @@ import Wire
         way = other
       }
     }
-  }
-
-  private func advertise(
-    _ advertisement: Advertisement, by method: Advertisement.Method, on owner: Adapter
-  ) async throws(MgmtError) {
-    try await owner.mgmt.perform(
-      advertisement.steps(method), index: owner.index, while: { owner.isServing }
-    ) { owner.log.info("\(owner.name): \($0)") }
   }
 
   private func publish(pairable: Bool, on owner: Adapter) {

@@ -17,39 +17,32 @@ import Wire
   /// The adapter's address, under which bonds are stored.
   private let adapter: Address
   private let index: ControllerIndex
-  private let mgmt: MgmtClient
-  private let store: BondStore
-  private let platform: any Platform
+  private let radio: Radio
   private let log: Log
   private var timer: TimerID?
 
-  init(
-    _ store: BondStore, _ policy: PairingPolicy, adapter: Address, _ index: ControllerIndex,
-    _ mgmt: MgmtClient, _ platform: any Platform, _ log: Log
-  ) {
-    ring = Keyring(policy)
-    self.store = store
-    self.platform = platform
+  init(_ radio: Radio, adapter: Address, _ index: ControllerIndex) {
+    ring = Keyring(radio.policy)
+    self.radio = radio
     self.adapter = adapter
     self.index = index
-    self.mgmt = mgmt
-    self.log = log.about("\(index)")
+    log = radio.log.about("\(index)")
     read(again: .seconds(1))
   }
 
   /// Called when the adapter is no longer served.
-  func close() { if let timer { platform.scheduler.cancel(timer) } }
+  func close() { if let timer { radio.platform.scheduler.cancel(timer) } }
 
   // MARK: The disk
 
   /// Reads the bonds, and retries unreadable ones after 1, 2, 4 … 600 s.
   private func read(again pause: Duration) {
-    let stored = store.bonds(of: adapter)
+    let stored = radio.bonds.bonds(of: adapter)
     for (bond, why) in ring.add(stored.usable, of: stored.count) {
       log.warning("\(index): the bond with \(bond.identity) is kept but not used: \(why)")
     }
     guard stored.unreadable > 0 else { return }
-    timer = platform.scheduler.schedule(after: pause) { [weak self] in
+    timer = radio.platform.scheduler.schedule(after: pause) { [weak self] in
       guard let self else { return }
       let before = ring.bonds.count
       read(again: min(pause + pause, .seconds(600)))
@@ -64,7 +57,7 @@ import Wire
   /// - Throws: why it could not be saved; this is retried, and the bond is valid until the daemon
   ///   exits.
   func save(_ bond: Bond) throws(SystemError) {
-    try store.save(ring.add(bond, at: platform.wallTime.seconds), of: adapter)
+    try radio.bonds.save(ring.add(bond, at: radio.platform.wallTime.seconds), of: adapter)
   }
 
   private func place(of phone: DeviceAddress) -> BondStore.Place {
@@ -75,14 +68,16 @@ import Wire
   func void(_ address: DeviceAddress) {
     guard ring.remove(address) else { return }
     do {
-      try store.forget(place(of: address))
+      try radio.bonds.forget(place(of: address))
     } catch {
       log.warning("the bond with \(address) could not be removed: \(error)")
     }
   }
 
   /// The stored data about a phone.
-  package func cache(of phone: DeviceAddress) -> PhoneCache? { store.cache(of: place(of: phone)) }
+  package func cache(of phone: DeviceAddress) -> PhoneCache? {
+    radio.bonds.cache(of: place(of: phone))
+  }
 
   /// Stores data about a bonded phone.
   package func remember(_ cache: PhoneCache, of phone: DeviceAddress) {
@@ -90,7 +85,7 @@ import Wire
     if let name = cache.name { ring.name(phone, name) }
     var cache = cache
     cache.strikes = ring[phone]?.strikes
-    store.remember(cache, of: place(of: phone))
+    radio.bonds.remember(cache, of: place(of: phone))
   }
 
   /// The board has subscribed on a phone's link.
@@ -134,7 +129,7 @@ import Wire
       loaded = ring.held
       for command in MgmtCommand.loadKeys(of: loaded) {
         do {
-          try await mgmt.call(command, index: index)
+          try await radio.mgmt.call(command, index: index)
         } catch {
           log.error("\(index): the keys could not be loaded: \(error)")
         }
@@ -150,7 +145,7 @@ import Wire
   /// The same, and waits until it is done.
   func remove(_ phone: DeviceAddress) async {
     do {
-      try await mgmt.call(.unpairDevice(phone, disconnect: true), index: index)
+      try await radio.mgmt.call(.unpairDevice(phone, disconnect: true), index: index)
     } catch {
       // It is fine if the kernel does not have the key.
       log.info("\(index): \(phone): \(error)")

@@ -7,11 +7,18 @@ import Mgmt
 import System
 import Wire
 
-/// The served adapters, including those plugged in later.
+/// The served adapters, including those plugged in later. The kernel's sockets, which they share, are in
+/// RadioSockets.swift.
 @LoopActor package final class Radio {
   /// Called when `wait` may have changed.
   package var onWaitChange: () -> Void = {}
-  package let sockets: RadioSockets
+  /// Called when the kernel has closed the management channel.
+  package var onClosed: () -> Void = {}
+  let mgmt: MgmtClient
+  var channel: (any ManagementChannel)?
+  var rfkill: (any RFKillDevice)?
+  /// Those who wait until rfkill may no longer block an adapter.
+  var rfkillWaiters: [CheckedContinuation<Void, Never>] = []
   let settings: RadioSettings
   /// The board's name, as phones see it.
   let name: String
@@ -61,12 +68,10 @@ import Wire
     (self.platform, self.log, self.strangersLog) = (platform, log, strangersLog)
     (self.feed, self.waits, self.timeline) = (feed, waits, timeline)
     (self.bonds, self.sessions) = (bonds, sessions)
-    sockets = RadioSockets(platform, log, strangersLog: strangersLog)
+    mgmt = MgmtClient(scheduler: platform.scheduler)
     opened = platform.scheduler.now
     desk = PairingDesk(PairingWindow(settings.pairable, since: opened))
   }
-
-  private var mgmt: MgmtClient { sockets.mgmt }
 
   // MARK: Start and stop
 
@@ -80,10 +85,8 @@ import Wire
     }
     windowChanged()
     mgmt.onEvent = { [weak self] in self?.receive($1, $0) }
-    sockets.onFull = { [weak self] in for adapter in self?.sortedAdapters ?? [] { adapter.retire() }
-    }
     do {
-      try sockets.open()
+      try openSockets()
     } catch {
       throw Failure("opening the radio", error)
     }
@@ -126,15 +129,18 @@ import Wire
   /// Called when the daemon begins to stop: stops advertising.
   package func beginStopping() {
     isStopping = true
-    sockets.beginStopping()
+    rfkillChanged()
   }
 
   /// Restores the adapters' original states; skips what the kernel has not done by `deadline`.
   package func stop(by deadline: Instant) async {
-    await sockets.close(by: deadline) {
-      let restoring = adapters.values.map { adapter in Loop.start { await adapter.restore() } }
-      for task in restoring { await task.value }
-    }
+    let left = MgmtError.closed("the daemon is exiting")
+    let timer = platform.scheduler.schedule(at: deadline) { [mgmt] in mgmt.close(left) }
+    let restoring = adapters.values.map { adapter in Loop.start { await adapter.restore() } }
+    for task in restoring { await task.value }
+    platform.scheduler.cancel(timer)
+    mgmt.close(left)
+    channel?.close()
   }
 
   // MARK: Adapters
@@ -273,8 +279,7 @@ import Wire
     // Its address is not known yet, so only its number can name it.
     let isWanted = settings.adapters.isEmpty || settings.adapters.contains(.index(index.value))
     guard !isStopping, isWanted else { return }
-    let configuration = try await mgmt.readControllerConfiguration(index)
-    guard configuration.needsOnlyAddress else {
+    guard try await mgmt.needsOnlyAddress(index) else {
       let message = "\(index) needs to be configured by a tool from its vendor"
       return publishError(message, of: index)
     }

@@ -134,7 +134,8 @@ import Wire
     report.timeout = parameters?.timeoutMilliseconds
     let pause = owner.parameterPatience.pause(of: peer, at: now)
     report.parametersPause = pause.map { Int($0.components.seconds) }
-    report.rssi = await owner.signalStrength(of: peer)
+    let strength = try? await owner.mgmt.getSignalStrength(peer, index: owner.index)
+    report.rssi = strength.map { Int($0) }
     return report
   }
 
@@ -256,7 +257,7 @@ import Wire
     tell()
     onChange = { _ in }
     owner.ended(self, end)
-    if let channel { owner.radio.sockets.close(channel) }
+    if let channel { owner.radio.close(channel) }
     channel = nil
   }
 

@@ -59,7 +59,9 @@ extension DoctorFacts {
     }
     let each =
       adapters.map { [finding(about: $0)] + radio(of: $0) }
-      + unconfigured.sorted { $0.key < $1.key }.map { [finding(about: $0.key, $0.value)] }
+      + unconfigured.sorted { $0.key < $1.key }.map {
+        [finding(about: $0.key, needsOnlyAddress: $0.value)]
+      }
     // One usable adapter is enough.
     let isAnyUsable = each.contains { $0.allSatisfy { $0.verdict == .ok } }
     let findings = each.joined().map { finding in
@@ -92,10 +94,8 @@ extension DoctorFacts {
     return Finding("adapter", .ok, "\(name) has Bluetooth LE and Secure Connections; \(power)")
   }
 
-  private func finding(
-    about index: ControllerIndex, _ configuration: ControllerConfiguration
-  ) -> Finding {
-    guard configuration.needsOnlyAddress else {
+  private func finding(about index: ControllerIndex, needsOnlyAddress: Bool) -> Finding {
+    guard needsOnlyAddress else {
       return Finding(
         "adapter", .problem,
         "\(index) is unconfigured, and needs a tool from its vendor",

@@ -66,8 +66,8 @@ struct DoctorFacts: Hashable, Sendable {
     var driver: String
   }
 
-  /// Unconfigured controllers, with what they need.
-  var unconfigured: [ControllerIndex: ControllerConfiguration] = [:]
+  /// Unconfigured controllers, and whether each needs only an address.
+  var unconfigured: [ControllerIndex: Bool] = [:]
 
   /// The directory for bonds.
   enum StateFacts: Hashable, Sendable {
@@ -115,7 +115,7 @@ extension DoctorFacts {
 
   /// The adapters, with what they can do; reading that takes no privilege.
   @LoopActor private static func adapters() async throws(BluetoothError)
-    -> ([AdapterFacts], [ControllerIndex: ControllerConfiguration])
+    -> ([AdapterFacts], [ControllerIndex: Bool])
   {
     let socket = try MgmtSocket()
     let client = MgmtClient(scheduler: Loop.shared)
@@ -130,9 +130,9 @@ extension DoctorFacts {
           manufacturer: adapter.manufacturer, hardware: sysfs(index, "modalias"),
           driver: sysfs(index, "uevent", after: "DRIVER=")))
     }
-    var unconfigured: [ControllerIndex: ControllerConfiguration] = [:]
+    var unconfigured: [ControllerIndex: Bool] = [:]
     for index in (try? await client.readUnconfiguredIndexList()) ?? [] {
-      unconfigured[index] = try? await client.readControllerConfiguration(index)
+      unconfigured[index] = try? await client.needsOnlyAddress(index)
     }
     client.close(.closed("seen enough"))
     socket.close()
