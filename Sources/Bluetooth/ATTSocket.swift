@@ -15,8 +15,8 @@ public final class ATTSocket {
   /// address on the air.
   public let peer: DeviceAddress
 
-  init(_ descriptor: consuming FileDescriptor, peer: DeviceAddress, _ loop: Loop) {
-    packets = PacketSocket(owning: descriptor, loop: loop)
+  init(_ descriptor: consuming FileDescriptor, peer: DeviceAddress) {
+    packets = PacketSocket(owning: descriptor)
     packets.leavesOpen = SilentLink.mustStayOpen
     self.peer = peer
   }
@@ -89,7 +89,7 @@ extension ATTSocket {
   ///   - attempt: can cancel the attempt before `timeout`.
   public static func connect(
     to peer: DeviceAddress, from adapter: DeviceAddress? = nil, timeout: Duration = .seconds(30),
-    attempt: Attempt = Attempt(), loop: Loop = .shared
+    attempt: Attempt = Attempt()
   ) async throws(BluetoothError) -> ATTSocket {
     let name = peer.description
     let descriptor = try bluetooth(name) { () throws(SystemError) in
@@ -99,23 +99,24 @@ extension ATTSocket {
       } catch { guard error.errno == .inProgress else { throw error } }
       return descriptor
     }
-    if let errno = await outcome(of: descriptor.raw, timeout, attempt, loop) {
+    if let errno = await outcome(of: descriptor.raw, timeout, attempt) {
       throw BluetoothError(SystemError("connect", errno, on: name))
     }
-    return ATTSocket(descriptor, peer: peer, loop)
+    return ATTSocket(descriptor, peer: peer)
   }
 
-  /// A socket for ATT that is bound to an adapter (nil: any).
+  /// A socket for ATT that is bound to an adapter; nil: to any, whose address is all zero. The type counts there too.
   static func bound(to adapter: Address?, _ type: AddressType) throws(SystemError) -> FileDescriptor
   {
     let descriptor = try Syscall.socket(AF_BLUETOOTH, Int32(SOCK_SEQPACKET.rawValue), BTPROTO_L2CAP)
-    try Syscall.bind(descriptor.raw, to: L2CAPAddress(adapter: adapter, type).bytes)
+    try Syscall.bind(
+      descriptor.raw, to: L2CAPAddress(DeviceAddress(adapter ?? Address(0), type)).bytes)
     return descriptor
   }
 
   /// Waits until a connection attempt has ended; nil: it succeeded.
   private static func outcome(
-    of number: Int32, _ timeout: Duration, _ attempt: Attempt, _ loop: Loop
+    of number: Int32, _ timeout: Duration, _ attempt: Attempt
   ) async -> Errno? {
     var watch: Watch?
     var timer: TimerID?
@@ -127,10 +128,10 @@ extension ATTSocket {
         waiter.resume(returning: errno)
       }
       do throws(SystemError) {
-        watch = try loop.watch(number: number, for: .writable) { _ in
+        watch = try Loop.shared.watch(number: number, for: .writable) { _ in
           finish(Syscall.pendingError(number))
         }
-        timer = loop.schedule(after: timeout) { finish(.timedOut) }
+        timer = Loop.shared.schedule(after: timeout) { finish(.timedOut) }
         attempt.end = { finish(.interrupted) }
         if attempt.isCancelled { finish(.interrupted) }
       } catch {
@@ -139,7 +140,7 @@ extension ATTSocket {
     }
     attempt.end = {}
     withExtendedLifetime(watch) {}
-    if let timer { loop.cancel(timer) }
+    if let timer { Loop.shared.cancel(timer) }
     return errno
   }
 }
@@ -166,11 +167,6 @@ struct L2CAPAddress {
   static let attributeChannel: UInt16 = 4
 
   init(_ device: DeviceAddress) { self.device = device }
-
-  /// The address to bind to: an adapter, or nil for any, which is all zero. The type counts there too.
-  init(adapter: Address?, _ type: AddressType = .public) {
-    self.init(DeviceAddress(adapter ?? Address(0), type))
-  }
 
   /// Decodes an address from the kernel; nil if it is truncated or of another family.
   init?(_ bytes: [UInt8]) {
@@ -228,12 +224,12 @@ public final class ATTListener {
   ///     of the type of the adapter's own address (`l2cap_global_fixed_chan`).
   ///   - adapter: its address; nil: all adapters.
   public init(
-    _ type: AddressType = .public, on adapter: Address? = nil, loop: Loop = .shared
+    _ type: AddressType = .public, on adapter: Address? = nil
   ) throws(BluetoothError) {
     acceptor = try bluetooth { () throws(SystemError) in
       let socket = try ATTSocket.bound(to: adapter, type)
       try Syscall.listen(socket.raw, backlog: 8)
-      return try Acceptor(owning: socket, loop: loop)
+      return try Acceptor(owning: socket, loop: .shared)
     }
     acceptor.onError = { [weak self] in self?.onError?(BluetoothError($0)) }
     acceptor.onConnection = { [weak self] connection throws(SystemError) in
@@ -243,7 +239,7 @@ public final class ATTListener {
         SilentLink.abandon(connection)
         throw SystemError("accept", .notConnected)
       }
-      self?.onConnection?(ATTSocket(connection, peer: peer.device, loop))
+      self?.onConnection?(ATTSocket(connection, peer: peer.device))
     }
   }
 

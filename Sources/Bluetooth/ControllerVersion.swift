@@ -13,15 +13,6 @@ public struct ControllerVersion: Hashable, Sendable {
   /// The LE features (Vol 6 Part B, 4.6); nil without CAP_NET_RAW.
   public var features: UInt64?
 
-  public init(
-    hciRevision: UInt16, lmpSubversion: UInt16, lmpVersion: UInt8, features: UInt64? = nil
-  ) {
-    self.hciRevision = hciRevision
-    self.lmpSubversion = lmpSubversion
-    self.lmpVersion = lmpVersion
-    self.features = features
-  }
-
   /// Reads the version of a powered adapter; nil if it does not respond within a second.
   @LoopActor public static func read(adapter: UInt16) async -> ControllerVersion? {
     guard let socket = try? RawHCISocket(adapter, completions: true) else { return nil }

@@ -18,9 +18,7 @@ public final class RawHCISocket {
   /// Opens the adapter with this number: 0 for hci0.
   ///
   /// - Parameter completions: whether Command Complete is received too.
-  public init(
-    _ adapter: UInt16, completions: Bool = false, loop: Loop = .shared
-  ) throws(BluetoothError) {
+  public init(_ adapter: UInt16, completions: Bool = false) throws(BluetoothError) {
     let descriptor = try HCISocket.open(channel: Int32(HCI_CHANNEL_RAW), device: adapter)
     try bluetooth("hci\(adapter)") { () throws(SystemError) in
       // Only the events Disconnection Complete, Command Status, LE Meta, and perhaps Command Complete. Without a filter
@@ -32,7 +30,7 @@ public final class RawHCISocket {
       )
       try Syscall.setOption(descriptor.raw, SOL_HCI, HCI_FILTER, filter)
     }
-    packets = PacketSocket(owning: descriptor, loop: loop)
+    packets = PacketSocket(owning: descriptor)
     packets.onPacket = { [weak self] packet in
       if let event = try? HCIEvent(decoding: Array(packet)) { self?.onEvent?(event) }
     }
@@ -61,24 +59,19 @@ enum HCISocket {
     try bluetooth(device == UInt16(HCI_DEV_NONE) ? nil : "hci\(device)") {
       () throws(SystemError) in
       let descriptor = try unbound()
-      try Syscall.bind(descriptor.raw, to: HCIAddress(device: device, channel: channel).bytes)
+      try Syscall.bind(descriptor.raw, to: address(of: channel, device))
       return descriptor
     }
+  }
+
+  /// `struct sockaddr_hci` (bluetooth/hci.h): family, device and channel, all in host byte order.
+  static func address(of channel: Int32, _ device: UInt16) -> [UInt8] {
+    hostOrder(UInt16(AF_BLUETOOTH)) + hostOrder(device) + hostOrder(UInt16(channel))
   }
 
   /// A socket for ioctl(2) only.
   static func unbound() throws(SystemError) -> FileDescriptor {
     try Syscall.socket(AF_BLUETOOTH, Int32(SOCK_RAW.rawValue), BTPROTO_HCI)
-  }
-}
-
-/// `struct sockaddr_hci` (bluetooth/hci.h): family, device and channel, all in host byte order.
-struct HCIAddress {
-  var device = UInt16(HCI_DEV_NONE)
-  let channel: Int32
-
-  var bytes: [UInt8] {
-    hostOrder(UInt16(AF_BLUETOOTH)) + hostOrder(device) + hostOrder(UInt16(channel))
   }
 }
 
@@ -157,9 +150,8 @@ public final class MgmtSocket {
   private let packets: PacketSocket
 
   /// Opens the channel. Most commands need CAP_NET_ADMIN; the kernel refuses them one by one.
-  public init(loop: Loop = .shared) throws(BluetoothError) {
-    packets = PacketSocket(
-      owning: try HCISocket.open(channel: Int32(HCI_CHANNEL_CONTROL)), loop: loop)
+  public init() throws(BluetoothError) {
+    packets = PacketSocket(owning: try HCISocket.open(channel: Int32(HCI_CHANNEL_CONTROL)))
     // Some commands to an adapter that is powered off are refused when they are written (ENETDOWN).
     packets.refusalsEndIt = false
     packets.carriesKeys = true

@@ -15,22 +15,20 @@ public final class MonitorSocket {
   /// Called once if the kernel closes the channel.
   public var onClose: ((Errno?) -> Void)?
 
-  private let loop: Loop
   private var descriptor: FileDescriptor?
   private let number: Int32
   private var watch: Watch?
 
   private static let packetsPerTurn = 64
 
-  public init(loop: Loop = .shared) throws(BluetoothError) {
-    self.loop = loop
+  public init() throws(BluetoothError) {
     let socket = try HCISocket.open(channel: Int32(HCI_CHANNEL_MONITOR))
     number = socket.raw
     descriptor = consume socket
     let number = number
     watch = try bluetooth { () throws(SystemError) in
       try Syscall.setOption(number, SOL_SOCKET, linux_so_timestamp, Int32(1))
-      return try loop.watch(number: number, for: []) { [weak self] _ in self?.read() }
+      return try Loop.shared.watch(number: number, for: []) { [weak self] _ in self?.read() }
     }
     // The kernel drops packets if this process is too slow: a larger buffer helps, where it is allowed.
     try? Syscall.setOption(number, SOL_SOCKET, SO_RCVBUFFORCE, Int32(1 << 21))
@@ -63,7 +61,7 @@ public final class MonitorSocket {
   /// The next packet; nil if there is none, or the channel is broken.
   private func next() -> (WallTime, [UInt8])? {
     do throws(SystemError) {
-      let buffer = loop.readBuffer
+      let buffer = Loop.shared.readBuffer
       let (count, stamp) = try Syscall.receive(
         number, into: buffer, control: SOL_SOCKET, linux_so_timestamp)
       // No HCI packet is longer than the buffer; a longer one would be truncated.

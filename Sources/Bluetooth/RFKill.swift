@@ -23,13 +23,13 @@ public final class RFKill {
   private var adapters: [UInt32: (adapter: UInt16, state: RFKillState)] = [:]
 
   /// Opens the device. It does not exist if the kernel is built without rfkill.
-  public init(loop: Loop = .shared) throws(BluetoothError) {
+  public init() throws(BluetoothError) {
     descriptor = try bluetooth { () throws(SystemError) in
       try Files.open("/dev/rfkill", waits: false)
     }
     let number = descriptor.raw
     watch = try bluetooth("/dev/rfkill") { () throws(SystemError) in
-      try loop.watch(number: number, for: .readable) { [weak self] _ in self?.read() }
+      try Loop.shared.watch(number: number, for: .readable) { [weak self] _ in self?.read() }
     }
   }
 

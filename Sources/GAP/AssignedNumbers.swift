@@ -127,7 +127,7 @@ extension UUID {
 public enum AssignedNumbers {
   /// The name assigned to this UUID; nil if it has none.
   public static func name(of uuid: UUID) -> String? {
-    services[uuid] ?? attributeTypes[uuid] ?? characteristics[uuid] ?? apple[uuid]
+    services[uuid] ?? attributes[uuid] ?? apple[uuid]
   }
 
   /// Name and number for display: `Battery Level (2A19)`, or only the number.
@@ -147,12 +147,12 @@ public enum AssignedNumbers {
 
   /// The characteristic or descriptor of this name, in its assigned or its typed form.
   public static func attributeType(named name: String) -> UUID? {
-    uuid(named: name, in: [characteristics, attributeTypes, apple])
+    uuid(named: name, in: [attributes, apple])
   }
 
   /// The typed names of all characteristics and descriptors.
   public static var attributeNames: [String] {
-    (Array(characteristics.values) + attributeTypes.values + apple.values).map(typedName).sorted()
+    (Array(attributes.values) + apple.values).map(typedName).sorted()
   }
 
   private static func uuid(named name: String, in tables: [[UUID: String]]) -> UUID? {
@@ -189,7 +189,8 @@ public enum AssignedNumbers {
     0x1857: "Electronic Shelf Label", 0x1858: "Gaming Audio", 0x1859: "Mesh Proxy Solicitation",
   ]
 
-  private static let attributeTypes: [UUID: String] = [
+  /// Declarations, descriptors and characteristics.
+  private static let attributes: [UUID: String] = [
     .primaryService: "Primary Service", .secondaryService: "Secondary Service", .include: "Include",
     .characteristic: "Characteristic", .extendedProperties: "Characteristic Extended Properties",
     .userDescription: "Characteristic User Description",
@@ -202,9 +203,6 @@ public enum AssignedNumbers {
     0x290C: "Environmental Sensing Measurement", 0x290D: "Environmental Sensing Trigger Setting",
     0x290E: "Time Trigger Setting", 0x290F: "Complete BR-EDR Transport Block Data",
     0x2910: "Observation Schedule", 0x2911: "Valid Range and Accuracy",
-  ]
-
-  private static let characteristics: [UUID: String] = [
     .deviceName: "Device Name", .appearance: "Appearance", 0x2A02: "Peripheral Privacy Flag",
     0x2A03: "Reconnection Address",
     .preferredConnectionParameters: "Peripheral Preferred Connection Parameters",

@@ -32,19 +32,10 @@ public struct Advertisement: Hashable, Sendable {
   public let profile: AdvertisingProfile
   public let name: String
   public let pace: AdvertisingPace
-  public let reach: Reach
+  public internal(set) var reach = Reach.connectable
 
   /// The number of the kernel's advertising instance, which each advertisement replaces.
   public static let instance: UInt8 = 1
-
-  public init(
-    profile: AdvertisingProfile, name: String, pace: AdvertisingPace, reach: Reach = .connectable
-  ) {
-    self.profile = profile
-    self.name = name
-    self.pace = pace
-    self.reach = reach
-  }
 }
 
 extension Advertisement {

@@ -37,12 +37,7 @@ public enum AdvertisingProfile: String, Hashable, Sendable, CaseIterable {
   }
 
   /// Whether the advertisement itself solicits ANCS.
-  public var solicitsNotifications: Bool {
-    switch self {
-    case .solicit, .solicitWithData, .solicitHeartRate: true
-    case .time, .heartRate, .hid: false
-    }
-  }
+  public var solicitsNotifications: Bool { fixed.contains(Self.solicitation) }
 
   /// The advertisement's data, without the kernel's additions.
   public func data(name: String) -> AdvertisingData {

@@ -134,14 +134,4 @@ public struct Keyring: Hashable, Sendable {
     bonds.filter { $0.strikes ?? 0 >= Self.patience }.map(\.identity)
       .min { $0.address < $1.address }
   }
-
-  // MARK: One-sided bonds
-
-  /// A phone's link, which was never encrypted, has ended; or the phone has not encrypted in time (`StaleBondWatch`).
-  public mutating func endedUnsecured(
-    _ phone: DeviceAddress, since start: Instant, at now: Instant, _ cause: LinkEnd.Cause
-  ) -> StaleBond? {
-    let bonded = bonds.map(\.identity)
-    return staleBonds.ended(phone, since: start, at: now, cause, isBonded: bonded.contains)
-  }
 }

@@ -30,8 +30,8 @@ struct BluetoothTests {
   @Test("An HCI address has device and channel")
   func hci() {
     #expect(
-      HCIAddress(device: 2, channel: 3).bytes == hostOrder(31) + hostOrder(2) + hostOrder(3))
-    #expect(HCIAddress(channel: 2).bytes == hostOrder(31) + hostOrder(0xFFFF) + hostOrder(2))
+      HCISocket.address(of: 3, 2) == hostOrder(31) + hostOrder(2) + hostOrder(3))
+    #expect(HCISocket.address(of: 2, 0xFFFF) == hostOrder(31) + hostOrder(0xFFFF) + hostOrder(2))
   }
 
   @Test(

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
 import Arguments
-import Bluetooth
 import Control
 import ControlClients
 import FakeDaemon
@@ -14,6 +13,7 @@ import System
 import Testing
 import Wire
 
+@testable import Bluetooth
 @testable import Maintenance
 
 @Suite("report")

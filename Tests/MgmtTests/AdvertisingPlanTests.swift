@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Mgmt
+@testable import Mgmt
 import Testing
 import Wire
 

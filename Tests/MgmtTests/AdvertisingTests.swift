@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import GAP
-import Mgmt
+@testable import Mgmt
 import Testing
 import Wire
 

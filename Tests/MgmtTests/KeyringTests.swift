@@ -88,7 +88,8 @@ struct KeyringTests {
     var ring = keyring(Sample.bond())
     for second in 0..<3 {
       let now = Instant(nanoseconds: Int64(second) * 1_000_000_000)
-      let found = ring.endedUnsecured(Sample.phone, since: now, at: now, .phone)
+      let found = ring.staleBonds.ended(
+        Sample.phone, since: now, at: now, .phone, isBonded: { $0 == Sample.phone })
       #expect(found == (second == 2 ? .lostByPhone : nil))
     }
     #expect(ring.staleBonds.firstSuspicion?.phone == Sample.phone)

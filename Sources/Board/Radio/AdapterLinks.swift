@@ -98,7 +98,9 @@ extension Adapter {
   /// Reports a bond that only one side has, as far as the links with the phone show it.
   private func judgeBond(of link: RadioLink, _ cause: LinkEnd.Cause) {
     let phone = link.peer
-    let found = keys.ring.endedUnsecured(phone, since: link.began, at: scheduler.now, cause)
+    let bonded = keys.ring.bonds.map(\.identity)
+    let found = keys.ring.staleBonds.ended(
+      phone, since: link.began, at: scheduler.now, cause, isBonded: bonded.contains)
     guard let found else { return }
     let remedy = found.remedy(board: radio.name, phone: phone.address.description)
     publish(.stale(what: found.what, remedy: remedy), phone: phone)
