@@ -15,7 +15,7 @@ import Wire
   let profile: AdvertisingProfile? = nil
   let isBonded = false
   let security = LinkSecurity.encrypted
-  var isSecured: Bool { end == nil }
+  var isUpAndSecured: Bool { end == nil }
   let wasSecured = true
   let wait: Wait? = nil
   let history: LinkHistory

@@ -293,9 +293,7 @@ extension CentralMachine {
     case .retry:
       state = .pausing(until: now + .seconds(min(max(failures, 1), 10)))
       return []
-    case .rest(let failure):
-      state = .resting(failure)
-      return [.report(.resting(failure))]
+    case .rest(let failure): return rest(failure)
     case .beAway:
       state = .away
       return []

@@ -191,7 +191,7 @@ private final class StubLink: Link {
   let phone: DeviceAddress? = nil
   let isBonded = true
   let security = LinkSecurity.encrypted
-  let isSecured = true
+  let isUpAndSecured = true
   let wasSecured = true
   let wait: Wait? = nil
   let history = LinkHistory(scheduler: Loop.shared, at: .now)

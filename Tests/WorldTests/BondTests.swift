@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
 import Control
 import EventLoop
 import Mgmt
@@ -72,7 +73,7 @@ struct BondTests {
       weak let session = world.daemon?.sessions.first
       weak let client = session?.client
       weak let bearer = session?.bearer
-      weak let consumer = session?.services.active(NotificationService.self)?.consumer
+      weak let consumer = session?.services.active(NotificationConsumer.self)
       #expect(client != nil && bearer != nil && consumer != nil)
       try await world.phoneLeaves()
       await world.pass(.seconds(60))

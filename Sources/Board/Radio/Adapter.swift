@@ -23,7 +23,7 @@ import Wire
   let radio: Radio
   /// The bonded phones, and their keys.
   package let keys: KeyKeeper
-  /// The links with phones, as they came. They may outlive the adapter's presence.
+  /// The links with phones, in the order of their arrival.
   var links: [RadioLink] = [] { didSet { updateWait() } }
   /// Raw HCI, for connection parameters; nil with `--no-tune` or if it can't be opened.
   var controller: ControllerLinks?
@@ -77,7 +77,7 @@ import Wire
     radio.desk.window.isOpen(at: scheduler.now, wasBonded: keys.ring.isBonded)
   }
   /// Whether it is set up and undisturbed.
-  var isServing: Bool { if case .serving = state { true } else { false } }
+  var isServing: Bool { watch != nil }
   private var isOver: Bool { if case .over = state { true } else { false } }
 
   // MARK: Setting up
@@ -88,19 +88,13 @@ import Wire
     let timer = scheduler.schedule(after: .seconds(1)) { [weak self] in self?.updateWait() }
     defer { scheduler.cancel(timer) }
     do {
-      if let failure = listen() { return failed(failure) }
+      if let failure = listen() { return lost(.failing(failure), failure) }
       try await setUp()
     } catch {
       guard case .settingUp = state else { return }
       if error.status == .invalidIndex { return unplugged() }
-      failed("\(error)")
+      lost(.failing("\(error)"), "\(error)")
     }
-  }
-
-  private func failed(_ why: String) {
-    state = .recovering(radio.obstacle(to: index) ?? .failing(why))
-    publish(.error(what: "adapter", code: nil, message: why))
-    Loop.start { await self.recover() }
   }
 
   /// Sets the adapter up, in the order that the kernel requires.
@@ -161,34 +155,31 @@ import Wire
 
   // MARK: Trouble
 
-  /// Tells the watch whether the daemon itself is changing the advertising now.
-  func changesAdvertising(_ isOurs: Bool) {
-    guard case .serving(var watch) = state else { return }
-    watch.changesAdvertising(isOurs)
-    state = .serving(watch)
+  /// The watch of an adapter that is set up.
+  private var watch: AdapterWatch? {
+    get { if case .serving(let watch) = state { watch } else { nil } }
+    set { if let newValue { state = .serving(newValue) } }
   }
+
+  /// Tells the watch whether the daemon itself is changing the advertising now.
+  func changesAdvertising(_ isOurs: Bool) { watch?.changesAdvertising(isOurs) }
 
   /// Whether the watch has noticed possible trouble.
-  var isSuspectingTrouble: Bool {
-    if case .serving(let watch) = state { watch.deadline != nil } else { false }
-  }
+  var isSuspectingTrouble: Bool { watch?.deadline != nil }
 
   private func watch(_ event: MgmtEvent) {
-    guard case .serving(var watch) = state else { return }
+    guard isServing else { return }
     // No link survives that, and a newer kernel says nothing else about those that it has ended for it.
     if case .newSettings(let settings) = event, !settings.contains(.powered) { loseLinks() }
-    watch.receive(event, at: scheduler.now)
-    state = .serving(watch)
-    if let deadline = watch.deadline { watchTimer.limit(to: deadline) }
+    watch?.receive(event, at: scheduler.now)
+    if let deadline = watch?.deadline { watchTimer.limit(to: deadline) }
   }
 
   /// Runs at the watch's deadline, which later events may have moved.
   private func watchAgain() {
-    guard case .serving(var watch) = state else { return }
-    let trouble = watch.timePassed(to: scheduler.now)
-    state = .serving(watch)
-    if let trouble { return lost(trouble) }
-    watchTimer.due = watch.deadline
+    guard isServing else { return }
+    if let trouble = watch?.timePassed(to: scheduler.now) { return lost(trouble) }
+    watchTimer.due = watch?.deadline
     if !isSuspectingTrouble { advertiser.update() }
   }
 
@@ -215,10 +206,12 @@ import Wire
   /// again as soon as possible.
   private func lost(_ trouble: AdapterTrouble) { lost(.lost(trouble, index)) }
 
-  private func lost(_ why: Wait) {
+  /// - Parameter message: what to report; nil: the wait's sentence.
+  private func lost(_ why: Wait, _ message: String? = nil) {
     let wait = radio.obstacle(to: index) ?? why
     stopServing()
-    publish(.error(what: "adapter", code: nil, message: wait.sentence(name: boardName)))
+    let message = message ?? wait.sentence(name: boardName)
+    publish(.error(what: "adapter", code: nil, message: message))
     loseLinks()
     state = .recovering(wait)
     Loop.start { await self.recover() }
@@ -377,9 +370,9 @@ import Wire
 
   /// The bonded phones, as `phones` shows them.
   package var phoneReports: [PhoneReport] {
-    keys.ring.bonds.map { bond in
-      PhoneReport(
-        bond, on: name, isConnected: links.contains { $0.peer == bond.identity && $0.isSecured })
+    let connected = links.filter(\.isUpAndSecured).map(\.peer)
+    return keys.ring.bonds.map {
+      PhoneReport($0, on: name, isConnected: connected.contains($0.identity))
     }
   }
 }

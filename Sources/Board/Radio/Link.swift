@@ -19,8 +19,8 @@ import Wire
   var isBonded: Bool { get }
   /// The link's security now.
   var security: LinkSecurity { get }
-  /// Whether the link is secured now, so it may carry private data.
-  var isSecured: Bool { get }
+  /// Whether the link is up and secured, so it may carry private data.
+  var isUpAndSecured: Bool { get }
   /// Whether the link is or was secured, which proves the phone's identity.
   var wasSecured: Bool { get }
   /// Whether the board has subscribed to what counts for the phone (docs/guesses.md).

@@ -54,7 +54,7 @@ import Wire
   var peer: DeviceAddress { machine.peer }
   var phone: DeviceAddress? { machine.peer }
   var isBonded: Bool { owner.keys.ring[peer] != nil }
-  var isSecured: Bool { machine.wasSecured && isUp }
+  var isUpAndSecured: Bool { machine.wasSecured && isUp }
   var wasSecured: Bool { machine.wasSecured }
   /// Whether its ATT channel has arrived.
   var isAttached: Bool { channel != nil }

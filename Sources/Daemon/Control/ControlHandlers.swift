@@ -225,7 +225,7 @@ import Wire
   private func session(of selector: PhoneSelector?) throws(RPCError) -> Session {
     let name = try daemon.name
     let matching = try daemon.sessions.filter { selector?.matches($0.phone) ?? true }
-    let candidates = matching.filter(\.link.isSecured)
+    let candidates = matching.filter(\.link.isUpAndSecured)
     guard let first = candidates.first else {
       if let wait = matching.first(where: \.link.isBonded)?.wait {
         throw .tryAgain("not subscribed to the phone: \(wait.sentence(name: name))")
@@ -273,7 +273,7 @@ import Wire
 
   private func notifications(of selector: PhoneSelector?) throws(RPCError) -> NotificationConsumer {
     let session = try session(of: selector)
-    guard let consumer = session.services.active(NotificationService.self)?.consumer else {
+    guard let consumer = session.services.active(NotificationConsumer.self) else {
       let why = try session.wait?.sentence(name: daemon.name) ?? "disconnected"
       throw .tryAgain("not subscribed to the phone: \(why)")
     }

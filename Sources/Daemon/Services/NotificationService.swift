@@ -44,67 +44,61 @@ extension ServiceClient {
       }
       consumer.onDropped = context.logDropped
       try await consumer.subscribe(again: again)
-      return NotificationService(consumer: consumer, context: context)
+      return consumer
     }
   }
 }
 
-/// The subscription to it.
-@LoopActor final class NotificationService: RunningService {
-  let consumer: NotificationConsumer
-  private let context: ServiceContext
-
-  init(consumer: NotificationConsumer, context: ServiceContext) {
-    (self.consumer, self.context) = (consumer, context)
-  }
-
-  /// Runs the rule's program, and performs the rule's action on the phone.
-  func perform(_ rule: Rule, on report: NotificationReport) {
-    let (event, outcome) = (report.event, rule.outcome)
-    if !outcome.program.isEmpty,
-      outcome.includesPreExisting || !event.flags.contains(.preExisting)
-    {
-      context.run(outcome.program, .notification(report))
-    }
-    guard let action = outcome.action else { return }
-    let what = "\(action) on #\(event.uid)"
-    guard event.flags.contains(action.flag) else {
-      return context.log.notice(
-        "the rule “\(rule.name)”: \(what): the notification has no such action")
-    }
-    Loop.start { [context, consumer] in
-      do throws(FetchFailure) {
-        try await consumer.act(event.uid, action)
-        context.log.info("the rule “\(rule.name)”: \(what): done")
-      } catch {
-        // The link's end is an event of its own.
-        if error == .ended { return }
-        context.publish(
-          .error(
-            what: what, code: error.code.map { Int($0.rawValue) }, message: "\(error)",
-            rule: rule.name))
-      }
-    }
-  }
-
-  func run() async throws(ATTFailure) { try await consumer.run() }
-
-  func end() { consumer.end() }
-
+extension NotificationConsumer: RunningService {
   func describe(in report: inout LinkReport) {
-    report.authorization = consumer.authorization
-    report.notifications = context.phone.notifications.ledger.publishedCount
-    report.backlog = consumer.backlog
+    report.authorization = authorization
+    report.notifications = notifications.ledger.publishedCount
+    report.backlog = backlog
   }
 
   /// What the subscription waits for.
   var wait: Wait {
-    if consumer.authorization == .refused { return .forbidden }
-    if let suspicion = consumer.suspicion { return .stale(suspicion) }
-    return switch consumer.authorization {
+    if authorization == .refused { return .forbidden }
+    if let suspicion { return .stale(suspicion) }
+    return switch authorization {
     case .unknown(until: .response): .permission
     case .unknown(until: .notification): .unprovenNews
     case .granted, .refused: .news
+    }
+  }
+}
+
+extension Session {
+  /// Runs a rule's program for a notification, and performs the rule's action on the phone.
+  func perform(_ rule: Rule, on report: NotificationReport) {
+    guard let consumer = services.active(NotificationConsumer.self) else { return }
+    let (event, outcome) = (report.event, rule.outcome)
+    if !outcome.program.isEmpty,
+      outcome.includesPreExisting || !event.flags.contains(.preExisting)
+    {
+      // If it was published, it was the last event.
+      let numbered = NumberedEvent(
+        seq: daemon.feed.recent.lastSeq, time: daemon.platform.wallTime,
+        phone.event(.notification(report)))
+      daemon.hooks.run(outcome.program, for: numbered)
+    }
+    guard let action = outcome.action else { return }
+    let what = "\(action) on #\(event.uid)"
+    guard event.flags.contains(action.flag) else {
+      return log.notice("the rule “\(rule.name)”: \(what): the notification has no such action")
+    }
+    Loop.start { [weak self, log] in
+      do throws(FetchFailure) {
+        try await consumer.act(event.uid, action)
+        log.info("the rule “\(rule.name)”: \(what): done")
+      } catch {
+        // The link's end is an event of its own.
+        if error == .ended { return }
+        self?.publish(
+          .error(
+            what: what, code: error.code.map { Int($0.rawValue) }, message: "\(error)",
+            rule: rule.name))
+      }
     }
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import AMS
+import ANCS
 import ATT
 import Board
 import Companion
@@ -89,7 +90,7 @@ import Wire
 
   /// What the session waits for once it serves; ANCS decides.
   var wait: Wait {
-    if let notifications = active(NotificationService.self) { return notifications.wait }
+    if let notifications = active(NotificationConsumer.self) { return notifications.wait }
     switch state(of: .notificationCenter) {
     case .incomplete?: return .incomplete
     case .refused(_, let failure)?: return .refused(failure.reason)
@@ -103,7 +104,7 @@ import Wire
   }
 
   /// Whether ANCS is not in use.
-  var lacksNotifications: Bool { active(NotificationService.self) == nil }
+  var lacksNotifications: Bool { active(NotificationConsumer.self) == nil }
 
   /// Whether ANCS was located in this range.
   func haveNotifications(in range: HandleRange) -> Bool {
@@ -414,29 +415,21 @@ enum ServicePhase {
   let link: any Link
   /// For lines about this phone.
   let log: Log
-  private let daemon: Supervisor
+  /// The clocks.
+  let platform: any Platform
   /// Tasks of the services may outlive it.
   private weak let session: Session?
 
   init(_ session: Session) {
     (client, phone, link, log) = (session.client, session.phone, session.link, session.log)
-    (daemon, self.session) = (session.daemon, session)
+    (platform, self.session) = (session.daemon.platform, session)
   }
-
-  /// The clocks.
-  var platform: any Platform { daemon.platform }
 
   /// Publishes an event of this link.
   func publish(_ content: Event.Content) { session?.publish(content) }
 
   /// Reports a failure that does not end the session.
   func report(_ what: String, _ failure: ATTFailure) { session?.report(what, failure) }
-
-  /// Runs a user's program with an event of this link; if that event was published, it was the last one.
-  func run(_ program: [String], _ content: Event.Content) {
-    let (seq, event) = (daemon.feed.recent.lastSeq, phone.event(content))
-    daemon.hooks.run(program, for: NumberedEvent(seq: seq, time: platform.wallTime, event))
-  }
 
   /// Called by a service when what the session waits for may have changed.
   func changed() { session?.onWaitChange() }

@@ -55,8 +55,7 @@ import Wire
       if let phone { feed.publish(phone.event(.notification($0))) }
     }
     notifications.onAct = { [rules, weak phone] in
-      let service = phone?.session?.services.active(NotificationService.self)
-      service?.perform(rules.rules[$0], on: $1)
+      phone?.session?.perform(rules.rules[$0], on: $1)
     }
     notifications.onForgotten = { [feed, weak phone] in
       guard let phone else { return }

@@ -256,7 +256,7 @@ import Wire
 
   private func serve() {
     stage = .serving
-    link.work(backlog: services.active(NotificationService.self)?.consumer.backlog ?? 0)
+    link.work(backlog: services.active(NotificationConsumer.self)?.backlog ?? 0)
     services.start()
   }
 
