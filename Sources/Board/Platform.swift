@@ -89,8 +89,8 @@ package protocol Listener: AnyObject {
   func send(_ pdu: [UInt8])
   /// The link's security; nil when the link is gone. No event reports a change.
   func security() -> ChannelSecurity?
-  /// Requests a security level with a Security Request.
-  func requestSecurity(_ level: SecurityLevel) throws(BluetoothError)
+  /// Asks for encryption, with a Security Request.
+  func requestSecurity() throws(BluetoothError)
   /// The connection handle; nil when the link is gone.
   func connectionHandle() -> UInt16?
   func close()

@@ -161,8 +161,6 @@ extension ATTSocket: ATTChannel {
   }
   package var isLeftOpen: Bool { packets.isLeftOpen }
   package func send(_ pdu: [UInt8]) { packets.send(pdu) }
-  package func requestSecurity(_ level: SecurityLevel) throws(BluetoothError) {
-    try setSecurity(level)
-  }
+  package func requestSecurity() throws(BluetoothError) { try setSecurity(.medium) }
   package func close() { packets.close() }
 }

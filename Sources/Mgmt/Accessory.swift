@@ -66,23 +66,16 @@ extension AdvertisingStructure {
   }
 }
 
-/// The accessory that a phone's user chose.
-public enum AccessoryChoice: Hashable, Sendable {
-  case address(Address)
-  case name(String)
-}
+/// The accessory that a phone's user chose: by its address as `AA:BB:CC:DD:EE:FF`, or else by its name.
+public struct AccessoryChoice: Hashable, Sendable, LosslessStringConvertible {
+  public let description: String
 
-extension AccessoryChoice: LosslessStringConvertible {
-  /// Reads an address as `AA:BB:CC:DD:EE:FF`; any other text is a name.
   public init?(_ description: String) {
     guard !description.isEmpty else { return nil }
-    self = Address(description).map(AccessoryChoice.address) ?? .name(description)
+    self.description = Address(description)?.description ?? description
   }
 
-  public var description: String {
-    switch self {
-    case .address(let address): address.description
-    case .name(let name): name
-    }
+  func matches(_ address: Address, name: String?) -> Bool {
+    Address(description).map { $0 == address } ?? (description == name)
   }
 }

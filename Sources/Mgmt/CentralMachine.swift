@@ -202,11 +202,7 @@ extension CentralMachine {
 
   /// Whether the phone would connect to this one.
   private func isWanted(_ device: DeviceAddress, _ accessory: Accessory) -> Bool {
-    switch choice {
-    case .address(let address)?: device.address == address
-    case .name(let name)?: accessory.name == name
-    case nil: bonds.isEmpty || isBonded(device)
-    }
+    choice?.matches(device.address, name: accessory.name) ?? (bonds.isEmpty || isBonded(device))
   }
 
   /// Chooses the only accessory; if there are several, the user has to choose.

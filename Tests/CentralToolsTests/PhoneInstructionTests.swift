@@ -13,6 +13,10 @@ import Wire
 
 @testable import CentralTools
 
+private func connect(to accessory: String) -> PhoneInstruction {
+  .link(.connect(AccessoryChoice(accessory)))
+}
+
 @Suite("Virtual phone: its script as JSON Lines, its events as JSON")
 struct PhoneInstructionTests {
   private func read(_ text: String) throws -> PhoneInstruction {
@@ -92,10 +96,10 @@ struct PhoneInstructionTests {
       (#"{"command":"leave"}"#, .command(.leave)),
       (#"{"command":"come-back"}"#, .command(.comeBack)),
       (#"{"command":"connect"}"#, .link(.connect(nil))),
-      (#"{"command":"connect","accessory":"board"}"#, .link(.connect(.name("board")))),
+      (#"{"command":"connect","accessory":"board"}"#, connect(to: "board")),
       (
         #"{"command":"connect","accessory":"F0:F1:F2:F3:F4:F5"}"#,
-        .link(.connect(.address(Address(0xF0F1_F2F3_F4F5))))
+        connect(to: "F0:F1:F2:F3:F4:F5")
       ),
       (#"{"command":"forget"}"#, .link(.forget)),
       (#"{"command":"explore"}"#, .request(.explore)),

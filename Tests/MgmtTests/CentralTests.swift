@@ -157,12 +157,12 @@ struct CentralTests {
       phone.pass(.seconds(4)) == [.report(.undecided([Self.stranger, Self.board]))])
     #expect(phone.sees() == [], "it is said once")
     #expect(
-      try phone.machine.comeBack(to: .name("board"), at: phone.now).first
-        == .report(.scanning(for: .name("board"))))
+      try phone.machine.comeBack(to: AccessoryChoice("board"), at: phone.now).first
+        == .report(.scanning(for: AccessoryChoice("board"))))
     #expect(phone.sees(Self.stranger, name: "other").last != .connect(Self.stranger))
     #expect(phone.sees().last == .connect(Self.board))
 
-    var sure = Phone(choice: .address(Self.board.address))
+    var sure = Phone(choice: AccessoryChoice(Self.board.address.description))
     _ = try sure.machine.comeBack(at: .zero)
     _ = sure.sees(Self.stranger)
     #expect(sure.sees().last == .connect(Self.board))

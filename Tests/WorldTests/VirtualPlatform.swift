@@ -209,9 +209,7 @@ private final class ChannelAdapter: ATTChannel {
       ChannelSecurity(level: SecurityLevel(rawValue: $0.level), keySize: Int($0.keySize))
     }
   }
-  func requestSecurity(_ level: SecurityLevel) throws(BluetoothError) {
-    _ = channel.requestSecurity()
-  }
+  func requestSecurity() { _ = channel.requestSecurity() }
   func connectionHandle() -> UInt16? { channel.handle }
   func close() {
     if platform.silentLinksLeft != nil, channel.isSilent, channel.isGone {

@@ -240,7 +240,7 @@ import Wire
     owner.linkLog.info(
       "\(owner.name): \(peer) has not encrypted by itself: sent a Security Request")
     do {
-      try channel?.requestSecurity(.medium)
+      try channel?.requestSecurity()
     } catch {
       owner.linkLog.info("\(owner.name): \(error)")
     }
