@@ -22,8 +22,10 @@ import Wire
   var residentMemory: Int64? { get }
   /// Whether standard input is a terminal, where a user can answer.
   var isInteractive: Bool { get }
-  /// Reads lines from the terminal until it is closed. `onLine` gets nil if nothing more can be read.
-  func readTerminal(_ onLine: @escaping (String?) -> Void) -> any Listener
+  /// Reads lines from the terminal. `onLine` gets nil if nothing more can be read.
+  ///
+  /// - Returns: what ends it.
+  func readTerminal(_ onLine: @escaping (String?) -> Void) -> () -> Void
   var files: any FileSystem { get }
   /// Starts a program, by its absolute path, with a complete environment and its standard input. Longer lines of its
   /// output are dropped.
@@ -39,9 +41,11 @@ import Wire
   func openManagement() throws(BluetoothError) -> any ManagementChannel
   /// Listens for ATT channels from phones that connect to this address of an adapter. The kernel passes them to the
   /// latest listening socket.
+  ///
+  /// - Returns: what ends it.
   func listenForPhones(
     at address: DeviceAddress, log: Log, _ accept: @escaping (any ATTChannel) -> Void
-  ) throws(BluetoothError) -> any Listener
+  ) throws(BluetoothError) -> () -> Void
   /// Whether phones may be accepted; false once too many sockets had to be left open (docs/kernel.md, “Kernel bug:
   /// silent links”).
   var mayAcceptPhones: Bool { get }
@@ -59,14 +63,10 @@ import Wire
   func openServiceManager() -> (any ServiceManagerChannel)?
 
   /// Listens for clients of the control socket at `path`. Only clients with permission are accepted.
+  ///
+  /// - Returns: what ends it.
   func listenForClients(at path: String, log: Log, _ accept: @escaping (any LineChannel) -> Void)
-    throws(SystemError) -> any Listener
-}
-
-/// Something that accepts connections until it is closed.
-@LoopActor
-package protocol Listener: AnyObject {
-  func close()
+    throws(SystemError) -> () -> Void
 }
 
 /// The kernel's management channel.

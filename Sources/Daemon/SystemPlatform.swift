@@ -32,11 +32,11 @@ import Wire
   var mayAcceptPhones: Bool { SilentLink.mayAcceptMore }
   var isBluetoothDaemonRunning: Bool { BluetoothDaemon.isRunning }
 
-  func readTerminal(_ onLine: @escaping (String?) -> Void) -> any Listener {
+  func readTerminal(_ onLine: @escaping (String?) -> Void) -> () -> Void {
     let reader = LineReader(lineLimit: 256)
     reader.onEnd = { _ in onLine(nil) }
     reader.onLine = { onLine(String(decoding: $0, as: UTF8.self)) }
-    return reader
+    return { reader.close() }
   }
 
   var environment: [String] { Host.environment }
@@ -53,11 +53,11 @@ import Wire
 
   func listenForPhones(
     at address: DeviceAddress, log: Log, _ accept: @escaping (any ATTChannel) -> Void
-  ) throws(BluetoothError) -> any Listener {
+  ) throws(BluetoothError) -> () -> Void {
     let listener = try ATTListener(address.type, on: address.address)
     listener.onConnection = { accept($0) }
     listener.onError = { log.warning("could not accept a phone: \($0)") }
-    return listener
+    return { listener.close() }
   }
 
   func openController(_ index: ControllerIndex) throws(BluetoothError) -> any ControllerChannel {
@@ -73,7 +73,7 @@ import Wire
 
   func listenForClients(
     at path: String, log: Log, _ accept: @escaping (any LineChannel) -> Void
-  ) throws(SystemError) -> any Listener {
+  ) throws(SystemError) -> () -> Void {
     // root's default directory does not exist on a fresh system; a user's may be the one for bonds.
     if path == DefaultPaths.sockets[0], let folder = Files.parent(of: path) {
       try Files.makeDirectory(folder, mode: Host.userID == 0 ? 0o755 : 0o700)
@@ -100,7 +100,7 @@ import Wire
         LineSocket(
           owning: connection, lineLimit: ControlLimits.line, queueLimit: ControlLimits.queue))
     }
-    return listener
+    return { listener.close() }
   }
 }
 
@@ -142,10 +142,7 @@ private struct SystemFiles: FileSystem {
 }
 
 extension MgmtSocket: ManagementChannel {}
-extension ATTListener: Listener {}
 extension ChildProcess: RunningProgram {}
-extension LineReader: Listener {}
-extension UnixListener: Listener {}
 extension RawHCISocket: ControllerChannel {}
 extension RFKill: RFKillDevice {}
 extension LineSocket: LineChannel {}

@@ -17,13 +17,13 @@ struct DescriptorTests {
         descriptorLimit: hasOthers ? 1 << 20 : ControlLimits.spareDescriptors + 3)
       let name = "@ancsd-test-descriptors-\(hasOthers)"
       var accepted: (any LineChannel)?
-      let listener = try platform.listenForClients(at: name, log: Log(level: .error)) {
+      let stop = try platform.listenForClients(at: name, log: Log(level: .error)) {
         accepted = $0
       }
       let client = try LineSocket.connect(unix: name)
       client.onLine = { _ in }
       await eventually { accepted != nil || !client.isOpen }
-      listener.close()
+      stop()
       return accepted != nil
     }
     #expect(wasAccepted == hasOthers)

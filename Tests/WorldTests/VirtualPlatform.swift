@@ -62,9 +62,9 @@ final class VirtualPlatform: Platform {
   /// Types a line at the daemon's terminal; nil: nothing is read there now.
   private(set) var type: ((String?) -> Void)?
 
-  func readTerminal(_ onLine: @escaping (String?) -> Void) -> any Listener {
+  func readTerminal(_ onLine: @escaping (String?) -> Void) -> () -> Void {
     type = onLine
-    return ClosableListener { [weak self] in self?.type = nil }
+    return { [weak self] in self?.type = nil }
   }
 
   var files: any FileSystem { disk }
@@ -86,12 +86,12 @@ final class VirtualPlatform: Platform {
 
   func listenForPhones(
     at address: DeviceAddress, log: Log, _ accept: @escaping (any ATTChannel) -> Void
-  ) throws(BluetoothError) -> any Listener {
+  ) throws(BluetoothError) -> () -> Void {
     if let listenFailure { throw listenFailure }
     let listener = kernel.listen(at: address) { channel in
       accept(ChannelAdapter(channel, self))
     }
-    return ClosableListener { listener.close() }
+    return { listener.close() }
   }
 
   func openController(_ index: ControllerIndex) throws(BluetoothError) -> any ControllerChannel {
@@ -110,9 +110,9 @@ final class VirtualPlatform: Platform {
 
   func listenForClients(
     at path: String, log: Log, _ accept: @escaping (any LineChannel) -> Void
-  ) throws(SystemError) -> any Listener {
+  ) throws(SystemError) -> () -> Void {
     acceptClient = accept
-    return ClosableListener { [weak self] in self?.acceptClient = nil }
+    return { [weak self] in self?.acceptClient = nil }
   }
 }
 
@@ -131,13 +131,6 @@ final class VirtualServiceManager: ServiceManagerChannel {
 
   /// How often it was told this.
   func count(_ notice: String) -> Int { told.filter { $0 == notice }.count }
-}
-
-@LoopActor
-private final class ClosableListener: Listener {
-  private let onClose: () -> Void
-  init(_ onClose: @escaping () -> Void) { self.onClose = onClose }
-  func close() { onClose() }
 }
 
 @LoopActor

@@ -45,8 +45,8 @@ import Wire
   private let identity: DeviceAddress
   /// What it was before the daemon changed anything.
   private let original: ControllerInformation
-  /// What accepts phones. Only then is its predecessor closed.
-  private var listener: (any Listener)? { didSet { oldValue?.close() } }
+  /// What ends accepting phones; called only once its successor accepts them.
+  private var stopListening: (() -> Void)? { didSet { oldValue?() } }
 
   init(
     _ index: ControllerIndex, _ information: ControllerInformation, _ identity: DeviceAddress,
@@ -142,7 +142,7 @@ import Wire
 
   private func end() {
     stopServing()
-    listener = nil
+    stopListening = nil
     keys.close()
     state = .over
   }
@@ -195,7 +195,7 @@ import Wire
 
   /// Goes off the air because no more phones may be accepted.
   func retire() {
-    listener = nil
+    stopListening = nil
     guard isServing else { return }
     for link in links { link.end(LinkEnd.closed) }
     lost(.switchedOff)
@@ -264,7 +264,7 @@ import Wire
   private func listen() -> String? {
     do {
       // Only at its own address: another program may serve another adapter.
-      listener = try radio.platform.listenForPhones(at: identity, log: radio.strangersLog) {
+      stopListening = try radio.platform.listenForPhones(at: identity, log: radio.strangersLog) {
         [weak self] in self?.accept($0)
       }
       return nil

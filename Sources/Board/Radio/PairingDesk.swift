@@ -58,7 +58,8 @@ struct PairingDesk {
   private let log: Log
   private let radio: Radio
   private var dialogue = PairingDialogue()
-  private var reader: (any Listener)?
+  /// What ends reading; nil while nothing is read.
+  private var stopReading: (() -> Void)?
 
   package init(_ platform: any Platform, _ log: Log, _ feed: EventFeed, _ radio: Radio) {
     self.platform = platform
@@ -72,7 +73,7 @@ struct PairingDesk {
     case .pairing(let question):
       guard let text = dialogue.begin(question, phone: event.phone) else { return end() }
       log.always(text)
-      reader = reader ?? platform.readTerminal { [weak self] in self?.typed($0) }
+      stopReading = stopReading ?? platform.readTerminal { [weak self] in self?.typed($0) }
     case .paired: end()
     // Other phones may connect and disconnect meanwhile.
     case .pairingFailed where event.phone == dialogue.phone: end()
@@ -102,7 +103,7 @@ struct PairingDesk {
 
   private func end() {
     dialogue.end()
-    reader?.close()
-    reader = nil
+    stopReading?()
+    stopReading = nil
   }
 }

@@ -15,7 +15,8 @@ import Wire
   private let log: Log
   private let handlers: ControlHandlers
   private var dispatcher = ControlDispatcher()
-  private var listener: (any Listener)?
+  /// What ends accepting clients; nil once the daemon exits.
+  private var stopListening: (() -> Void)?
   private var clients: [Int: ControlConnection] = [:]
   private var lastClient = 0
   /// Whether the log already says that there are too many clients.
@@ -28,7 +29,7 @@ import Wire
     log = daemon.log.limited(
       by: LogBudget("clients of the control socket", daemon.platform.scheduler))
     handlers.register(in: &dispatcher)
-    listener = try daemon.platform.listenForClients(at: daemon.socket, log: log) {
+    stopListening = try daemon.platform.listenForClients(at: daemon.socket, log: log) {
       [weak self] in self?.accept($0)
     }
     feed.subscribe(
@@ -38,8 +39,8 @@ import Wire
 
   /// Stops listening, and closes each client's connection once its queue has been sent.
   func close() {
-    listener?.close()
-    listener = nil
+    stopListening?()
+    stopListening = nil
     for client in clients.values { client.close() }
   }
 
@@ -138,7 +139,7 @@ import Wire
   }
 
   private func deliver(_ event: NumberedEvent) {
-    guard !clients.isEmpty, listener != nil else { return }
+    guard !clients.isEmpty, stopListening != nil else { return }
     for client in clients.values { client.deliver(event) }
   }
 }
