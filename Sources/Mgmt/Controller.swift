@@ -138,39 +138,27 @@ extension ByteWriter {
   }
 }
 
-/// An adapter as it is named on a command line.
-public enum AdapterChoice: Hashable, Sendable {
-  /// By its number, as in `hci0`.
-  case index(UInt16)
-  case address(Address)
+/// An adapter as it is named on a command line: by its number, as in `hci0`, or by its address.
+public struct AdapterChoice: Hashable, Sendable, LosslessStringConvertible {
+  public let description: String
 
-  /// Whether it selects this adapter.
-  public func matches(_ index: ControllerIndex, _ address: Address) -> Bool {
-    switch self {
-    case .index(let number): index == ControllerIndex(number)
-    case .address(let named): named == address
-    }
-  }
-}
+  public init(_ index: ControllerIndex) { description = "\(index)" }
 
-extension AdapterChoice: LosslessStringConvertible {
   /// Reads `hci0` or `00:1A:7D:DA:71:13`.
   public init?(_ description: String) {
     if let address = Address(description) {
-      self = .address(address)
+      self.description = "\(address)"
     } else if description.hasPrefix("hci"), let index = UInt16(description.dropFirst(3)),
       index != UInt16.max, description.dropFirst(3).utf8.allSatisfy({ (48...57).contains($0) })
     {
-      self = .index(index)
+      self.description = "hci\(index)"
     } else {
       return nil
     }
   }
 
-  public var description: String {
-    switch self {
-    case .index(let index): "hci\(index)"
-    case .address(let address): address.description
-    }
+  /// Whether it selects this adapter.
+  public func matches(_ index: ControllerIndex, _ address: Address) -> Bool {
+    description == "\(index)" || description == "\(address)"
   }
 }

@@ -106,14 +106,6 @@ public enum MgmtEvent: Hashable, Sendable {
       nil
     }
   }
-
-  /// Whether it reports a key that the kernel has just stored.
-  public var isKey: Bool {
-    switch self {
-    case .newLongTermKey, .newIdentityResolvingKey: true
-    default: false
-    }
-  }
 }
 
 extension ByteReader {

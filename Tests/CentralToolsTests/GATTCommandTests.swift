@@ -33,7 +33,7 @@ struct GATTCommandTests {
     let options = try options(
       "--hci1 --connect c4:11:22:33:44:55/random --security medium --mtu 100 -n 3 --timeout 1.5 "
         + "--indicate --format json subscribe 2A37 0x0012")
-    #expect(options.adapter == .index(1))
+    #expect(options.adapter == AdapterChoice("hci1"))
     #expect(options.target == .device(DeviceAddress(Address(0xC411_2233_4455), .random)))
     #expect(options.security == .medium)
     #expect(options.mtu == 100)

@@ -62,7 +62,7 @@ struct RunArgumentsTests {
     "A line changes only what it names: in any case, by shorter words, each adapter once",
     arguments: [
       Line("--hci0 --hci12 --adapter hci0 --adapter=00:1a:7d:da:71:13") {
-        $0.radio.adapters = [.index(0), .index(12), .address(Address(0x001A_7DDA_7113))]
+        $0.radio.adapters = ["hci0", "hci12", "00:1A:7D:DA:71:13"].compactMap { AdapterChoice($0) }
       },
       Line("--pairable") { $0.radio.pairable = .always },
       Line("--pairable=5") { $0.radio.pairable = .seconds(5) },

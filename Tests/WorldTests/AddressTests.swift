@@ -50,7 +50,7 @@ struct AddressTests {
     try await inWorld { world in
       let other = world.kernel.plug(Self.kind(0x0000_5E00_5377))
       let theirs = world.kernel.listen(at: other.address) { _ in }
-      try await world.start { $0.adapters = [.index(0)] }
+      try await world.start { $0.adapters = [AdapterChoice(ControllerIndex(0))] }
       try await world.until(.advertising)
       #expect(world.kernel.listener(at: other.address) === theirs)
       #expect(world.kernel.listener(at: world.adapter.address) !== theirs)

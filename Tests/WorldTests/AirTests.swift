@@ -47,7 +47,7 @@ struct AirTests {
     arguments: [true, false])
   func lostIndexAdded(isNamed: Bool) async throws {
     try await inWorld { world in
-      try await world.start { if isNamed { $0.adapters = [.index(0)] } }
+      try await world.start { if isNamed { $0.adapters = [AdapterChoice(ControllerIndex(0))] } }
       try await world.until(.advertising)
       world.unplug()
       let told = try await world.until(.error)

@@ -74,7 +74,7 @@ struct EndTests {
   func firstCommand(isNamed: Bool) async throws {
     try await inWorld { world in
       world.kernel.refusals[.readControllerInformation] = .busy
-      world.launch { if isNamed { $0.adapters = [.index(0)] } }
+      world.launch { if isNamed { $0.adapters = [AdapterChoice(ControllerIndex(0))] } }
       await world.pass(.seconds(100))
       #expect(Self.attempts(world) == 8)
       #expect(world.story == ["error"])

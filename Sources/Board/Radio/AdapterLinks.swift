@@ -38,7 +38,11 @@ extension Adapter {
     if case .deviceDisconnected = event { presenceChanged() }
     // A device paired under a bonded phone's identity and has disconnected: the kernel holds its key instead of the
     // phone's.
-    if event.isKey, event.device.map({ keys.ring[$0] != nil }) == true { keys.load() }
+    switch event {
+    case .newLongTermKey(let key, _) where keys.ring[key.peer] != nil: keys.load()
+    case .newIdentityResolvingKey(let key, _, _) where keys.ring[key.peer] != nil: keys.load()
+    default: break
+    }
   }
 
   /// A link with a phone that has just connected.

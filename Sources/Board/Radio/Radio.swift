@@ -277,7 +277,7 @@ import Wire
   /// the adapter.
   private func configure(_ index: ControllerIndex) async throws(MgmtError) {
     // Its address is not known yet, so only its number can name it.
-    let isWanted = settings.adapters.isEmpty || settings.adapters.contains(.index(index.value))
+    let isWanted = settings.adapters.isEmpty || settings.adapters.contains(AdapterChoice(index))
     guard !isStopping, isWanted else { return }
     guard try await mgmt.needsOnlyAddress(index) else {
       let message = "\(index) needs to be configured by a tool from its vendor"
