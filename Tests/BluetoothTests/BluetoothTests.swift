@@ -77,9 +77,7 @@ struct BluetoothTests {
     do {
       try body()
       return nil
-    } catch {
-      return (error as? BluetoothError)?.kind
-    }
+    } catch { return (error as? BluetoothError)?.kind }
   }
 }
 

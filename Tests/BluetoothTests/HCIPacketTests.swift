@@ -33,9 +33,7 @@ struct HCIPacketTests {
       ("6.1.0-40-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.149-1 (2025-08-30)", false),
       ("5.10.0-32-amd64", "#1 SMP Debian 5.10.223-1 (2024-08-10)", false),
       ("5.15.0-156-generic", "#166-Ubuntu SMP", false), ("6.12.47+rpt-rpi-v8", "#1 SMP", true),
-      (
-        "6.12.47+rpt-rpi-v8", "#1 SMP PREEMPT Debian 1:6.12.47-1+rpt1 (2025-09-16)", true
-      ),
+      ("6.12.47+rpt-rpi-v8", "#1 SMP PREEMPT Debian 1:6.12.47-1+rpt1 (2025-09-16)", true),
       (
         "6.12.25+rpt-rpi-2712", "#1 SMP PREEMPT Debian 1:6.12.25-1+rpt1 (2025-04-30)", false
       ), ("6.1.21-v8+", "#1642 SMP PREEMPT Mon Apr  3 17:24:16 BST 2023", false),
@@ -57,13 +55,11 @@ struct HCIPacketTests {
       ),
       (
         "043e1301004000010112233445566718000000480000",
-        .connected(
-          handle: 0x40, ConnectionParameters(interval: 24, latency: 0, timeout: 72))
+        .connected(handle: 0x40, ConnectionParameters(interval: 24, latency: 0, timeout: 72))
       ),
       (
         "043e1f0a00400001011223344556670000000000000000000000001800000048" + "0000",
-        .connected(
-          handle: 0x40, ConnectionParameters(interval: 24, latency: 0, timeout: 72))
+        .connected(handle: 0x40, ConnectionParameters(interval: 24, latency: 0, timeout: 72))
       ),
       ("043e020199", .other(code: 0x3E, [0x01, 0x99])),
       ("04ff00", .other(code: 0xFF, [])),

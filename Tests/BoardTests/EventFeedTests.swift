@@ -2,7 +2,6 @@
 import AMS
 import ANCS
 import Control
-import EventLoop
 import OnLoop
 import Testing
 import Wire

@@ -145,9 +145,7 @@ struct CaptureWriterTests {
     let path = "\(scratch.path)/capture"
     try Files.create(path).writeAll(Array("a letter to somebody".utf8))
     let error = await #expect(throws: SystemError.self) { try await Self.capture(path, 1) }
-    #expect(
-      error.map(CaptureFile.sentence)
-        == "\(path) is not a capture, so it stays unchanged")
+    #expect(error.map(CaptureFile.sentence) == "\(path) is not a capture, so it stays unchanged")
     #expect(throws: SystemError.self) { try CaptureFile(path) }
     #expect(try Files.read(path) == Array("a letter to somebody".utf8))
   }
@@ -174,9 +172,7 @@ struct CaptureWriterTests {
       do throws(SystemError) {
         _ = try CaptureWriter("/dev/full")
         return SystemError?.none
-      } catch {
-        return error
-      }
+      } catch { return error }
     }
     #expect(error?.errno == .noSpace)
     #expect("\(try #require(error))".contains("/dev/full"))

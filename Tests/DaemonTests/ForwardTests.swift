@@ -2,7 +2,6 @@
 import ANCS
 import Arguments
 import Control
-import Fleet
 import Testing
 import Wire
 
@@ -39,9 +38,7 @@ struct ForwardTests {
   /// - Returns: how many others are lost.
   @discardableResult private func take(
     _ event: NumberedEvent, _ queue: inout ForwardQueue, at now: Instant = .zero
-  ) -> Int {
-    queue.take(event, phone: nil, time: Self.noon, at: now)
-  }
+  ) -> Int { queue.take(event, phone: nil, time: Self.noon, at: now) }
 
   private func titles(_ queue: inout ForwardQueue, at now: Instant = .zero) -> [String] {
     queue.next(at: now)?.map(\.title) ?? []
@@ -82,9 +79,7 @@ struct ForwardTests {
     let time = try #require(TimeOfDay(time))
     for other in [
       event(1, flags: .preExisting), event(2, change: .modified), event(3, change: .removed),
-    ] {
-      _ = queue.take(other, phone: nil, time: time, at: .zero)
-    }
+    ] { _ = queue.take(other, phone: nil, time: time, at: .zero) }
     #expect(queue.count == 0)
     _ = queue.take(event(4), phone: nil, time: time, at: .zero)
     #expect(queue.count == (isSent ? 1 : 0))
@@ -232,9 +227,7 @@ struct ForwardTests {
     ])
   func faults(text: String, expected: String) {
     let file = SettingsFile(Array("[[forward]]\n\(text)".utf8))
-    let fault = file.faults.first.map {
-      "\($0.place.line):\($0.place.column): \($0.message)"
-    }
+    let fault = file.faults.first.map { "\($0.place.line):\($0.place.column): \($0.message)" }
     #expect(file.faults.count == 1 && fault?.hasPrefix(expected) == true, "\(fault ?? "none")")
   }
 

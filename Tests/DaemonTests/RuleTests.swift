@@ -7,7 +7,6 @@ import System
 import Testing
 import Wire
 
-@testable import Board
 @testable import Daemon
 
 @Suite("Rules: which one a notification meets")

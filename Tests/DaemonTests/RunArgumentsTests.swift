@@ -96,7 +96,7 @@ struct RunArgumentsTests {
       ("--hci99999", "ancsd: unknown option “--hci99999”"),
       ("--sockt /tmp/x", "ancsd: unknown option “--sockt”; did you mean --socket?"),
       ("--frobnicate", "ancsd: unknown option “--frobnicate”"),
-      ("-x", "ancsd: unknown option “-x”"),
+      ("-x", "ancsd: unknown option “-x”"), ("--\u{1B}[2J", "ancsd: unknown option “--␛[2J”"),
       ("--adapter", "ancsd: --adapter needs a value (hciN|ADDRESS)"),
       ("--adapter --once", "ancsd: --adapter needs a value (hciN|ADDRESS)"),
       (
@@ -156,19 +156,40 @@ struct RunArgumentsTests {
     let lines = page.split(separator: "\n").prefix { $0 != "Examples:" }
     #expect(lines.allSatisfy { $0.count <= width })
   }
+}
 
-  @Test("No argument, however odd, is more than an error")
-  func odd() {
-    let odd = ["", "-", "--", "=", "--=", "-=", "--\0", "--\u{1b}[2J", "-é", "--io=", "---"]
-    for one in odd {
-      for other in odd {
-        var options = RunOptions()
-        do {
-          try Grammar.run.parse([one, other], into: &options)
-        } catch {
-          #expect(error.status == .usage && !error.line.contains("\u{1b}"))
-        }
-      }
-    }
+@Suite("Daemon: assumptions about iOS can be changed")
+struct QuirksTests {
+  @Test(
+    "Every belief takes a value of its own, and changes something",
+    arguments: [
+      "sharing-advertisement=off", "encrypt-pause=2", "probe=1.5", "silence=60", "retry=1",
+      "call=30", "ancs=first",
+      "player-name=off", "own-changes=off", "search=off", "preexisting=30", "phy=1m",
+      "response-proves=on", "handles=verify",
+      "reconnect=off", "handles=hash", "handles=discover",
+    ])
+  func sets(text: String) {
+    var options = RunOptions()
+    let isSet = options.setQuirk(text)
+    #expect(isSet)
+    #expect(options != RunOptions())
+  }
+
+  @Test("Every belief has a value here")
+  func complete() { #expect(Grammar.quirks.settingNames.count == 15) }
+
+  @Test(
+    "Any other text is refused and changes nothing",
+    arguments: [
+      "", "sharing-advertisement=on", "probe", "probe=", "probe=0", "probe=-1", "probe=x",
+      "probe=1e99", "ancs=middle",
+      "player-name=yes", "handles=trust", "nothing=1",
+    ])
+  func refuses(text: String) {
+    var options = RunOptions()
+    let isSet = options.setQuirk(text)
+    #expect(!isSet)
+    #expect(options == RunOptions())
   }
 }

@@ -6,10 +6,8 @@ import Mgmt
 import Patterns
 import Scratch
 import System
-import TOML
 import TestLoop
 import Testing
-import Wire
 
 @testable import Arguments
 @testable import Board
@@ -115,41 +113,42 @@ struct SettingsTests {
     #expect(Self.read("[[rule]]\ntitle = '(?i)\\d{4}'").remarks(isService: false).isEmpty)
   }
 
+  private static let tables = """
+    name = "kit\\tchen"
+    adapter = ["hci0"]
+    grace = "5m"
+    [quirks]
+    handles = "discover"
+    [[hook]]
+    event = "media"
+    run = ["/usr/local/bin/display", "--media"]
+    [[hook]]
+    event = "notification"
+    run = "/usr/local/bin/lamp"
+    preexisting = true
+    [[rule]]
+    name = "spam calls"
+    category = ["incoming-call", "missed-call"]
+    title = '^Spam|^\\+49 900 "x"'
+    phone = "iPhone"
+    act = "negative"
+    show = false
+    [[rule]]
+    app = ["com.example.game*", "*.casino"]
+    message = "x"
+    time = "22:05-07:00"
+    flag = "important"
+    urgent = true
+    fetch = "all"
+    run = "/usr/local/bin/buzzer"
+    preexisting = true
+    """
+
   @Test("The settings in force are shown as an equivalent file")
   func shown() throws {
-    let text = """
-      name = "kit\\tchen"
-      adapter = ["hci0"]
-      grace = "5m"
-      [quirks]
-      handles = "discover"
-      [[hook]]
-      event = "media"
-      run = ["/usr/local/bin/display", "--media"]
-      [[hook]]
-      event = "notification"
-      run = "/usr/local/bin/lamp"
-      preexisting = true
-      [[rule]]
-      name = "spam calls"
-      category = ["incoming-call", "missed-call"]
-      title = '^Spam|^\\+49 900 "x"'
-      phone = "iPhone"
-      act = "negative"
-      show = false
-      [[rule]]
-      app = ["com.example.game*"]
-      message = "x"
-      time = "22:05-07:00"
-      flag = "important"
-      urgent = true
-      fetch = "none"
-      run = "/usr/local/bin/buzzer"
-      preexisting = true
-      """
     let settings = try Settings(
       ["-v", "--json", "--hci1", "--hci2", "--exec", "battery=/bin/x", "--quirk", "probe=60"]
-    ) { _ throws(Failure) in Self.read(text) }
+    ) { _ throws(Failure) in Self.read(Self.tables) }
     let shown = SettingsInForce(settings).report.text
     let again = Self.read(shown)
     #expect(again.faults.isEmpty, "\(shown)")
@@ -239,55 +238,29 @@ struct SettingsTests {
   }
 
   @Test("Hooks, rules and quirks have tables")
-  func tables() throws {
-    let file = Self.read(
-      """
-      [quirks]
-      handles = "discover"
-
-      [[hook]]
-      event = "notification"
-      run = "/bin/lamp"
-      preexisting = true
-
-      [[hook]]
-      event = "media"
-      run = ["/bin/show", "media"]
-
-      [[rule]]
-      name = "spam"
-      app = ["com.spam.*", "*.casino"]
-      category = "incoming-call"
-      flag = ["important", "silent"]
-      phone = "iPhone"
-      title = "^[+]49"
-      time = "22:00-07:00"
-      show = false
-      act = "negative"
-
-      [[rule]]
-      urgent = true
-      fetch = "all"
-      run = "/bin/buzz"
-      """)
+  func readTables() throws {
+    let file = Self.read(Self.tables)
     #expect(file.faults.isEmpty)
     #expect(file.options.quirks.handles == .discover)
     #expect(
       file.options.live.hooks == [
-        Hook("notification+=/bin/lamp"), Hook(event: .media, program: ["/bin/show", "media"]),
+        Hook(event: .media, program: ["/usr/local/bin/display", "--media"]),
+        Hook("notification+=/usr/local/bin/lamp"),
       ])
-    var spam = Rule(name: "spam")
-    spam.conditions.apps = [Glob("com.spam.*"), Glob("*.casino")]
-    spam.conditions.categories = [.incomingCall]
-    spam.conditions.flags = [.important, .silent]
+    var spam = Rule(name: "spam calls")
+    spam.conditions.categories = [.incomingCall, .missedCall]
+    spam.conditions.title = try TextPattern(#"^Spam|^\+49 900 "x""#)
     spam.conditions.phone = PhoneSelector("iPhone")
-    spam.conditions.title = try TextPattern("^[+]49")
-    spam.conditions.time = TimeOfDay.Span("22:00-07:00")
     (spam.outcome.display, spam.outcome.action) = (.hidden, .negative)
     var last = Rule(name: "2")
-    last.outcome.display = .urgent
-    last.outcome.fetch = AttributeSelection.all.attributes
-    last.outcome.program = ["/bin/buzz"]
+    last.conditions.apps = [Glob("com.example.game*"), Glob("*.casino")]
+    last.conditions.message = try TextPattern("x")
+    last.conditions.time = TimeOfDay.Span("22:05-07:00")
+    last.conditions.flags = [.important]
+    (last.outcome.display, last.outcome.program) = (.urgent, ["/usr/local/bin/buzzer"])
+    (last.outcome.fetch, last.outcome.includesPreExisting) = (
+      AttributeSelection.all.attributes, true
+    )
     #expect(file.options.live.rules == [spam, last])
   }
 
@@ -551,13 +524,5 @@ struct SettingsTests {
       let told = lists.first { $0.contains("`--\(name)`") } ?? "*next start*"
       #expect(told.contains("*\(word)*") && options.contains("`--\(name)"), "--\(name)")
     }
-  }
-
-  @Test(
-    "A value is written as TOML reads it",
-    arguments: ["x", "a \"b\" \\c", "line\nfeed", "\u{7F}", "Küche"])
-  func quoting(_ text: String) {
-    let file = Self.read("name = \(SettingValue.text(text))")
-    #expect(file.options.start.name == text)
   }
 }

@@ -32,8 +32,7 @@ import Wire
     }
   }
 
-  @Test(
-    "Added events are read in order, also during writing, and only by the owner")
+  @Test("Added events are read in order, also during writing, and only by the owner")
   func reading() throws {
     let file = try HistoryFile(writing: path, limit: 1 << 20)
     #expect(try file.latest() == nil)

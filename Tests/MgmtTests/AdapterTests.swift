@@ -146,66 +146,148 @@ struct AdapterTests {
     return found
   }
 
-  @Test("Power off and the advertising that goes with it are one trouble, after a moment")
-  func switchedOff() {
+  @Test("A trouble is found once, after a moment")
+  func moment() {
     var watch = AdapterWatch()
-    let now = Instant.zero
-    watch.receive(.advertisingRemoved(instance: 1), at: now)
-    watch.receive(.newSettings(ControllerSettings(rawValue: 0xA12)), at: now)
-    #expect(watch.deadline == now + AdapterWatch.moment)
-    #expect(watch.timePassed(to: now + .milliseconds(100)) == nil)
-    #expect(watch.timePassed(to: now + .milliseconds(250)) == .switchedOff)
-    #expect(watch.timePassed(to: now + .milliseconds(500)) == nil)
-  }
-
-  @Test("The start of bluetoothd is detected by the settings that it switches off")
-  func takenOver() {
-    var watch = AdapterWatch()
-    watch.receive(.newSettings(ControllerSettings(rawValue: 0xA01)), at: .zero)
-    watch.receive(.advertisingRemoved(instance: 1), at: .zero)
-    let trouble = watch.timePassed(to: .zero + .seconds(1))
-    #expect(trouble == .changed(.bondable))
-    #expect(trouble?.sentence(adapter: Sample.hci0).contains("ancsd doctor") == true)
-  }
-
-  @Test("The start of bluetoothd is detected where there is nothing to switch off")
-  func takenOverQuietly() {
-    var watch = AdapterWatch()
-    watch.receive(.deviceUnblocked(DeviceAddress(Address(0), .public)), at: .zero)
-    #expect(watch.timePassed(to: .zero + .seconds(1)) == .takenOver)
-    watch.receive(.deviceUnblocked(DeviceAddress(Address(5), .public)), at: .zero)
-    #expect(watch.timePassed(to: .zero + .seconds(1)) == nil)
-  }
-
-  @Test("The start of bluetoothd is detected also where our advertising changes right after it")
-  func takenOverMeanwhile() {
-    var watch = AdapterWatch()
-    watch.receive(.advertisingRemoved(instance: 1), at: .zero)
-    watch.receive(.deviceUnblocked(DeviceAddress(Address(0), .public)), at: .zero)
-    watch.changesAdvertising(true)
-    watch.changesAdvertising(false)
-    #expect(watch.timePassed(to: .zero + .seconds(1)) == .takenOver)
-  }
-
-  @Test("Power off is detected also while we change the advertising")
-  func switchedOffMeanwhile() {
-    var watch = AdapterWatch()
-    watch.changesAdvertising(true)
     watch.receive(.newSettings(ControllerSettings(rawValue: 0xA12)), at: .zero)
-    watch.changesAdvertising(false)
-    watch.changesAdvertising(true)
-    #expect(watch.timePassed(to: .zero + .seconds(1)) == .switchedOff)
+    #expect(watch.deadline == Instant.zero + AdapterWatch.moment)
+    #expect(watch.timePassed(to: .zero + .milliseconds(100)) == nil)
+    #expect(watch.timePassed(to: .zero + .milliseconds(250)) == .switchedOff)
+    #expect(watch.timePassed(to: .zero + .milliseconds(500)) == nil)
   }
 
-  @Test("Our own changes are no trouble, nor are those of others that do no harm")
-  func harmless() {
+  /// What an adapter tells while we change its advertising or not, and the trouble that it is.
+  struct Signs: CustomTestStringConvertible, Sendable {
+    var testDescription: String
+    var signs: [Sign]
+    var trouble: AdapterTrouble?
+  }
+
+  enum Sign: Sendable {
+    case advertisingRemoved(UInt8)
+    case settings(UInt32)
+    case unblocked(UInt64)
+    /// We change the advertising from here on, or no more.
+    case weAdvertise(Bool)
+  }
+
+  static let signs: [Signs] = [
+    .init(
+      testDescription: "power off, and the advertising that goes with it",
+      signs: [.advertisingRemoved(1), .settings(0xA12)], trouble: .switchedOff),
+    .init(
+      testDescription: "power off while we change the advertising",
+      signs: [.weAdvertise(true), .settings(0xA12), .weAdvertise(false), .weAdvertise(true)],
+      trouble: .switchedOff),
+    .init(
+      testDescription: "bluetoothd starts, and switches settings off",
+      signs: [.settings(0xA01), .advertisingRemoved(1)], trouble: .changed(.bondable)),
+    .init(
+      testDescription: "bluetoothd starts where there is nothing to switch off",
+      signs: [.unblocked(0)], trouble: .takenOver),
+    .init(
+      testDescription: "bluetoothd starts, and our advertising changes right after it",
+      signs: [.advertisingRemoved(1), .unblocked(0), .weAdvertise(true), .weAdvertise(false)],
+      trouble: .takenOver),
+    .init(testDescription: "another program unblocks a device", signs: [.unblocked(5)]),
+    .init(
+      testDescription: "our own change",
+      signs: [.weAdvertise(true), .advertisingRemoved(1), .weAdvertise(false)]),
+    .init(
+      testDescription: "changes of others that do no harm",
+      signs: [.settings(0xA1B), .advertisingRemoved(2)]),
+  ]
+
+  @Test("What was done to the adapter is known by its signs", arguments: signs)
+  func watch(_ signs: Signs) {
     var watch = AdapterWatch()
-    watch.changesAdvertising(true)
-    watch.receive(.advertisingRemoved(instance: 1), at: .zero)
-    #expect(watch.deadline == nil)
-    watch.changesAdvertising(false)
-    watch.receive(.newSettings(ControllerSettings(rawValue: 0xA1B)), at: .zero)
-    watch.receive(.advertisingRemoved(instance: 2), at: .zero)
-    #expect(watch.deadline == nil)
+    for sign in signs.signs {
+      switch sign {
+      case .advertisingRemoved(let instance):
+        watch.receive(.advertisingRemoved(instance: instance), at: .zero)
+      case .settings(let bits):
+        watch.receive(.newSettings(ControllerSettings(rawValue: bits)), at: .zero)
+      case .unblocked(let address):
+        watch.receive(.deviceUnblocked(DeviceAddress(Address(address), .public)), at: .zero)
+      case .weAdvertise(let changes): watch.changesAdvertising(changes)
+      }
+    }
+    #expect(watch.timePassed(to: .zero + .seconds(1)) == signs.trouble)
+  }
+
+  @Test("That bluetoothd has taken an adapter is told with what finds out")
+  func words() {
+    let sentence = AdapterTrouble.changed(.bondable).sentence(adapter: Sample.hci0)
+    #expect(sentence.contains("ancsd doctor"))
+  }
+}
+
+/// An adapter that accepts and refuses settings as net/bluetooth/mgmt.c does.
+struct FakeAdapter {
+  var supported: ControllerSettings
+  var current: ControllerSettings
+  var hasAddress = true
+  var name = LocalName("found")
+  var keys = [0, 0]
+  var capability: UInt8 = 3
+  var advertised = false
+
+  private static let toggles: [MgmtOpcode: ControllerSettings] = [
+    .setPowered: .powered, .setConnectable: .connectable, .setBondable: .bondable,
+    .setFastConnectable: .fastConnectable, .setDiscoverable: .discoverable,
+    .setLinkSecurity: .linkSecurity, .setSecureSimplePairing: .secureSimplePairing,
+    .setClassic: .classic, .setLowEnergy: .lowEnergy, .setAdvertising: .advertising,
+    .setSecureConnections: .secureConnections, .setPrivacy: .privacy,
+  ]
+
+  mutating func execute(_ command: MgmtCommand) -> MgmtStatus {
+    let isPowered = current.contains(.powered)
+    switch command.opcode {
+    case .setDefaultSystemConfiguration: break
+    case .loadLongTermKeys: keys[0] = Int(command.parameters[0])
+    case .loadIdentityResolvingKeys: keys[1] = Int(command.parameters[0])
+    case .setIOCapability: capability = command.parameters[0]
+    case .setLocalName:
+      name = LocalName(String(decoding: command.parameters.prefix { $0 != 0 }, as: UTF8.self))
+    case .setStaticAddress:
+      if isPowered { return .rejected }
+      hasAddress = true
+    case .removeAdvertising:
+      if !advertised { return .invalidParameters }
+      advertised = false
+    default:
+      guard let setting = Self.toggles[command.opcode] else { return .unknownCommand }
+      return set(setting, command.parameters[0] == 1, isPowered)
+    }
+    return .success
+  }
+
+  private mutating func set(
+    _ setting: ControllerSettings, _ on: Bool, _ isPowered: Bool
+  ) -> MgmtStatus {
+    if !supported.contains(setting) { return .notSupported }
+    let hasClassic = current.contains(.classic)
+    switch setting {
+    case .powered where on && !hasAddress: return .failed
+    case .classic:
+      if !current.contains(.lowEnergy) || (!on && isPowered && hasClassic) { return .rejected }
+      if on, !hasClassic, isPowered, current.contains(.secureConnections) { return .rejected }
+      if !on {
+        current.subtract([.discoverable, .secureSimplePairing, .linkSecurity, .fastConnectable])
+      }
+    case .lowEnergy where !on && !hasClassic: return .rejected
+    case .privacy where isPowered: return .rejected
+    case .secureConnections:
+      if hasClassic, !current.contains(.secureSimplePairing) { return .rejected }
+    case .secureSimplePairing where !hasClassic, .linkSecurity where !hasClassic,
+      .fastConnectable where !hasClassic:
+      return .rejected
+    case .discoverable where on && !current.contains(.connectable): return .rejected
+    case .connectable where !on: current.remove(.discoverable)
+    default: break
+    }
+    if on { current.insert(setting) } else { current.remove(setting) }
+    if setting == .powered, !on { advertised = false }
+    return .success
   }
 }

@@ -109,8 +109,7 @@ struct CentralTests {
     var phone = Phone()
     #expect(try phone.machine.comeBack(at: .zero) == [.report(.scanning(for: nil)), .scan])
     let accessory = try #require(Accessory(AdvertisingProfile.solicit.data(name: "board")))
-    #expect(
-      phone.sees() == [.report(.seen(Self.board, accessory, rssi: -50, isBonded: false))])
+    #expect(phone.sees() == [.report(.seen(Self.board, accessory, rssi: -50, isBonded: false))])
     #expect(phone.sees() == [], "the same again is no news")
     #expect(
       phone.pass(.seconds(1)) == [
@@ -153,8 +152,7 @@ struct CentralTests {
     _ = try phone.machine.comeBack(at: .zero)
     _ = phone.sees(Self.stranger, name: "other")
     _ = phone.sees()
-    #expect(
-      phone.pass(.seconds(4)) == [.report(.undecided([Self.stranger, Self.board]))])
+    #expect(phone.pass(.seconds(4)) == [.report(.undecided([Self.stranger, Self.board]))])
     #expect(phone.sees() == [], "it is said once")
     #expect(
       try phone.machine.comeBack(to: AccessoryChoice("board"), at: phone.now).first
@@ -192,8 +190,7 @@ struct CentralTests {
       #expect(phone.hear(request) == [.report(.pairing(.comparison(Passkey(value: 123456))))])
       #expect(
         try phone.machine.respond(accept: accept, passkey: nil) == [
-          .send(
-            accept ? .userConfirmReply(Self.board) : .userConfirmNegativeReply(Self.board))
+          .send(accept ? .userConfirmReply(Self.board) : .userConfirmNegativeReply(Self.board))
         ])
       #expect(throws: CentralRefusal.self) {
         try phone.machine.respond(accept: true, passkey: nil)
@@ -207,17 +204,14 @@ struct CentralTests {
     try phone.connect()
     let shown = Passkey(value: 42)
     #expect(phone.hear(.userPasskeyRequest(Self.board)) == [.report(.pairing(.entry))])
-    #expect(throws: CentralRefusal.self) {
-      try phone.machine.respond(accept: true, passkey: nil)
-    }
+    #expect(throws: CentralRefusal.self) { try phone.machine.respond(accept: true, passkey: nil) }
     #expect(
       try phone.machine.respond(accept: true, passkey: shown)
         == [.send(.userPasskeyReply(Self.board, shown))])
     #expect(
       phone.hear(.passkeyNotify(Self.board, shown, entered: 0))
         == [.report(.pairing(.display(shown, entered: 0)))])
-    #expect(
-      phone.hear(.passkeyNotify(Self.board, shown, entered: 1)) == [])
+    #expect(phone.hear(.passkeyNotify(Self.board, shown, entered: 1)) == [])
     #expect(
       phone.hear(.userPasskeyRequest(Self.stranger)) == [],
       "a question about another link is not this phone's")
@@ -270,8 +264,7 @@ struct CentralTests {
     try phone.connect()
     let failed = MgmtEvent.authenticationFailed(Self.board, .authenticationFailed)
     #expect(phone.hear(failed) == [.hangUp])
-    #expect(
-      phone.ends(.disconnected) == [.report(.resting(.pairing(.refusedByPhone)))])
+    #expect(phone.ends(.disconnected) == [.report(.resting(.pairing(.refusedByPhone)))])
     #expect(try phone.machine.comeBack(at: phone.now).last == .scan)
   }
 
@@ -341,8 +334,7 @@ struct CentralTests {
     #expect(phone.hear(.newLongTermKey(ltk, store: false)) == [])
     for (isCentral, count) in [(false, 0), (true, 2)] {
       let key = try Sample.longTermKey(.legacy, isCentral: isCentral, peer: Self.board)
-      #expect(
-        phone.hear(.newLongTermKey(key, store: true)).count == count)
+      #expect(phone.hear(.newLongTermKey(key, store: true)).count == count)
     }
   }
 }

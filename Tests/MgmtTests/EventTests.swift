@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import GAP
-import Mgmt
-import TestLoop
 import Testing
 import Wire
+
+@testable import Mgmt
 
 @Suite("Events from bytes")
 struct EventTests {
@@ -97,24 +96,68 @@ struct EventTests {
     }
   }
 
-  @Test("Random packets are events or errors, never a trap")
-  func random() {
-    var dice = SeededGenerator(seed: 0x5EED)
-    for _ in 0..<20_000 {
-      let length = Int(dice.next() % 64)
-      var bytes = (0..<length).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
-      if dice.next() % 4 != 0, bytes.count >= 6 {  // mostly a plausible header
-        bytes[0] = UInt8(dice.next() % 0x34)
-        bytes[1] = 0
-        bytes[4] = UInt8(bytes.count - 6)
-        bytes[5] = 0
-      }
-      guard let packet = try? Packet(decoding: bytes) else { continue }
-      _ = (try? MgmtEvent(decoding: packet)).map { "\($0)" }
+  static func decode(_ code: UInt16, _ body: ArraySlice<UInt8>) throws -> MgmtEvent {
+    try MgmtEvent(decoding: Packet(code: code, index: Sample.hci0, body: Array(body)))
+  }
+}
+
+@Suite("Packets, keys and names of the management protocol")
+struct PacketTests {
+  @Test(
+    "A packet whose length is wrong is an error with its offset",
+    arguments: [
+      ("", DecodeError(offset: 0, .truncated(needed: 2, available: 0))),
+      ("0500 0000 0200 00", DecodeError(offset: 6, .truncated(needed: 2, available: 1))),
+      ("0500 0000 0100 0000", DecodeError(offset: 7, .trailing(1))),
+    ])
+  func badLength(hex: String, error: DecodeError) {
+    #expect(throws: error) { try Packet(decoding: Sample.bytes(hex)) }
+  }
+
+  @Test("No key shows in a description, a dump or a packet's text")
+  func secrets() throws {
+    let ltk = try LongTermKey(entry: Array(Sample.newLongTermKey[1..<37]))
+    let command = MgmtCommand.loadLongTermKeys([ltk])
+    let event = MgmtEvent.newLongTermKey(ltk, store: true)
+    var dumped = ""
+    dump((ltk, command, event, command.packet(index: Sample.hci0)), to: &dumped)
+    let malformed = MalformedPacket(
+      bytes: [0x0A, 0, 0, 0, 36, 0] + ltk.entry, error: DecodeError(offset: 0, .trailing(1)))
+    let other = MgmtEvent.other(Packet(code: 0x09, index: Sample.hci0, body: [1] + ltk.entry))
+    dump(other, to: &dumped)
+    let texts = [
+      "\(other)", String(reflecting: other),
+      dumped, "\(ltk)", "\(command)", "\(event)", String(reflecting: command),
+      "\(command.packet(index: Sample.hci0))", String(reflecting: event), "\(malformed)",
+    ]
+    for text in texts {
+      #expect(!text.contains("170") && !text.lowercased().contains("aabb"), "\(text)")
     }
   }
 
-  static func decode(_ code: UInt16, _ body: ArraySlice<UInt8>) throws -> MgmtEvent {
-    try MgmtEvent(decoding: Packet(code: code, index: Sample.hci0, body: Array(body)))
+  @Test("What failed may be that the radio is blocked", arguments: [MgmtStatus.failed, .rfkilled])
+  func blocked(status: MgmtStatus) {
+    #expect("\(MgmtError.status(.setPowered, status))".contains("rfkill unblock"))
+  }
+
+  @Test("A name is cut between two characters")
+  func names() throws {
+    let long = LocalName(String(repeating: "é", count: 200), short: "Küchenuhr")
+    let body = MgmtCommand.setLocalName(long).parameters
+    #expect(body.count == 260)
+    #expect(body[246] == 0xC3 && body[247] == 0xA9 && body[248] == 0)
+    #expect(String(decoding: body[249...].prefix { $0 != 0 }, as: UTF8.self) == "Küchenuhr")
+    let cut = MgmtCommand.setLocalName(LocalName("x", short: "Küchenuhr ü")).parameters
+    #expect(String(decoding: cut[249...].prefix { $0 != 0 }, as: UTF8.self) == "Küchenuhr")
+  }
+
+  @Test(
+    "A passkey is six digits; spaces and hyphens are ignored",
+    arguments: [
+      ("012345", 12345), ("012 345", 12345), ("999-999", 999999), ("12345", nil), ("1234567", nil),
+      ("12345a", nil), ("", nil), ("１２３４５６", nil), ("+12345", nil),
+    ] as [(String, UInt32?)])
+  func passkeys(text: String, value: UInt32?) {
+    #expect(Passkey(text)?.value == value)
   }
 }

@@ -63,7 +63,7 @@ struct LinkExplorationTests {
 
   private typealias LinkExplorer = Explorer<Situation, LinkMachine.Input, LinkMachine.Action>
 
-  private static func inputs() throws -> [LinkMachine.Input] {
+  static func inputs() throws -> [LinkMachine.Input] {
     let phone = Sample.phone
     let number = Passkey(value: 7)
     let privateAddress = Sample.privateAddress.address
@@ -83,7 +83,7 @@ struct LinkExplorationTests {
     ]
     let readings: [ChannelSecurity?] = [
       nil, .open, .encrypted(isAuthenticated: false, keySize: 16),
-      .encrypted(isAuthenticated: true, keySize: 7),
+      .encrypted(isAuthenticated: true, keySize: 7), .encrypted(isAuthenticated: true, keySize: 16),
     ]
     let ends: [ChannelEnd] = [
       .disconnected, .authenticationFailed, .keysDiffer, .aborted,
@@ -105,11 +105,7 @@ struct LinkExplorationTests {
     .init(admission: .closed, bonds: [Sample.bond()]),
     .init(admission: .closed, bonds: [Sample.bond()], isLastChance: true),
     .init(admission: .busy, bonds: []),
-    .init(
-      admission: .open,
-      bonds: (try? Sample.longTermKey(.secureAuthenticated)).map {
-        [Bond(identity: Sample.phone, longTermKeys: [$0])]
-      } ?? []),
+    .init(admission: .open, bonds: [Sample.bond(.secureAuthenticated)]),
   ]
 
   /// A link with up to two early events, and up to one report of another link's end that is taken for its own; without work
@@ -128,9 +124,7 @@ struct LinkExplorationTests {
       }
     }
     explorer.memory = .seconds(1)
-    explorer.key = { [explorer] world, now in
-      world.key { explorer.distance(of: $0, from: now) }
-    }
+    explorer.key = { [explorer] world, now in world.key { explorer.distance(of: $0, from: now) } }
     return explorer
   }
 
@@ -224,8 +218,8 @@ struct LinkExplorationTests {
       edge.input == .attached && caseName(to.link.state) == "announced"
     }
     findings += found.steps("encryption with the bond's key is ignored") { edge, from, to in
-      guard edge.input == .polled(.encrypted(isAuthenticated: false, keySize: 16)),
-        to.terms.bond(with: to.link.peer)?.isAuthenticated == false
+      guard case .polled(let security?) = edge.input, security.isEncrypted, security.keySize == 16,
+        to.terms.bond(with: to.link.peer)?.isAuthenticated == security.isAuthenticated
       else { return false }
       return ["expected", "asked", "awaited"].contains(caseName(from.link.state))
         && !to.link.isSecured
@@ -294,9 +288,7 @@ struct LinkExplorationTests {
     for kind in [
       "attached", "polled", "answered", "windowOpened", "windowClosed", "securityWanted",
       "pairCompleted", "channelClosed", "adapterLost", "adapterGone", "displaced", "end", "time",
-    ] {
-      #expect(Self.isFound(links.ignoring { caseName($0) == kind }, terms), "ignores \(kind)")
-    }
+    ] { #expect(Self.isFound(links.ignoring { caseName($0) == kind }, terms), "ignores \(kind)") }
     for state in ["announced", "closedOut", "expected", "asked", "pairing", "refused", "ending"] {
       let forgetful = links.forgetting { caseName($0.link.state) == state }
       #expect(Self.isFound(forgetful, terms), "has no deadline when it is \(state)")

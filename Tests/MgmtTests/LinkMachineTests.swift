@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-@testable import Mgmt
+import TestLoop
 import Testing
 import Wire
+
+@testable import Mgmt
 
 @Suite("Link states")
 struct LinkMachineTests {
@@ -35,18 +37,6 @@ struct LinkMachineTests {
     _ = talk.pass(.milliseconds(milliseconds))
     #expect(talk.tell(encrypted) == [.secured(isNew: false)])
     #expect(talk.pass(.seconds(3_600)).allSatisfy { $0 != .requestSecurity })
-    #expect(talk.machine.isSecured)
-  }
-
-  @Test("Encryption by a key that is not the bond's is not believed")
-  func otherKey() throws {
-    let bond = Bond(
-      identity: phone, longTermKeys: [try Sample.longTermKey(.secureAuthenticated)])
-    var talk = LinkTalk(bonds: [bond], admission: .closed).attached
-    #expect(talk.tell(encrypted) == [])
-    #expect(talk.tell(.polled(.encrypted(isAuthenticated: true, keySize: 7))) == [])
-    #expect(!talk.machine.isSecured)
-    #expect(talk.tell(.polled(.encrypted(isAuthenticated: true, keySize: 16))).count == 1)
     #expect(talk.machine.isSecured)
   }
 
@@ -88,8 +78,7 @@ struct LinkMachineTests {
   static let endings: [Ending] = [
     .init(reports: [lost, .channelClosed(.disconnected)], reason: "Connection Timeout"),
     .init(reports: [.channelClosed(.disconnected), lost], reason: "Connection Timeout"),
-    .init(
-      reports: [.channelClosed(.disconnected)], reason: "Remote User Terminated Connection"),
+    .init(reports: [.channelClosed(.disconnected)], reason: "Remote User Terminated Connection"),
     .init(
       reports: [.channelClosed(.keysDiffer)], reason: "Connection Terminated due to MIC Failure"),
     .init(reports: [lost, .polled(nil)], reason: "Connection Timeout"),
@@ -161,5 +150,61 @@ struct LinkMachineTests {
     #expect(actions.first == .save(Bond(identity: phone, longTermKeys: [key]), isNew: true))
     let end = talk.pass(.milliseconds(100)).end
     #expect(end?.wasSecured == true && end?.failure == nil)
+  }
+}
+
+@Suite("A link, whatever comes")
+struct LinkFuzzTests {
+  /// What must hold of a link at any time.
+  static func check(
+    _ talk: LinkTalk, since before: LinkMachine.State, _ actions: [LinkMachine.Action]
+  ) {
+    switch talk.machine.state {
+    case .secured: #expect(talk.machine.isSecured && !talk.machine.isUndecided)
+    case .over:
+      #expect(talk.machine.deadline == nil)
+      if case .over = before { #expect(actions == []) } else { #expect(actions.end != nil) }
+    default: #expect(talk.machine.deadline != nil, "\(talk.machine.state) has no deadline")
+    }
+  }
+
+  /// Those of the exploration, keys of all kinds, all statuses, and time.
+  private static func inputs() throws -> [LinkMachine.Input] {
+    let keys = [
+      try Sample.longTermKey(.legacy), try Sample.longTermKey(.legacy, isCentral: true),
+      try Sample.longTermKey(.debug), try Sample.longTermKey(.secureAuthenticated),
+      try Sample.longTermKey(.init(rawValue: 77), size: 1),
+    ]
+    let statuses = (0..<24).map { MgmtStatus(rawValue: $0) }
+    return try LinkExplorationTests.inputs() + Array(repeating: .time, count: 16)
+      + keys.map { .event(.newLongTermKey($0, store: true)) } + statuses.map { .pairCompleted($0) }
+      + statuses.map { .event(.authenticationFailed(Sample.phone, $0)) }
+  }
+
+  @Test("No order of inputs traps or leaves a link without a deadline, and left alone it ends")
+  func deadlines() throws {
+    var dice = SeededGenerator(seed: 98)
+    let inputs = try Self.inputs()
+    let admissions: [Admission] = [.open, .closed, .busy]
+    func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &dice) }
+    func coin() -> Bool { below(2) == 0 }
+    for _ in 0..<4_000 {
+      var talk = LinkTalk(
+        coin() ? .keyboardDisplay : .noInputNoOutput, allowsLegacy: coin(),
+        requiresAuthentication: below(4) == 0, peer: coin() ? Sample.phone : Sample.privateAddress,
+        bonds: coin() ? [Sample.bond()] : [], admission: admissions[below(3)])
+      if below(4) > 0 { talk = talk.attached }
+      for _ in 0..<16 {
+        talk.now = talk.now + .milliseconds(below(4_000))
+        if below(8) == 0 { talk.terms.admission = admissions[below(3)] }
+        let before = talk.machine.state
+        Self.check(talk, since: before, talk.tell(inputs[below(inputs.count)]))
+      }
+      _ = talk.pass(.seconds(120))
+      switch talk.machine.state {
+      case .secured, .over: break
+      case let state: Issue.record("after two minutes it is still \(state)")
+      }
+    }
   }
 }

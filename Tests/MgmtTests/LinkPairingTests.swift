@@ -71,9 +71,7 @@ extension [LinkMachine.Action] {
 
 extension MgmtEvent {
   /// Questions of the kernel about the sample's phone.
-  static func confirm(
-    _ number: UInt32? = nil, peer: DeviceAddress = Sample.phone
-  ) -> MgmtEvent {
+  static func confirm(_ number: UInt32? = nil, peer: DeviceAddress = Sample.phone) -> MgmtEvent {
     .userConfirmRequest(peer, hint: number == nil, Passkey(value: number ?? 0))
   }
   static let passkeyRequest = MgmtEvent.userPasskeyRequest(Sample.phone)
@@ -259,15 +257,6 @@ struct LinkPairingTests {
     #expect(actions.end?.reason == "pairing failed: \(PairingFailure.kernelCannotPairAnew)")
   }
 
-  @Test("A phone that keeps no bond leaves none here, and does not stay")
-  func unbonded() throws {
-    var talk = LinkTalk().attached
-    #expect(
-      talk.hear(.newLongTermKey(try Sample.longTermKey(.secure), store: false))
-        == [.failed(.notBonded), .discardKeys])
-    #expect(talk.machine.state == .refused(.notBonded, until: talk.now + LinkMachine.patience))
-  }
-
   @Test("A phone that has agreed and sends no key has failed after a time")
   func withoutKeys() throws {
     var talk = LinkTalk().attached
@@ -311,45 +300,7 @@ struct LinkPairingTests {
     #expect(actions.failures == [.noResponse] && actions.end == nil && talk.machine.isSecured)
   }
 
-  @Test("The window's rules: for the first phone, for a time, always")
-  func window() {
-    let now = Instant.zero
-    let later = now + PairingWindow.firstPhoneTime
-    var window = PairingWindow(.firstPhone, since: now)
-    #expect(window.isOpen(at: now, wasBonded: false))
-    #expect(!window.isOpen(at: now, wasBonded: true))
-    #expect(!window.isOpen(at: later, wasBonded: false))
-    #expect(window.deadline(after: now) == later)
-    window.lastBondForgotten(at: later)
-    #expect(window.isOpen(at: later, wasBonded: false))
-    #expect(window.deadline(after: later) == later + PairingWindow.firstPhoneTime)
-    let end = now + .seconds(60)
-    var timed = PairingWindow(.seconds(60), since: now)
-    timed.phonePaired()
-    timed.lastBondForgotten(at: end)
-    #expect(timed.isOpen(at: now, wasBonded: true))
-    #expect(timed.deadline(after: now) == end)
-    #expect(!timed.isOpen(at: end, wasBonded: false))
-    #expect(PairingWindow(.always, since: now).isOpen(at: later, wasBonded: true))
-  }
-
-  @Test("An opening that is over by itself is not ended: a phone that still pairs may finish")
-  func endedOpening() {
-    var window = PairingWindow(.firstPhone, since: .zero)
-    window.open(until: .zero + .seconds(60), number: 3)
-    let hasEnded = window.end(3, at: .zero + .seconds(60))
-    #expect(!hasEnded)
-  }
-
   // MARK: Who may not pair, and which key is not believed
-
-  @Test("--require-mitm refuses also a key that nobody was asked about")
-  func requiresAuthentication() throws {
-    var talk = LinkTalk(.displayYesNo, requiresAuthentication: true).attached
-    #expect(
-      talk.hear(.newLongTermKey(try Sample.longTermKey(.secure), store: true))
-        == [.failed(.notAuthenticated), .discardKeys])
-  }
 
   @Test("A Long Term Key under a bonded phone's address waits for the identity that it belongs to")
   func identityAwaited() throws {
@@ -383,14 +334,20 @@ struct LinkPairingTests {
     #expect(without.pass(LinkMachine.keyDistribution).last == .secured(isNew: true))
   }
 
-  @Test("A bond that a number protects is not replaced by one without")
-  func weaker() throws {
-    let bond = Bond(
-      identity: phone, longTermKeys: [try Sample.longTermKey(.secureAuthenticated)])
-    var talk = LinkTalk(bonds: [bond]).attached
-    #expect(
-      talk.hear(.newLongTermKey(try Sample.longTermKey(.secure), store: true))
-        == [.failed(.weakerThanBond), .discardKeys])
+  /// Links with a phone whose key without a number is not kept, its store hint, and why.
+  static let unkept: [(LinkTalk, store: Bool, PairingFailure)] = [
+    (LinkTalk(), false, .notBonded),
+    (LinkTalk(.displayYesNo, requiresAuthentication: true), true, .notAuthenticated),
+    (LinkTalk(bonds: [Sample.bond(.secureAuthenticated)]), true, .weakerThanBond),
+  ]
+
+  @Test(
+    "A key that the phone does not keep, or that protects less than the policy or its bond wants, is not kept",
+    arguments: unkept)
+  func keepsNothing(_ link: (talk: LinkTalk, store: Bool, failure: PairingFailure)) throws {
+    var talk = link.talk.attached
+    let key = MgmtEvent.newLongTermKey(try Sample.longTermKey(.secure), store: link.store)
+    #expect(talk.hear(key) == [.failed(link.failure), .discardKeys])
   }
 
   @Test("While one phone pairs, another may not begin, and is told to leave after a while")

@@ -41,9 +41,7 @@ struct MgmtClientTests {
     /// Begins a command.
     func call(
       _ command: MgmtCommand, index: ControllerIndex = Sample.hci0, on loop: isolated TestLoop
-    ) -> Started<[UInt8]> {
-      loop.start { try await self.client.call(command, index: index) }
-    }
+    ) -> Started<[UInt8]> { loop.start { try await self.client.call(command, index: index) } }
 
     /// A packet from the kernel.
     func kernel(_ code: UInt16, _ hex: String, index: ControllerIndex = Sample.hci0) {
@@ -54,9 +52,7 @@ struct MgmtClientTests {
   @Test("A command that is begun as the socket closes fails at once, and is not sent")
   func closing() throws {
     try Socket.run { loop, socket in
-      let calls = (0..<8).map { _ in
-        loop.start { try await socket.client.readIndexList() }
-      }
+      let calls = (0..<8).map { _ in loop.start { try await socket.client.readIndexList() } }
       // None of them need have come to sending.
       let sent = socket.sent.count
       socket.client.close(.closed("the kernel closed the management socket"))
@@ -73,8 +69,7 @@ struct MgmtClientTests {
       socket.refusal = "Network is down (ENETDOWN)"
       let refused = socket.call(.setPowered(true), on: loop)
       await loop.settle()
-      #expect(
-        refused.failure as? MgmtError == .refused(.setPowered, "Network is down (ENETDOWN)"))
+      #expect(refused.failure as? MgmtError == .refused(.setPowered, "Network is down (ENETDOWN)"))
       #expect(loop.clock.scheduled == 0)
       socket.refusal = nil
       let reply = socket.call(.setPowered(true), on: loop)
@@ -128,20 +123,88 @@ struct MgmtClientTests {
     }
   }
 
-  @Test("Command Status and Command Complete both report an error status")
-  func refusals() throws {
+  /// Commands that wait, what the kernel says then, and what has become of each command.
+  struct Exchange: CustomTestStringConvertible, Sendable {
+    var testDescription: String
+    var commands: [MgmtCommand]
+    var packets: [(UInt16, String)]
+    var outcomes: [Outcome]
+  }
+
+  enum Outcome: Hashable {
+    case waits
+    case reply([UInt8])
+    case status(MgmtStatus)
+
+    fileprivate init(_ call: Started<[UInt8]>) {
+      self =
+        if let reply = call.value {
+          .reply(reply)
+        } else if let status = (call.failure as? MgmtError)?.status {
+          .status(status)
+        } else {
+          .waits
+        }
+    }
+    static func reply(_ hex: String) -> Self { .reply(Sample.bytes(hex)) }
+  }
+
+  private static let pairsPrivately = MgmtCommand.pairDevice(Sample.privateAddress, .displayYesNo)
+  private static let longTermKey: (UInt16, String) = (0x0A, Sample.newLongTermKey.hex)
+  private static let identityKey: (UInt16, String) = (0x18, Sample.newIdentityResolvingKey.hex)
+
+  static let exchanges: [Exchange] = [
+    .init(
+      testDescription: "Command Status and Command Complete both report an error status",
+      commands: [.setPowered(true), .pairDevice(Sample.phone, .noInputNoOutput)],
+      packets: [(0x02, "0500 03"), (0x01, "1900 13 \(Sample.phoneWire)")],
+      outcomes: [.status(.failed), .status(.alreadyPaired)]),
+    .init(
+      testDescription: "A reply about a device goes to the command about that device",
+      commands: [.getConnectionInformation(Sample.other), .getConnectionInformation(Sample.phone)],
+      packets: [
+        (0x01, "3100 00 \(Sample.phoneWire) c4 08 7f"), (0x01, "3100 02 010000eeffc0 01 7f 7f 7f"),
+      ], outcomes: [.status(.notConnected), .reply("\(Sample.phoneWire) c4 08 7f")]),
+    .init(
+      testDescription:
+        "The reply to Pair Device has the identity address, even while another one is pending",
+      commands: [.pairDevice(Sample.other, .displayYesNo), pairsPrivately],
+      packets: [
+        identityKey, longTermKey, (0x01, "1900 00 \(Sample.phoneWire)"),
+      ], outcomes: [.waits, .reply(Sample.phoneWire)]),
+    .init(
+      testDescription:
+        "Of two in one private address that is told as one identity, each is answered by its name",
+      commands: [pairsPrivately, pairsPrivately],
+      packets: [
+        identityKey, (0x01, "1900 0A 55443322114a 02"), (0x01, "1900 00 \(Sample.phoneWire)"),
+      ], outcomes: [.reply(Sample.phoneWire), .status(.busy)]),
+    .init(
+      testDescription: "A reply to Pair Device may name an identity before its key does",
+      commands: [pairsPrivately, pairsPrivately],
+      packets: [(0x01, "1900 00 \(Sample.phoneWire)")],
+      outcomes: [.reply(Sample.phoneWire), .waits]),
+    .init(
+      testDescription:
+        "Busy is the response to the command that came last, not to the one that is being carried out",
+      commands: [.setPowered(true), .setPowered(false)],
+      packets: [(0x02, "0500 0a"), (0x01, "0500 00 13000000")],
+      outcomes: [.reply("13000000"), .status(.busy)]),
+  ]
+
+  @Test("Each reply goes to the command that it answers", arguments: exchanges)
+  func replies(_ exchange: Exchange) throws {
     try Socket.run { loop, socket in
-      let power = socket.call(.setPowered(true), on: loop)
-      let pair = socket.call(.pairDevice(Sample.phone, .noInputNoOutput), on: loop)
-      await loop.settle()
-      socket.kernel(0x02, "0500 03")
-      socket.kernel(0x01, "1900 13 \(Sample.phoneWire)")
-      await loop.settle()
-      #expect(power.failure as? MgmtError == .status(.setPowered, .failed))
-      #expect(pair.failure as? MgmtError == .status(.pairDevice, .alreadyPaired))
-      for status in [MgmtStatus.failed, .rfkilled] {
-        #expect("\(MgmtError.status(.setPowered, status))".contains("rfkill unblock"))
+      var calls: [Started<[UInt8]>] = []
+      for command in exchange.commands {
+        calls.append(socket.call(command, on: loop))
+        await loop.settle()
       }
+      for (code, body) in exchange.packets { socket.kernel(code, body) }
+      await loop.settle()
+      #expect(calls.map(Outcome.init) == exchange.outcomes)
+      #expect(socket.events.count == exchange.packets.count { $0.0 > 0x02 })
+      #expect(loop.clock.scheduled == exchange.outcomes.count { $0 == .waits })
     }
   }
 
@@ -157,80 +220,7 @@ struct MgmtClientTests {
       socket.kernel(0x01, "0500 00 02000000", index: hci1)
       socket.kernel(0x01, "0500 00 01000000")
       await loop.settle()
-      #expect(one.value == [1, 0, 0, 0])
-      #expect(two.value == [2, 0, 0, 0])
-      #expect(three.value == [3, 0, 0, 0])
-      #expect(loop.clock.scheduled == 0)
-    }
-  }
-
-  @Test("A reply about a device goes to the command about that device")
-  func devices() throws {
-    try Socket.run { loop, socket in
-      let one = loop.start {
-        try await socket.client.getSignalStrength(Sample.other, index: Sample.hci0)
-      }
-      let two = loop.start {
-        try await socket.client.getSignalStrength(Sample.phone, index: Sample.hci0)
-      }
-      await loop.settle()
-      socket.kernel(0x01, "3100 00 \(Sample.phoneWire) c4 08 7f")
-      socket.kernel(0x01, "3100 02 010000eeffc0 01 7f 7f 7f")
-      await loop.settle()
-      #expect(one.failure as? MgmtError == .status(.getConnectionInformation, .notConnected))
-      #expect(two.value == -60)
-    }
-  }
-
-  @Test("The reply to Pair Device has the identity address, even while another one is pending")
-  func pairDevice() throws {
-    try Socket.run { loop, socket in
-      let stranger = socket.call(.pairDevice(Sample.other, .displayYesNo), on: loop)
-      let phone = socket.call(.pairDevice(Sample.privateAddress, .displayYesNo), on: loop)
-      await loop.settle()
-      socket.client.receive(
-        Packet(code: 0x18, index: Sample.hci0, body: Sample.newIdentityResolvingKey).encoded)
-      socket.client.receive(
-        Packet(code: 0x0A, index: Sample.hci0, body: Sample.newLongTermKey).encoded)
-      socket.kernel(0x01, "1900 00 \(Sample.phoneWire)")
-      await loop.settle()
-      #expect(phone.value == Sample.bytes(Sample.phoneWire))
-      #expect(stranger.result == nil)
-      #expect(socket.events.count == 2)
-    }
-  }
-
-  @Test("Of two in one private address that is told as one identity, each is answered by its name")
-  func pairDeviceTwice() throws {
-    try Socket.run { loop, socket in
-      let command = MgmtCommand.pairDevice(Sample.privateAddress, .displayYesNo)
-      let phone = socket.call(command, on: loop)
-      await loop.settle()
-      let second = socket.call(command, on: loop)
-      await loop.settle()
-      socket.client.receive(
-        Packet(code: 0x18, index: Sample.hci0, body: Sample.newIdentityResolvingKey).encoded)
-      socket.kernel(0x01, "1900 0A 55443322114a 02")
-      await loop.settle()
-      #expect(phone.result == nil)
-      #expect((second.failure as? MgmtError)?.status == .busy)
-      socket.kernel(0x01, "1900 00 \(Sample.phoneWire)")
-      await loop.settle()
-      #expect(phone.value == Sample.bytes(Sample.phoneWire))
-    }
-  }
-
-  @Test("A reply to Pair Device may name an identity before its key does")
-  func earlyReply() throws {
-    try Socket.run { loop, socket in
-      let calls = (0..<2).map { _ in
-        socket.call(.pairDevice(Sample.privateAddress, .displayYesNo), on: loop)
-      }
-      await loop.settle()
-      socket.kernel(0x01, "1900 00 \(Sample.phoneWire)")
-      await loop.settle()
-      #expect(calls[0].value == Sample.bytes(Sample.phoneWire))
-      #expect(calls[1].result == nil)
+      #expect([one, two, three].map(\.value) == [[1, 0, 0, 0], [2, 0, 0, 0], [3, 0, 0, 0]])
     }
   }
 
@@ -243,8 +233,7 @@ struct MgmtClientTests {
       #expect(list.failure as? MgmtError == .timedOut(.readIndexList))
       #expect(pair.result == nil)
       socket.kernel(0x01, "0300 00 0000", index: .none)
-      #expect(
-        socket.events == [.commandComplete(.readIndexList, .success, reply: [0, 0])])
+      #expect(socket.events == [.commandComplete(.readIndexList, .success, reply: [0, 0])])
       await loop.sleep(for: .seconds(120))
       #expect(pair.failure as? MgmtError == .timedOut(.pairDevice))
     }
@@ -280,22 +269,7 @@ struct MgmtClientTests {
       await loop.settle()
       #expect(next.value == [0x13, 0, 0, 0])
       socket.kernel(0x01, "0500 00 13000000")
-      #expect(
-        socket.events == [.commandComplete(.setPowered, .success, reply: [0x13, 0, 0, 0])])
-    }
-  }
-
-  @Test(
-    "Busy is the response to the command that came last, not to the one that is being carried out")
-  func busy() throws {
-    try Socket.run { loop, socket in
-      let calls = [true, false].map { socket.call(.setPowered($0), on: loop) }
-      await loop.settle()
-      socket.kernel(0x02, "0500 0a")
-      socket.kernel(0x01, "0500 00 13000000")
-      await loop.settle()
-      #expect(calls[0].value == [0x13, 0, 0, 0])
-      #expect(calls[1].failure as? MgmtError == .status(.setPowered, .busy))
+      #expect(socket.events == [.commandComplete(.setPowered, .success, reply: [0x13, 0, 0, 0])])
     }
   }
 
@@ -342,7 +316,7 @@ struct MgmtClientTests {
   }
 
   @Test("Lists and Controller Information are decoded to the last byte")
-  func replies() throws {
+  func lists() throws {
     try Socket.run { loop, socket in
       let commands = loop.start { try await socket.client.readCommands() }
       let list = loop.start { try await socket.client.readIndexList() }
@@ -350,6 +324,9 @@ struct MgmtClientTests {
         try await socket.client.readControllerInformation(Sample.hci0)
       }
       let connections = loop.start { try await socket.client.getConnections(Sample.hci0) }
+      let strength = loop.start {
+        try await socket.client.getSignalStrength(Sample.phone, index: Sample.hci0)
+      }
       await loop.settle()
       socket.kernel(0x01, "0200 00 0200 0100 0300 5400 0100", index: .none)
       socket.kernel(0x01, "0300 00 0200 0100 0000", index: .none)
@@ -358,6 +335,7 @@ struct MgmtClientTests {
         0x01,
         "0400 00 f5f4f3f2f1f0 0a f105 ffbe0100 d10a0000 0c0102 \(name) 616e6300000000000000 00")
       socket.kernel(0x01, "1500 00 0100 \(Sample.phoneWire)")
+      socket.kernel(0x01, "3100 00 \(Sample.phoneWire) c4 08 7f")
       await loop.settle()
       #expect(commands.value == [.readIndexList, .addExtendedAdvertisingParameters])
       #expect(list.value == [ControllerIndex(0), ControllerIndex(1)])
@@ -366,7 +344,7 @@ struct MgmtClientTests {
       #expect(information.value?.supported.contains(.classic) == true)
       #expect(information.value?.current == ControllerSettings(rawValue: 0xAD1))
       #expect(information.value?.localName == LocalName("ancsd", short: "anc"))
-      #expect(connections.value == [Sample.phone])
+      #expect(connections.value == [Sample.phone] && strength.value == -60)
     }
   }
 }

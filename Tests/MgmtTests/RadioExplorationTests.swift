@@ -55,28 +55,40 @@ struct RadioExplorationTests {
         }
       }
       findings += found.states("open against its rule, or closed") { window, now in
-        guard caseName(window, "hand") == "off", rule != .seconds(60) else { return false }
-        return window.isOpen(at: now, wasBonded: true) != (rule == .always)
+        let isOpen = rule == .seconds(60) ? now < .zero + .seconds(60) : rule == .always
+        return caseName(window, "hand") == "off"
+          && window.isOpen(at: now, wasBonded: true) != isOpen
       }
-      findings += found.steps("ends what it does not know") { edge, from, to in
-        edge.input == .end(2) && (edge.actions != [false] || from != to)
-      }
-      findings += found.steps("ends without an end") { edge, from, to in
-        edge.input == .end(1) && (edge.actions.isEmpty || edge.actions == [true] && from == to)
-      }
-      findings += found.steps("open after somebody has paired") { edge, _, to in
-        edge.input == .paired && caseName(to, "hand") == "open"
-      }
-      findings += found.steps("opened by a phone") { edge, from, to in
-        edge.input == .paired && caseName(from, "hand") == "closed" && from != to
-      }
-      findings += found.steps("closed on a board without bonds") { edge, _, to in
-        edge.input == .forgotten
-          && (caseName(to, "hand") == "closed"
-            || rule == .firstPhone && !to.isOpen(at: found.states[edge.to].now, wasBonded: false))
-      }
+      findings += stepsBroken(found, rule)
     }
     return try findings + graph.differences(from: "the pairing window")
+  }
+
+  private static func stepsBroken(
+    _ found: WindowExplorer, _ rule: PairingWindow.Rule
+  ) -> [String] {
+    var findings = found.steps("ends what it does not know") { edge, from, to in
+      edge.input == .end(2) && (edge.actions != [false] || from != to)
+    }
+    findings += found.steps("ends without an end") { edge, from, to in
+      edge.input == .end(1) && (edge.actions.isEmpty || edge.actions == [true] && from == to)
+    }
+    findings += found.steps("ends what is over") { edge, from, _ in
+      edge.input == .end(1) && edge.actions == [true]
+        && !from.isOpen(at: found.states[edge.from].now, wasBonded: true)
+    }
+    findings += found.steps("open after somebody has paired") { edge, _, to in
+      edge.input == .paired && caseName(to, "hand") == "open"
+    }
+    findings += found.steps("opened by a phone") { edge, from, to in
+      edge.input == .paired && caseName(from, "hand") == "closed" && from != to
+    }
+    findings += found.steps("closed on a board without bonds") { edge, _, to in
+      edge.input == .forgotten
+        && (caseName(to, "hand") == "closed"
+          || rule == .firstPhone && !to.isOpen(at: found.states[edge.to].now, wasBonded: false))
+    }
+    return findings
   }
 
   @Test("The pairing window opens and closes when it says, and can always be opened and closed")
@@ -186,9 +198,7 @@ struct RadioExplorationTests {
       }
     }
     findings += found.stuck("does not try again by itself", by: { $0 == .time || $0 == .succeeds })
-    {
-      $0.plan.failure == nil || !$0.isAlone
-    }
+    { $0.plan.failure == nil || !$0.isAlone }
     findings += found.states("rests with the wrong advertisement") { air, now in
       guard found.deadline(air, now) == nil, air.plan.step(for: air.audience, at: now) == nil
       else { return false }

@@ -20,8 +20,7 @@ enum Sample {
   }
 
   /// New Long Term Key of LE Secure Connections: 37 bytes, of which [1..37) are the entry.
-  static let newLongTermKey = bytes(
-    "01 \(phoneWire) 02 00 10 0000 0000000000000000 \(keyBytes)")
+  static let newLongTermKey = bytes("01 \(phoneWire) 02 00 10 0000 0000000000000000 \(keyBytes)")
   /// New Identity Resolving Key: 30 bytes, of which [7..30) are the entry.
   static let newIdentityResolvingKey = bytes("01 55443322114a \(phoneWire) \(keyBytes)")
 
@@ -40,16 +39,12 @@ extension Sample {
       value: try #require(key()))
   }
 
-  /// The bond of a phone that has paired without a number.
-  static func bond(with peer: DeviceAddress = phone) -> Bond {
-    Bond(
-      identity: peer,
-      longTermKeys: (try? longTermKey(.secure, peer: peer)).map { [$0] } ?? [])
+  /// The bond of a phone that has paired, without a number unless the kind says otherwise.
+  static func bond(_ kind: LongTermKey.Kind = .secure, with peer: DeviceAddress = phone) -> Bond {
+    Bond(identity: peer, longTermKeys: (try? longTermKey(kind, peer: peer)).map { [$0] } ?? [])
   }
 
-  static func identityResolvingKey(
-    peer: DeviceAddress = phone
-  ) throws -> IdentityResolvingKey {
+  static func identityResolvingKey(peer: DeviceAddress = phone) throws -> IdentityResolvingKey {
     IdentityResolvingKey(peer: peer, value: try #require(key(0xA5)))
   }
 

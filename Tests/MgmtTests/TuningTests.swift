@@ -8,47 +8,6 @@ import Wire
 
 @Suite("Connection parameters")
 struct TuningTests {
-  /// Intervals and time-outs in milliseconds.
-  struct Wanted: Sendable, CustomTestStringConvertible {
-    var shortest: Double
-    var longest: Double
-    var latency: UInt16 = 0
-    var timeout: UInt16 = 6_000
-    var isAllowed: Bool
-
-    var parameters: ConnectionParameters {
-      ConnectionParameters(
-        minimumInterval: UInt16(shortest / 1.25), maximumInterval: UInt16(longest / 1.25),
-        latency: latency, timeout: timeout / 10)
-    }
-    var testDescription: String { "\(shortest)–\(longest) ms, \(latency), \(timeout) ms" }
-  }
-
-  static let wishes = [
-    Wanted(shortest: 15, longest: 30, isAllowed: true),
-    Wanted(shortest: 15, longest: 15, isAllowed: true),
-    Wanted(shortest: 30, longest: 45, latency: 3, isAllowed: true),
-    Wanted(shortest: 150, longest: 165, latency: 4, isAllowed: true),
-    Wanted(shortest: 30, longest: 60, latency: 30, isAllowed: true),
-    // Shorter than an iPhone likes, or no multiple of 15 ms.
-    Wanted(shortest: 7.5, longest: 30, isAllowed: false),
-    Wanted(shortest: 20, longest: 40, isAllowed: false),
-    // Less than 15 ms of room.
-    Wanted(shortest: 30, longest: 30, isAllowed: false),
-    Wanted(shortest: 30, longest: 40, isAllowed: false),
-    // Too much slept through.
-    Wanted(shortest: 15, longest: 30, latency: 31, isAllowed: false),
-    Wanted(shortest: 150, longest: 165, latency: 20, isAllowed: false),
-    // A time-out out of bounds, or not three times what may be slept through.
-    Wanted(shortest: 15, longest: 30, timeout: 1_990, isAllowed: false),
-    Wanted(shortest: 15, longest: 30, timeout: 6_010, isAllowed: false),
-    Wanted(shortest: 150, longest: 165, latency: 4, timeout: 2_400, isAllowed: false),
-    Wanted(shortest: 0, longest: 0, isAllowed: false),
-  ]
-
-  @Test("Apple's rules", arguments: wishes)
-  func rules(wanted: Wanted) { #expect(AppleRules.allows(wanted.parameters) == wanted.isAllowed) }
-
   @Test("Whatever is asked for is within Apple's rules", arguments: LinkTuner.Activity.allCases)
   func pace(pace: LinkTuner.Activity) { #expect(AppleRules.allows(pace.parameters)) }
 

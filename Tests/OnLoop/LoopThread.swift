@@ -31,9 +31,7 @@ public func onLoop<Value: Sendable>(
     Loop.start {
       do {
         finished.resume(returning: try await body())
-      } catch {
-        finished.resume(throwing: error)
-      }
+      } catch { finished.resume(throwing: error) }
     }
   }
 }
@@ -73,9 +71,7 @@ public func onLoop<Value: Sendable>(
   public static func run<Value>(_ body: () async throws -> Value) async rethrows -> Value {
     if isTaken { await withCheckedContinuation { waiting.append($0) } }
     isTaken = true
-    defer {
-      if waiting.isEmpty { isTaken = false } else { waiting.removeFirst().resume() }
-    }
+    defer { if waiting.isEmpty { isTaken = false } else { waiting.removeFirst().resume() } }
     return try await body()
   }
 }

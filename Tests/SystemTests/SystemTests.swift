@@ -73,8 +73,7 @@ struct SystemTests {
     #expect(number >= 3)
   }
 
-  @Test(
-    "A file is saved whole, with its mode whatever the umask, over a crash's remains")
+  @Test("A file is saved whole, with its mode whatever the umask, over a crash's remains")
   func saved() throws {
     let path = scratch.path + "/bonds"
     try Files.create(path + ".new").writeAll([1, 2, 3])

@@ -54,9 +54,7 @@ public struct Explorer<Machine, Input: Hashable, Action: Hashable> {
   public init(
     time: Input, deadline: @escaping (Machine, Instant) -> Instant?,
     handle: @escaping (inout Machine, Input, Instant) -> [Action]
-  ) {
-    (self.time, self.deadline, self.handle) = (time, deadline, handle)
-  }
+  ) { (self.time, self.deadline, self.handle) = (time, deadline, handle) }
 
   /// The steps to a state, shared by those that follow it.
   fileprivate final class Trail {
@@ -91,8 +89,7 @@ public struct Explorer<Machine, Input: Hashable, Action: Hashable> {
   private mutating func step(from number: Int, _ state: State, _ input: Input, at now: Instant) {
     var machine = state.machine
     let actions = handle(&machine, input, now)
-    let to = self.number(
-      of: State(machine: machine, now: now, trail: Trail(state.trail, input)))
+    let to = self.number(of: State(machine: machine, now: now, trail: Trail(state.trail, input)))
     edges.append(Edge(from: number, to: to, input: input, actions: actions))
   }
 

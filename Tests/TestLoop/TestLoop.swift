@@ -80,9 +80,7 @@ public actor TestLoop {
       do {
         try await body(self)
         self.outcome = .success(())
-      } catch {
-        self.outcome = .failure(error)
-      }
+      } catch { self.outcome = .failure(error) }
     }
   }
 
@@ -117,9 +115,7 @@ public actor TestLoop {
     Task.immediate(executorPreference: executor) {
       do {
         started.result = .success(try await work())
-      } catch {
-        started.result = .failure(error)
-      }
+      } catch { started.result = .failure(error) }
       _ = self
     }
     return started
@@ -135,7 +131,5 @@ public final class Started<Value> {
   public var value: Value? { try? result?.get() }
 
   /// The error that it threw, if it has.
-  public var failure: (any Error)? {
-    if case .failure(let error) = result { error } else { nil }
-  }
+  public var failure: (any Error)? { if case .failure(let error) = result { error } else { nil } }
 }

@@ -51,8 +51,7 @@ public final class Connection {
     self.adapter = adapter
     self.handset = handset
     self.scheduler = scheduler
-    peer =
-      adapter.resolves(handset.kind) ? handset.kind.identity : handset.address
+    peer = adapter.resolves(handset.kind) ? handset.kind.identity : handset.address
     handle = adapter.kernel.makeHandle()
     link = VirtualLink(scheduler: scheduler, delay: .milliseconds(15))
   }
@@ -141,9 +140,7 @@ public final class Connection {
     guard !isOver else { return }
     // Device Disconnected, then the reply to a Pair Device that is pending.
     let report = { [kernel, adapter, peer, pairer] in
-      if let reason {
-        kernel.broadcast(0x000C, about: adapter.number, peer.encoded + [reason])
-      }
+      if let reason { kernel.broadcast(0x000C, about: adapter.number, peer.encoded + [reason]) }
       if let pairer { self.complete(pairer, end == .aborted ? .notPowered : .failed) }
     }
     security = .over

@@ -83,16 +83,12 @@ public final class Handset {
   private let scheduler: any Scheduler
   private var lastKey: UInt8 = 0
 
-  public init(
-    _ kind: Kind = .init(), phone configuration: VirtualPhone.Configuration? = nil,
-    scheduler: any Scheduler
-  ) {
+  public init(_ kind: Kind = .init(), scheduler: any Scheduler) {
     self.kind = kind
     self.scheduler = scheduler
-    var unencrypted = configuration ?? .init()
-    if configuration == nil { unencrypted.rules = Self.rules }
-    unencrypted.isEncrypted = false
-    phone = VirtualPhone(unencrypted, scheduler: scheduler)
+    var configuration = VirtualPhone.Configuration()
+    (configuration.rules, configuration.isEncrypted) = (Self.rules, false)
+    phone = VirtualPhone(configuration, scheduler: scheduler)
   }
 
   /// The rules of real phones that ours keeps unless a test says otherwise.

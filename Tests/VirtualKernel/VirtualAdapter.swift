@@ -195,30 +195,27 @@ public final class VirtualAdapter {
 
   // MARK: Commands
 
-  public static let commands: [MgmtOpcode] = [
-    .readControllerInformation, .setPowered, .setDiscoverable, .setConnectable,
-    .setFastConnectable, .setBondable, .setLinkSecurity, .setSecureSimplePairing, .setLowEnergy,
-    .setLocalName, .loadLongTermKeys, .disconnect, .getConnections, .setIOCapability,
-    .pairDevice, .unpairDevice, .userConfirmReply, .userConfirmNegativeReply, .userPasskeyReply,
-    .userPasskeyNegativeReply, .setAdvertising, .setClassic, .setStaticAddress,
-    .setSecureConnections, .setPrivacy, .loadIdentityResolvingKeys, .getConnectionInformation,
-    .readControllerConfiguration, .setPublicAddress, .addAdvertising, .removeAdvertising,
-    .setDefaultSystemConfiguration,
-    .addExtendedAdvertisingParameters, .addExtendedAdvertisingData,
-  ]
+  public static let commands: [MgmtOpcode] =
+    toggles.keys + [
+      .readControllerInformation, .setLocalName, .loadLongTermKeys, .disconnect, .getConnections,
+      .setIOCapability, .pairDevice, .unpairDevice, .userConfirmReply, .userConfirmNegativeReply,
+      .userPasskeyReply, .userPasskeyNegativeReply, .setStaticAddress, .setPrivacy,
+      .loadIdentityResolvingKeys, .getConnectionInformation, .readControllerConfiguration,
+      .setPublicAddress, .addAdvertising, .removeAdvertising, .setDefaultSystemConfiguration,
+      .addExtendedAdvertisingParameters, .addExtendedAdvertisingData,
+    ]
 
   /// Performs a command and responds on the socket that it came from.
   func perform(_ opcode: MgmtOpcode, _ body: [UInt8], for socket: ManagementSocket) {
     func reply(_ status: MgmtStatus, _ reply: [UInt8] = []) {
       socket.complete(opcode.rawValue, number, status, reply)
     }
+    if let setting = Self.toggles[opcode] {
+      let status = set(setting, on: body.first == 1, for: socket)
+      return reply(status, status == .success ? littleEndian(settings.rawValue) : [])
+    }
     switch opcode {
     case .readControllerInformation: reply(.success, information)
-    case .setPowered, .setDiscoverable, .setConnectable, .setFastConnectable, .setBondable,
-      .setLinkSecurity, .setSecureSimplePairing, .setLowEnergy, .setAdvertising, .setClassic,
-      .setSecureConnections:
-      let status = set(opcode, on: body.first == 1, for: socket)
-      reply(status, status == .success ? littleEndian(settings.rawValue) : [])
     case .setPrivacy:
       reply(isPowered ? .rejected : .success, littleEndian(settings.rawValue))
     case .setStaticAddress, .readControllerConfiguration, .setPublicAddress:
@@ -290,34 +287,29 @@ public final class VirtualAdapter {
   /// The interval of an instance without one of its own: 1.28 s, unless it was set.
   private var defaultAdvertisingInterval: UInt32 { UInt32(defaults[0x000A] ?? 0x0800) }
 
+  private static let toggles: [MgmtOpcode: ControllerSettings] = [
+    .setPowered: .powered, .setDiscoverable: .discoverable, .setConnectable: .connectable,
+    .setFastConnectable: .fastConnectable, .setBondable: .bondable, .setClassic: .classic,
+    .setLinkSecurity: .linkSecurity, .setSecureSimplePairing: .secureSimplePairing,
+    .setLowEnergy: .lowEnergy, .setAdvertising: .advertising,
+    .setSecureConnections: .secureConnections,
+  ]
+
   /// The rules are those of net/bluetooth/mgmt.c.
   private func set(
-    _ opcode: MgmtOpcode, on: Bool, for socket: ManagementSocket
+    _ setting: ControllerSettings, on: Bool, for socket: ManagementSocket
   ) -> MgmtStatus {
-    let bit: ControllerSettings
-    switch opcode {
-    case .setPowered: return setPowered(on, for: socket)
-    case .setClassic:
-      if !on, isPowered || !settings.contains(.lowEnergy) { return .rejected }
-      bit = .classic
-    case .setSecureConnections:
-      if settings.contains(.classic), !settings.contains(.secureSimplePairing) { return .rejected }
-      bit = .secureConnections
-    case .setSecureSimplePairing:
-      guard settings.contains(.classic) else { return .rejected }
-      bit = .secureSimplePairing
-    case .setLowEnergy:
-      if !on, !settings.contains(.classic) { return .rejected }
-      bit = .lowEnergy
-    case .setConnectable: bit = .connectable
-    case .setDiscoverable: bit = .discoverable
-    case .setFastConnectable: bit = .fastConnectable
-    case .setBondable: bit = .bondable
-    case .setLinkSecurity: bit = .linkSecurity
-    default: bit = .advertising
+    let hasClassic = settings.contains(.classic)
+    switch setting {
+    case .powered: return setPowered(on, for: socket)
+    case .classic where !on && (isPowered || !settings.contains(.lowEnergy)),
+      .secureConnections where hasClassic && !settings.contains(.secureSimplePairing),
+      .secureSimplePairing where !hasClassic, .lowEnergy where !on && !hasClassic:
+      return .rejected
+    default: break
     }
-    guard kind.supported.contains(bit) else { return .notSupported }
-    change(bit, on: on, for: socket)
+    guard kind.supported.contains(setting) else { return .notSupported }
+    change(setting, on: on, for: socket)
     return .success
   }
 
@@ -408,8 +400,7 @@ public final class VirtualAdapter {
       reply(.success)
     case .pairDevice:
       // Without a link the command stays pending.
-      connection?.pairDevice(
-        IOCapability(rawValue: body.last ?? 3) ?? .noInputNoOutput, socket)
+      connection?.pairDevice(IOCapability(rawValue: body.last ?? 3) ?? .noInputNoOutput, socket)
     case .disconnect:
       guard let connection else { return reply(.notConnected) }
       connection.end(.disconnected, reason: DisconnectReason.localHost.rawValue)

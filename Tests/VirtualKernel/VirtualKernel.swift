@@ -18,8 +18,6 @@ public final class VirtualKernel {
   public internal(set) var commands: [MgmtOpcode] = []
   /// The status with which commands fail, until it is removed.
   public var refusals: [MgmtOpcode: MgmtStatus] = [:]
-  /// The commands that are refused when they are written, as some are while the adapter is down.
-  public var refusedWrites: Set<MgmtOpcode> = []
   /// The commands that are never answered.
   public var unanswered: Set<MgmtOpcode> = []
   /// Says what becomes of each command.
@@ -157,9 +155,7 @@ public final class VirtualKernel {
   func broadcast(
     _ code: UInt16, about number: UInt16, _ body: [UInt8] = [],
     except excluded: ManagementSocket? = nil
-  ) {
-    for socket in sockets where socket !== excluded { socket.deliver(code, number, body) }
-  }
+  ) { for socket in sockets where socket !== excluded { socket.deliver(code, number, body) } }
 
   /// The controller's handle of a new connection.
   func makeHandle() -> UInt16 {
@@ -196,7 +192,6 @@ public final class ManagementSocket {
   @discardableResult public func send(_ packet: [UInt8]) -> Bool {
     guard let (code, number, body) = Self.parse(packet) else { return false }
     let opcode = MgmtOpcode(rawValue: code)
-    if kernel.refusedWrites.contains(opcode) { return false }
     kernel.commands.append(opcode)
     if kernel.unanswered.contains(opcode) || kernel.deaf.contains(number) { return true }
     let fate = kernel.commandFate(opcode)

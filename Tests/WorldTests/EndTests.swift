@@ -5,13 +5,12 @@ import Mgmt
 import System
 import Testing
 import VirtualKernel
-import Wire
 
 @testable import Board
 @testable import Daemon
 
-@Suite("The kernel leaves something out, and the daemon neither hangs nor gives up")
-struct EndTests {
+@Suite("The kernel leaves something out, and the daemon neither hangs nor gives up", .inWorld)
+struct EndTests: InWorld {
   /// When the kernel stops answering.
   enum Moment: CaseIterable {
     case start, firstCommand, setUp, advertising, serving
@@ -34,104 +33,84 @@ struct EndTests {
   @Test(
     "The daemon exits within five seconds, whatever goes unanswered", arguments: Moment.allCases)
   func ends(at moment: Moment) async throws {
-    try await inWorld { world in
-      try await moment.come(world)
-      #expect(world.end == nil)
-      world.daemon?.leave(.terminated)
-      try await world.until("the daemon has exited", within: .seconds(5)) { world.end != nil }
-      guard case .success(.terminated)? = world.end else {
-        Issue.record("it ended with \(String(describing: world.end))")
-        return
-      }
-    }
+    try await moment.come(world)
+    #expect(world.end == nil)
+    world.daemon?.leave(.terminated)
+    #expect(try await world.exit(within: .seconds(5)) == .terminated)
   }
 
   @Test("A daemon that is stopped before it has started changes nothing")
   func endsAtOnce() async throws {
-    try await inWorld { world in
-      world.launch()
-      world.daemon?.leave(.terminated)
-      try await world.until("the daemon has exited", within: .seconds(5)) { world.end != nil }
-      await world.pass(.seconds(20))
-      #expect(world.kernel.commands.isEmpty && !world.adapter.settings.contains(.powered))
-    }
+    world.launch()
+    world.daemon?.leave(.terminated)
+    try await world.exit(within: .seconds(5))
+    await world.pass(.seconds(20))
+    #expect(world.kernel.commands.isEmpty && !world.adapter.settings.contains(.powered))
   }
 
   @Test("An adapter that responds in time is restored, in spite of one that does not")
   func others() async throws {
-    try await inWorld { world in
-      let other = world.kernel.plug()
-      try await world.start()
-      world.kernel.deaf = [world.adapter.number]
-      try await world.stop()
-      #expect(!other.settings.contains(.powered) && world.adapter.settings.contains(.powered))
-    }
+    let other = world.kernel.plug()
+    try await world.start()
+    world.kernel.deaf = [world.adapter.number]
+    try await world.stop()
+    #expect(!other.settings.contains(.powered) && world.adapter.settings.contains(.powered))
   }
 
   @Test(
     "An adapter whose first command fails is tried again after 1, 2, 4 … 30 s",
     arguments: [false, true])
   func firstCommand(isNamed: Bool) async throws {
-    try await inWorld { world in
-      world.kernel.refusals[.readControllerInformation] = .busy
-      world.launch { if isNamed { $0.adapters = [AdapterChoice(ControllerIndex(0))] } }
-      await world.pass(.seconds(100))
-      #expect(Self.attempts(world) == 8)
-      #expect(world.story == ["error"])
-      #expect(world.wait == "failing")
-      let status = try await world.status()
-      #expect(status.adapters.map(\.adapter) == ["hci0"])
-      #expect(status.adapters.map(\.waiting.wait) == ["failing"])
-      world.kernel.refusals = [:]
-      try await world.until(.ready, within: .seconds(30))
-      #expect(world.story.count { $0 == "error" } == 1)
-    }
+    world.kernel.refusals[.readControllerInformation] = .busy
+    world.launch { if isNamed { $0.adapters = [AdapterChoice(ControllerIndex(0))] } }
+    await world.pass(.seconds(100))
+    #expect(attempts == 8)
+    #expect(world.story == ["error"])
+    #expect(world.wait == "failing")
+    let status = try await world.status()
+    #expect(status.adapters.map(\.adapter) == ["hci0"])
+    #expect(status.adapters.map(\.waiting.wait) == ["failing"])
+    world.kernel.refusals = [:]
+    try await world.until(.ready, within: .seconds(30))
+    #expect(world.story.count { $0 == "error" } == 1)
   }
 
   /// How often an adapter was asked what it is.
-  @LoopActor private static func attempts(_ world: World) -> Int {
-    world.kernel.commands.count { $0 == .readControllerInformation }
-  }
+  private var attempts: Int { world.kernel.commands.count { $0 == .readControllerInformation } }
 
   @Test("An adapter unplugged before that is abandoned, and its successor is tried once")
   func unplugged() async throws {
-    try await inWorld { world in
-      world.kernel.refusals[.readControllerInformation] = .busy
-      world.launch()
-      await world.pass(.milliseconds(100))
-      world.unplug()
-      await world.pass(.milliseconds(100))
-      world.replug()
-      await world.pass(.milliseconds(1_500))
-      #expect(Self.attempts(world) == 3)
-      world.unplug()
-      await world.pass(.seconds(60))
-      #expect(Self.attempts(world) == 3)
-      #expect(world.wait == "no-adapter")
-    }
+    world.kernel.refusals[.readControllerInformation] = .busy
+    world.launch()
+    await world.pass(.milliseconds(100))
+    world.unplug()
+    await world.pass(.milliseconds(100))
+    world.replug()
+    await world.pass(.milliseconds(1_500))
+    #expect(attempts == 3)
+    world.unplug()
+    await world.pass(.seconds(60))
+    #expect(attempts == 3)
+    #expect(world.wait == "no-adapter")
   }
 
   @Test(
     "A link whose end is reported by half, or not at all, ends with its adapter",
     arguments: [true, false])
   func half(isReported: Bool) async throws {
-    try await inWorld { world in
-      try await world.serve()
-      world.kernel.losesChannelEnds = true
-      if isReported {
-        world.phone.leave()
-        try await world.until(.disconnected, within: .seconds(5))
-      } else {
-        world.unplug()
-        try await world.until(.disconnected, within: .seconds(1))
-      }
-      #expect(world.daemon?.sessions.isEmpty == true)
-      #expect(world.daemon?.radio?.adapters.values.flatMap(\.links).isEmpty == true)
+    try await world.serve()
+    world.kernel.losesChannelEnds = true
+    if isReported {
+      world.phone.leave()
+      try await world.until(.disconnected, within: .seconds(5))
+    } else {
+      world.unplug()
+      try await world.until(.disconnected, within: .seconds(1))
     }
+    #expect(world.daemon?.sessions.isEmpty == true)
+    #expect(world.daemon?.radio?.adapters.values.flatMap(\.links).isEmpty == true)
   }
-}
 
-extension EndTests {
   @Test(
     "A state directory that is not the daemon's alone is refused with what to do, also without a radio",
     arguments: [StartSettings.Source.radio, .virtualPhone, .att(path: "/phone")],
@@ -145,16 +124,10 @@ extension EndTests {
     _ source: StartSettings.Source,
     _ refusal: (fault: PrivateDirectory.Fault, status: Control.ExitStatus, remedy: String)
   ) async throws {
-    try await inWorld { world in
-      world.platform.disk.refuseClaim(refusal.fault)
-      world.launch { $0.source = source }
-      try await world.until("the daemon has exited") { world.end != nil }
-      guard case .failure(let failure)? = world.end else {
-        Issue.record("it serves")
-        return
-      }
-      #expect(failure.status == refusal.status && failure.line.contains(refusal.remedy))
-      #expect(world.platform.disk.writes == 0)
-    }
+    world.platform.disk.refuseClaim(refusal.fault)
+    world.launch { $0.source = source }
+    let failure = await #expect(throws: Failure.self) { try await world.exit() }
+    #expect(failure?.status == refusal.status && failure?.line.contains(refusal.remedy) == true)
+    #expect(world.platform.disk.writes == 0)
   }
 }

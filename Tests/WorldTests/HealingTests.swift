@@ -4,216 +4,241 @@ import ANCS
 import ATT
 import Control
 import EventLoop
+import GAP
+import Mgmt
 import Testing
 import VirtualKernel
 import VirtualPhone
-import Wire
 
 @testable import Board
 @testable import Daemon
 
 /// What the daemon does about a phone that is connected and of no use.
-@Suite("A session that does not work is left or healed")
-struct HealingTests {
+@Suite("A session that does not work is left or healed", .inWorld)
+struct HealingTests: InWorld {
   private static let messages = NotificationContents(
     .social, app: "com.apple.MobileSMS", title: "Mum", message: "Saturday?", negative: "Clear")
 
   @Test("Permission is unknown until the phone responds, and proven by a notification")
   func pending() async throws {
-    try await inWorld { world in
-      try world.phone.phone.perform(.silence(1))
-      try await world.serve()
-      await world.pass(.seconds(12))
-      #expect(try await world.link().authorization == .unknown(until: .response))
-      #expect(world.wait == "permission")
-      #expect(world.last(.authorization) == .authorization(.unknown(until: .response)))
-      await world.pass(.seconds(10))
-      #expect(try await world.link().authorization == .unknown(until: .notification))
-      #expect(world.wait == "news")
-      try world.phone.phone.perform(.add(Self.messages))
-      await world.pass(.seconds(1))
-      #expect(try await world.link().authorization == .granted)
-    }
+    try world.phoneDoes(.silence(1))
+    try await world.serve()
+    await world.pass(.seconds(12))
+    #expect(try await world.link().authorization == .unknown(until: .response))
+    #expect(world.wait == "permission")
+    #expect(world.last(.authorization) == .authorization(.unknown(until: .response)))
+    await world.pass(.seconds(10))
+    #expect(try await world.link().authorization == .unknown(until: .notification))
+    #expect(world.wait == "news")
+    try world.phoneDoes(.add(Self.messages))
+    await world.pass(.seconds(1))
+    #expect(try await world.link().authorization == .granted)
   }
 
   @Test("ANCS that never responds is located again, and then the link is ended once")
   func dead() async throws {
-    try await inWorld { world in
-      let phone = world.phone
-      try phone.phone.perform(.silence(1000))
-      try await world.serve()
-      try await world.until(.stale)
-      #expect(phone.connection != nil)
-      try await world.until(.subscribed)
-      try await world.until(.stale)
-      guard case .disconnected(let reason) = try await world.until(.disconnected).content else {
-        return
-      }
-      #expect(reason.contains("does not respond on the Control Point"))
-      await world.pass(.seconds(1))
-      #expect(phone.connect(to: world.adapter))
-      let mark = world.events.count
-      await world.pass(.seconds(9 * 60))
-      // It is located again, but the link is not ended again so soon.
-      #expect(world.story(since: mark).contains("stale"))
-      #expect(!world.story(since: mark).contains("disconnected"))
-      await world.pass(.seconds(15 * 60))
-      #expect(world.story(since: mark).contains("disconnected"))
-    }
+    let phone = world.phone
+    try phone.phone.perform(.silence(1000))
+    try await world.serve()
+    try await world.until(.stale)
+    #expect(phone.connection != nil)
+    try await world.until(.subscribed)
+    try await world.until(.stale)
+    let end = try await world.until(.disconnected)
+    #expect("\(end)".contains("does not respond on the Control Point"))
+    await world.pass(.seconds(1))
+    #expect(phone.connect(to: world.adapter))
+    let mark = world.events.count
+    await world.pass(.seconds(9 * 60))
+    // It is located again, but the link is not ended again so soon.
+    #expect(world.story(since: mark).contains("stale"))
+    #expect(!world.story(since: mark).contains("disconnected"))
+    await world.pass(.seconds(15 * 60))
+    #expect(world.story(since: mark).contains("disconnected"))
   }
 
   @Test("A Control Point that is gone without Service Changed is found where it is now")
   func movedSilently() async throws {
-    try await inWorld { world in
-      let phone = world.phone
-      try await world.meet()
-      try await world.until(.authorization)
-      await world.pass(.seconds(5))
-      // The phone confirms its own indications, which never reach the board.
-      phone.transform = { pdu, toPhone in
-        if !toPhone, pdu.first == 0x1D {
-          phone.phone.receive([0x1E])
-          return nil
-        }
-        return pdu
-      }
-      try phone.phone.perform(.unpublish(.ancs))
-      try phone.phone.perform(.publish(.ancs, freshHandles: true))
-      await world.pass(.seconds(1))
-      try await world.until(.stale, within: .seconds(1000))
-      try await world.until(.subscribed)
-      try phone.phone.perform(.add(Self.messages, uid: 77))
-      let report = try await world.notification()
-      #expect(report.attributes.title == "Mum")
-      #expect(phone.connection != nil)
-    }
+    let phone = world.phone
+    try await world.meet()
+    try await world.until(.authorization)
+    await world.pass(.seconds(5))
+    try await world.moveSilently()
+    try phone.phone.perform(.add(Self.messages, uid: 77))
+    let report = try await world.notification()
+    #expect(report.attributes.title == "Mum")
+    #expect(phone.connection != nil)
   }
 
   @Test("ANCS that goes while its Control Point is written to is searched for where it was")
   func goesUnderARequest() async throws {
-    try await inWorld { world in
-      let phone = world.phone
-      try await world.meet()
-      try await world.until(.authorization)
-      await world.pass(.seconds(5))
-      // Get Notification Attributes of UID 77 arrives after ANCS has gone, with Service Changed on its way to the board.
-      var hasGone = false
-      phone.transform = { pdu, toPhone in
-        if toPhone, !hasGone, pdu.first == 0x12, pdu.count > 4, pdu[3] == 0, pdu[4] == 77 {
-          hasGone = true
-          _ = try? phone.phone.perform(.unpublish(.ancs))
-        }
-        return pdu
-      }
-      let mark = world.events.count
-      try phone.phone.perform(.add(Self.messages, uid: 77))
-      try await world.until(.servicesChanged)
-      await world.pass(.seconds(1))
-      try phone.phone.perform(.publish(.ancs, freshHandles: true))
-      try await world.until(.subscribed)
-      await world.pass(.seconds(1))
-      #expect(!world.story(since: mark).contains("stale"))
-      #expect(world.story(since: mark).contains("notification"))
+    let phone = world.phone
+    try await world.meet()
+    try await world.until(.authorization)
+    await world.pass(.seconds(5))
+    // Get Notification Attributes of UID 77 arrives after ANCS has gone, with Service Changed on its way to the board.
+    var hasGone = false
+    phone.hears { pdu in
+      guard !hasGone, pdu[0] == 0x12, pdu.count > 4, pdu[3] == 0, pdu[4] == 77 else { return }
+      hasGone = true
+      _ = try? phone.phone.perform(.unpublish(.ancs))
     }
+    let mark = world.events.count
+    try phone.phone.perform(.add(Self.messages, uid: 77))
+    try await world.until(.servicesChanged)
+    await world.pass(.seconds(1))
+    try phone.phone.perform(.publish(.ancs, freshHandles: true))
+    try await world.until(.subscribed)
+    await world.pass(.seconds(1))
+    #expect(!world.story(since: mark).contains("stale"))
+    #expect(world.story(since: mark).contains("notification"))
   }
 
   @Test(
     "A phone that has just paired and shows no ANCS is disconnected once", arguments: [true, false])
   func newPhone(mayReconnect: Bool) async throws {
-    try await inWorld { world in
-      let phone = world.phone
-      try phone.phone.perform(.unpublish(.ancs))
-      try await world.meet { $0.quirks.reconnects = mayReconnect }
-      try await world.until(.paired)
-      await world.pass(.seconds(70))
-      #expect((phone.connection == nil) == mayReconnect)
-      guard mayReconnect else { return }
-      #expect(world.story.contains("stale"))
-      #expect(phone.connect(to: world.adapter))
-      await world.pass(.seconds(1800))
-      #expect(phone.connection != nil)
-      #expect(world.story.count { $0 == "disconnected" } == 1)
-    }
+    let phone = world.phone
+    try phone.phone.perform(.unpublish(.ancs))
+    try await world.meet { $0.quirks.reconnects = mayReconnect }
+    try await world.until(.paired)
+    await world.pass(.seconds(70))
+    #expect((phone.connection == nil) == mayReconnect)
+    guard mayReconnect else { return }
+    #expect(world.story.contains("stale"))
+    #expect(phone.connect(to: world.adapter))
+    await world.pass(.seconds(1800))
+    #expect(phone.connection != nil)
+    #expect(world.story.count { $0 == "disconnected" } == 1)
   }
 
   @Test(
     "A phone that refuses the search for its services keeps its link, and is asked again after pauses"
   )
   func refusesDiscovery() async throws {
-    try await inWorld { world in
-      let phone = world.phone
-      var requests = 0
-      phone.transform = { pdu, toPhone in
-        // Find Information, Find By Type Value, Read By Type and Read By Group Type.
-        guard toPhone, [0x04, 0x06, 0x08, 0x10].contains(pdu[0]) else { return pdu }
-        requests += 1
-        phone.say([0x01, pdu[0], pdu[1], pdu[2], ErrorCode.insufficientResources.rawValue])
-        return nil
-      }
-      try await world.meet { $0.quirks.reconnects = false }
-      try await world.until(.error)
-      await world.pass(.seconds(600))
-      #expect(phone.connection != nil && world.wait == "refused" && requests < 60)
-      phone.transform = { pdu, _ in pdu }
-      try await world.until(.subscribed, within: .seconds(300))
-      #expect(!world.story.contains("disconnected"))
+    let phone = world.phone
+    var requests = 0
+    phone.transform = { pdu, toPhone in
+      // Find Information, Find By Type Value, Read By Type and Read By Group Type.
+      guard toPhone, [0x04, 0x06, 0x08, 0x10].contains(pdu[0]) else { return pdu }
+      requests += 1
+      phone.say([0x01, pdu[0], pdu[1], pdu[2], ErrorCode.insufficientResources.rawValue])
+      return nil
     }
+    try await world.meet { $0.quirks.reconnects = false }
+    try await world.until(.error)
+    await world.pass(.seconds(600))
+    #expect(phone.connection != nil && world.wait == "refused" && requests < 60)
+    phone.transform = { pdu, _ in pdu }
+    try await world.until(.subscribed, within: .seconds(300))
+    #expect(!world.story.contains("disconnected"))
   }
 
   @Test("AMS that refuses the registration is asked again, and then used")
   func media() async throws {
-    try await inWorld { world in
-      let phone = world.phone
-      var refusals = 0
-      phone.transform = { pdu, toPhone in
-        // A Write Request to Entity Update.
-        guard toPhone, pdu.starts(with: [0x12, 0x29, 0x00]), refusals < 6 else { return pdu }
-        refusals += 1
-        return [0x12, 0x29, 0x00]
-      }
-      try await world.serve()
-      try await world.until(.error)
-      #expect(world.last(.servicesChanged) == .servicesChanged([.ancs, .battery, .time]))
-      try await world.until(.media, within: .seconds(60))
-      #expect(try await world.link().services == [.ancs, .ams, .battery, .time])
-      #expect(refusals == 6)
+    let phone = world.phone
+    var refusals = 0
+    phone.transform = { pdu, toPhone in
+      // A Write Request to Entity Update.
+      guard toPhone, pdu.starts(with: [0x12, 0x29, 0x00]), refusals < 6 else { return pdu }
+      refusals += 1
+      return [0x12, 0x29, 0x00]
     }
+    try await world.serve()
+    try await world.until(.error)
+    #expect(world.last(.servicesChanged) == .servicesChanged([.ancs, .battery, .time]))
+    try await world.until(.media, within: .seconds(60))
+    #expect(try await world.link().services == [.ancs, .ams, .battery, .time])
+    #expect(refusals == 6)
   }
 
   @Test("Service Changed that refuses its subscription once is subscribed to a moment later")
   func serviceChanged() async throws {
-    try await inWorld { world in
-      let phone = world.phone
-      var writes: [[UInt8]] = []
-      phone.transform = { pdu, toPhone in
-        // A Write Request for indications.
-        guard toPhone, pdu.count == 5, pdu[0] == 0x12, pdu[3] == 2 else { return pdu }
-        writes.append(pdu)
-        guard writes.count == 1 else { return pdu }
-        phone.say([0x01, 0x12, pdu[1], pdu[2], ErrorCode.insufficientResources.rawValue])
-        return nil
-      }
-      try await world.serve()
-      await world.pass(.seconds(10))
-      #expect(writes.count == 2 && !world.story.contains("error"))
+    let phone = world.phone
+    var writes: [[UInt8]] = []
+    phone.transform = { pdu, toPhone in
+      // A Write Request for indications.
+      guard toPhone, pdu.count == 5, pdu[0] == 0x12, pdu[3] == 2 else { return pdu }
+      writes.append(pdu)
+      guard writes.count == 1 else { return pdu }
+      phone.say([0x01, 0x12, pdu[1], pdu[2], ErrorCode.insufficientResources.rawValue])
+      return nil
     }
+    try await world.serve()
+    await world.pass(.seconds(10))
+    #expect(writes.count == 2 && !world.story.contains("error"))
   }
 
   @Test("A play command reaches a phone whose player lists no commands")
   func play() async throws {
-    try await inWorld { world in
-      let phone = world.phone
-      var change = MediaState()
-      change.commands = []
-      try phone.phone.perform(.media(change))
-      var commands: [PhoneEvent] = []
-      phone.phone.onEvent = { if case .remoteCommand = $0 { commands.append($0) } }
-      try await world.meet()
-      try await world.until(.media)
-      let isDone = try await world.call(
-        ControlMethods.sendMediaCommand, MediaParameters(.play, phone: nil))
-      #expect(isDone)
-      #expect(commands == [.remoteCommand(.play)])
+    let phone = world.phone
+    var change = MediaState()
+    change.commands = []
+    try phone.phone.perform(.media(change))
+    var commands: [PhoneEvent] = []
+    phone.phone.onEvent = { if case .remoteCommand = $0 { commands.append($0) } }
+    try await world.meet()
+    try await world.until(.media)
+    let isDone = try await world.call(
+      ControlMethods.sendMediaCommand, MediaParameters(.play, phone: nil))
+    #expect(isDone)
+    #expect(commands == [.remoteCommand(.play)])
+  }
+}
+
+/// A client of the phone's battery whose runs end when the test says so.
+@LoopActor private final class StubService {
+  /// A subscription.
+  final class Run: RunningService {
+    private(set) var isEnded = false
+    private(set) var failure: CheckedContinuation<ATTFailure, Never>?
+
+    func run() async throws(ATTFailure) { throw await withCheckedContinuation { failure = $0 } }
+
+    func end() { isEnded = true }
+  }
+
+  /// Oldest first.
+  private(set) var runs: [Run] = []
+
+  var client: ServiceClient {
+    ServiceClient(
+      uuid: .batteryService, characteristics: [.batteryLevel], name: .battery, title: "the stub",
+      phase: .first
+    ) { _, _ throws(ATTFailure) in
+      let run = Run()
+      self.runs.append(run)
+      return run
     }
+  }
+
+  func failRun(_ place: Int) {
+    runs[place].failure?.resume(returning: .protocolViolation("a test"))
+  }
+}
+
+@Suite("The run of a service", .inWorld)
+struct ServiceRunTests: InWorld {
+  @Test("Its failure ends the subscription that it is of, and not one that came after it")
+  func failsLate() async throws {
+    try await world.serve { $0.io = .noInputNoOutput }
+    let session = try #require(world.daemon?.sessions.first)
+    let stub = StubService()
+    let services = SessionServices([stub.client], ServiceContext(session), .verify)
+    var failures = 0
+    services.onFailure = { failures += 1 }
+    Loop.start {
+      try? await services.locate()
+      try? await services.subscribe()
+      services.start()
+      _ = try? await services.rediscover(in: .all)
+      services.start()
+    }
+    try await world.until("two runs") { stub.runs.count { $0.failure != nil } == 2 }
+    stub.failRun(0)
+    await world.pass(.seconds(1))
+    #expect(services.names == [.battery] && !stub.runs[1].isEnded && failures == 0)
+    stub.failRun(1)
+    await world.pass(.seconds(1))
+    #expect(services.names == [] && stub.runs[1].isEnded && failures == 1)
   }
 }

@@ -4,8 +4,8 @@ import ANCS
 import Control
 import EventLoop
 import Mgmt
-import Synchronization
 import Patterns
+import Synchronization
 import System
 import TestLoop
 import VirtualKernel
@@ -288,7 +288,7 @@ import Wire
 
   private var state: State {
     var state = State()
-    state.bonds = bondFiles
+    state.bonds = world.bondFiles.compactMap { $0.split(separator: "/").last.map(String.init) }
     state.keys = world.adapter.keyedPeers.count
     state.wait = world.wait ?? "none"
     guard let daemon = world.daemon else { return state }
@@ -304,18 +304,13 @@ import Wire
     return state
   }
 
-  private var bondFiles: [String] {
-    world.platform.disk.paths.filter { $0.hasSuffix(BondFile.suffix) }
-      .compactMap { $0.split(separator: "/").last.map(String.init) }
-  }
-
   /// What must hold at every step.
   private func check() {
     for event in world.events[min(looked, world.events.count)...] where event.name == .paired {
       isPaired = true
     }
     looked = world.events.count
-    if isPaired, !canLoseFiles, bondFiles.isEmpty { violate("the bond is not on the disk") }
+    if isPaired, !canLoseFiles, world.bondFiles.isEmpty { violate("the bond is not on the disk") }
     if world.phone.phone.hasGivenUp, world.phone.hasWorkingBond(with: world.adapter) {
       violate("the phone has given up")
     }
@@ -344,7 +339,7 @@ import Wire
       if case .ready(_, _, _, let life) = event.content, life != self.life {
         (known, self.life) = ([:], life)
       }
-      guard case .notification(let report) = event.content else { continue }
+      guard let report = event.content.report else { continue }
       let (uid, change) = (report.event.uid, report.event.change)
       if change != .added, known[uid] == nil { violate("\(change) \(uid), which was never told") }
       known[uid] = change == .removed ? nil : report.attributes.title ?? "-"
@@ -386,10 +381,8 @@ import Wire
   func checkEvents() {
     let most = world.events.count { $0.name == .subscribed } + doubtful
     for title in Self.titles {
-      let told = world.events.compactMap { event -> NotificationReport? in
-        guard case .notification(let report) = event.content else { return nil }
-        return report.attributes.title == title ? report : nil
-      }
+      let told = world.events.compactMap(\.content.report)
+        .filter { $0.attributes.title == title }
       if told.isEmpty { violate("“\(title)” was never told") }
       let added = told.filter { $0.event.change == .added }
       let new = added.count { !$0.isRepeat }

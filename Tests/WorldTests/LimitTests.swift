@@ -15,8 +15,8 @@ import Wire
 @testable import Daemon
 
 /// What clients and phones can use up (docs/security.md, “Limits”).
-@Suite("The limits of what a client or a phone can use up")
-struct LimitTests {
+@Suite("The limits of what a client or a phone can use up", .inWorld)
+struct LimitTests: InWorld {
   private static func reading(_ handle: Handle) -> ReadParameters {
     var parameters = ReadParameters()
     parameters.handle = AttributeHandle(value: handle)
@@ -28,90 +28,73 @@ struct LimitTests {
     for id in 1...reads { client.call(ControlMethods.readAttribute, reading(3), id: id) }
   }
 
-  /// Counts the requests of some kinds that reach the phone.
-  @LoopActor private final class Counter {
-    private(set) var count = 0
-
-    init(_ opcodes: Set<UInt8>, at phone: Handset) {
-      phone.transform = { [weak self] pdu, toPhone in
-        if toPhone, let opcode = pdu.first, opcodes.contains(opcode) { self?.count += 1 }
-        return pdu
-      }
-    }
-  }
-
-  /// A message of a kilobyte.
-  private static let message = NotificationContents(
-    .social, app: "com.apple.MobileSMS", title: "Mum", message: String(repeating: "x", count: 1_000)
-  )
+  nonisolated static let kilobyte = String(repeating: "x", count: 1_000)
+  private static let message = NotificationContents.message(from: "Mum", kilobyte)
 
   // MARK: Requests
 
   @Test("Thousands of raw reads delay no notification, and all get responses")
   func readsAndNotification() async throws {
-    try await inWorld(after: .paired) { world in
-      let clients = try (0..<10).map { _ in try world.connectClient() }
-      for id in 1...300 {
-        for client in clients {
-          client.call(ControlMethods.readAttribute, Self.reading(3), id: Int64(id))
-        }
+    try await world.begin(.paired)
+    let clients = try (0..<10).map { _ in try world.connectClient() }
+    for id in 1...300 {
+      for client in clients {
+        client.call(ControlMethods.readAttribute, Self.reading(3), id: Int64(id))
       }
-      await world.pass(.seconds(1))
-      let before = world.clock.now
-      try world.phone.phone.perform(.add(Self.message))
-      try await world.until(.notification)
-      #expect(world.clock.now - before < .seconds(2))
-      try await world.until("all are answered", within: .seconds(3_600)) {
-        clients.allSatisfy { $0.responses.count == 300 }
-      }
-      #expect(clients.allSatisfy { $0.responses.compactMap { $0["id"]?.int } == Array(1...300) })
     }
+    await world.pass(.seconds(1))
+    let before = world.clock.now
+    try world.phoneDoes(.add(Self.message))
+    try await world.until(.notification)
+    #expect(world.clock.now - before < .seconds(2))
+    try await world.until("all are answered", within: .seconds(3_600)) {
+      clients.allSatisfy { $0.responses.count == 300 }
+    }
+    #expect(clients.allSatisfy { $0.responses.compactMap { $0["id"]?.int } == Array(1...300) })
   }
 
   @Test("What a client has asked for is not asked of the phone once it has gone")
   func deadClients() async throws {
-    try await inWorld(after: .paired) { world in
-      let counter = Counter([0x0A], at: world.phone)
-      for _ in 0..<20 {
-        let client = try world.connectClient()
-        Self.ask(client, reads: 50)
-        await idle()
-        client.onClose?(.ended)
-      }
-      await world.pass(.seconds(60))
-      #expect(counter.count <= 20)
-      // There is room for others again.
-      let services = try await world.call(ControlMethods.discover, PhoneParameters())
-      #expect(services["services"]?.array?.isEmpty == false)
+    try await world.begin(.paired)
+    var requests = 0
+    world.phone.hears { if $0[0] == 0x0A { requests += 1 } }
+    for _ in 0..<20 {
+      let client = try world.connectClient()
+      Self.ask(client, reads: 50)
+      await idle()
+      client.onClose?(.ended)
     }
+    await world.pass(.seconds(60))
+    #expect(requests <= 20)
+    // There is room for others again.
+    let services = try await world.call(ControlMethods.discover, PhoneParameters())
+    #expect(services["services"]?.array?.isEmpty == false)
   }
 
   @Test("Beyond the total limit of requests, a client is told to try again")
   func allClients() async throws {
-    try await inWorld(after: .paired) { world in
-      try world.phone.phone.perform(.freeze(true))
-      let clients = try (0...ControlLimits.requests / ControlLimits.requestsOfClient).map { _ in
-        try world.connectClient()
-      }
-      for client in clients { Self.ask(client, reads: 20) }
-      await idle()
-      #expect(clients.dropLast().allSatisfy { $0.responses.isEmpty })
-      let error = try RPCError(reading: clients.last?.responses.first?["error"] ?? .null)
-      #expect(error.code == RPCError.Code.tryAgain)
+    try await world.begin(.paired)
+    try world.phoneDoes(.freeze(true))
+    let clients = try (0...ControlLimits.requests / ControlLimits.requestsOfClient).map { _ in
+      try world.connectClient()
     }
+    for client in clients { Self.ask(client, reads: 20) }
+    await idle()
+    #expect(clients.dropLast().allSatisfy { $0.responses.isEmpty })
+    let error = try RPCError(reading: clients.last?.responses.first?["error"] ?? .null)
+    #expect(error.code == RPCError.Code.tryAgain)
   }
 
   @Test("A client that has finished sending still gets all its responses")
   func halfClosed() async throws {
-    try await inWorld(after: .paired) { world in
-      let client = try world.connectClient()
-      Self.ask(client, reads: 5)
-      client.onEnd?()
-      await idle()
-      #expect(!client.isClosed)
-      await world.pass(.seconds(5))
-      #expect(client.responses.count == 5 && client.isClosed)
-    }
+    try await world.begin(.paired)
+    let client = try world.connectClient()
+    Self.ask(client, reads: 5)
+    client.onEnd?()
+    await idle()
+    #expect(!client.isClosed)
+    await world.pass(.seconds(5))
+    #expect(client.responses.count == 5 && client.isClosed)
   }
 
   // MARK: Clients
@@ -119,38 +102,34 @@ struct LimitTests {
   @Test(
     "Beyond the limit of clients, the next is refused with the reason, until one has disconnected")
   func clients() async throws {
-    try await inWorld { world in
-      try await world.start()
-      let clients = try (0..<ControlLimits.clients).map { _ in try world.connectClient() }
-      let refused = try world.connectClient()
-      #expect(refused.isClosed && !clients.contains { $0.isClosed })
-      let error = try RPCError(reading: refused.responses.first?["error"] ?? .null)
-      #expect(error.message == "64 clients are connected already")
-      clients[0].onClose?(.ended)
-      let next = try world.connectClient()
-      next.call(ControlMethods.listPhones, NoParameters())
-      await idle()
-      #expect(!next.isClosed && next.responses.count == 1)
-    }
+    try await world.start()
+    let clients = try (0..<ControlLimits.clients).map { _ in try world.connectClient() }
+    let refused = try world.connectClient()
+    #expect(refused.isClosed && !clients.contains { $0.isClosed })
+    let error = try RPCError(reading: refused.responses.first?["error"] ?? .null)
+    #expect(error.message == "64 clients are connected already")
+    clients[0].onClose?(.ended)
+    let next = try world.connectClient()
+    next.call(ControlMethods.listPhones, NoParameters())
+    await idle()
+    #expect(!next.isClosed && next.responses.count == 1)
   }
 
   @Test("A client that listens and does not read is dropped at a mebibyte; the others hear all")
   func stuckListener() async throws {
-    try await inWorld { world in
-      try await world.start()
-      let stuck = try world.connectClient()
-      let other = try world.connectClient()
-      stuck.isStuck = true
-      for client in [stuck, other] { client.subscribe(Subscription(events: [.error])) }
-      let text = String(repeating: "x", count: 1_000)
-      for count in 1...1_500 {
-        world.daemon?.feed.publish(Event(.error(what: "test", code: nil, message: text)))
-        #expect(stuck.queuedBytes <= ControlLimits.window + 2_000)
-        if count == 900 { #expect(!stuck.isClosed) }
-      }
-      #expect(stuck.isClosed && !other.isClosed)
-      #expect(other.events.count == 1_500)
+    try await world.start()
+    let stuck = try world.connectClient()
+    let other = try world.connectClient()
+    stuck.isStuck = true
+    for client in [stuck, other] { client.subscribe(Subscription(events: [.error])) }
+    let text = String(repeating: "x", count: 1_000)
+    for count in 1...1_500 {
+      world.daemon?.feed.publish(Event(.error(what: "test", code: nil, message: text)))
+      #expect(stuck.queuedBytes <= ControlLimits.window + 2_000)
+      if count == 900 { #expect(!stuck.isClosed) }
     }
+    #expect(stuck.isClosed && !other.isClosed)
+    #expect(other.events.count == 1_500)
   }
 
   // MARK: Lists
@@ -158,37 +137,28 @@ struct LimitTests {
   @Test(
     "1,500 notifications of a kilobyte are listed and replayed in pieces that every client reads")
   func longList() async throws {
-    try await inWorld(after: .paired) { world in
-      try world.phone.phone.perform(.burst(1_500, Self.message))
-      await world.pass(.seconds(600))
-      #expect(world.events.count { $0.name == .notification } == 1_500)
-      let client = try world.connectClient()
-      var query = NotificationQuery()
-      var uids: [Int64] = []
-      var pages = 0
-      repeat {
-        client.call(ControlMethods.listNotifications, query)
-        await idle()
-        pages += 1
-        let result = try #require(client.responses.last?["result"])
-        uids += try #require(result["notifications"]?.array).compactMap { $0["uid"]?.int }
-        query.after = result["next"]?.string
-      } while query.after != nil
-      #expect(uids.count == 1_500 && Set(uids).count == 1_500 && uids == uids.sorted())
-      #expect(pages > 4 && client.longest < ControlLimits.page + 100)
-      let apps = try await world.call(ControlMethods.listApps, PhoneParameters())
-      #expect(apps.elements.map(\.count) == [1_500] && apps.next == nil)
-      query.after = "nonsense"
-      client.call(ControlMethods.listNotifications, query)
-      await idle()
-      #expect(client.responses.last?["error"]?["code"] == .int(Int64(RPCError.Code.invalidParams)))
-      try await Self.unreadLists(in: world)
-      try await Self.replay(in: world)
-    }
+    try await world.begin(.paired)
+    try world.phoneDoes(.burst(1_500, Self.message))
+    await world.pass(.seconds(600))
+    #expect(world.events.count { $0.name == .notification } == 1_500)
+    let client = try world.connectClient()
+    let pages = try await world.pages(client)
+    let uids = pages.joined().compactMap { $0["uid"]?.int }
+    #expect(uids.count == 1_500 && Set(uids).count == 1_500 && uids == uids.sorted())
+    #expect(pages.count > 4 && client.longest < ControlLimits.page + 100)
+    let apps = try await world.call(ControlMethods.listApps, PhoneParameters())
+    #expect(apps.elements.map(\.count) == [1_500] && apps.next == nil)
+    var query = NotificationQuery()
+    query.after = "nonsense"
+    client.call(ControlMethods.listNotifications, query)
+    await idle()
+    #expect(client.responses.last?["error"]?["code"] == .int(Int64(RPCError.Code.invalidParams)))
+    try await unreadLists()
+    try await replay()
   }
 
   /// A client that does not read its responses is not read either, long before it has asked too often.
-  @LoopActor private static func unreadLists(in world: World) async throws {
+  private func unreadLists() async throws {
     let client = try world.connectClient()
     client.isStuck = true
     var asked = 0
@@ -214,18 +184,12 @@ struct LimitTests {
   }
 
   /// A client that reads slowly gets everything that is active, and is not dropped.
-  @LoopActor private static func replay(in world: World) async throws {
+  private func replay() async throws {
     let client = try world.connectClient()
     client.isStuck = true
     client.subscribe(Subscription(replay: true))
-    try world.phone.phone.perform(.add(message, uid: 9_999))
-    try await world.until("the new one is there") {
-      if case .notification(let report) = world.last(.notification) {
-        report.event.uid == 9_999
-      } else {
-        false
-      }
-    }
+    try world.phoneDoes(.add(Self.message, uid: 9_999))
+    try await world.until("the new one is there") { world.lastReport?.event.uid == 9_999 }
     while client.queuedBytes > 0 {
       #expect(client.queuedBytes < ControlLimits.window + 5_000)
       client.read()
@@ -241,73 +205,70 @@ struct LimitTests {
 
   @Test("Endless Service Changed indications cause a discovery every ten seconds")
   func servicesChanged() async throws {
-    try await inWorld(after: .paired) { world in
-      let mark = world.events.count
-      let counter = Counter([0x04, 0x06, 0x08, 0x10], at: world.phone)
-      for _ in 0..<600 {
-        try world.phone.phone.perform(.indicate(.serviceChanged, [0x01, 0x00, 0xFF, 0xFF]))
-        await world.pass(.milliseconds(100))
-      }
-      // Thirty-two at once, then one every ten seconds for a minute.
-      let searches = world.story(since: mark).count { $0 == "services-changed" }
-      #expect((33...40).contains(searches))
-      #expect(counter.count < 800)
-      // Once it is over, ANCS works as before.
-      await world.pass(.seconds(30))
-      try world.phone.phone.perform(.add(Self.message, uid: 777))
-      try await world.until(.notification, within: .seconds(5))
+    try await world.begin(.paired)
+    let mark = world.events.count
+    var requests = 0
+    world.phone.hears { if [0x04, 0x06, 0x08, 0x10].contains($0[0]) { requests += 1 } }
+    for _ in 0..<600 {
+      try world.phoneDoes(.indicate(.serviceChanged, [0x01, 0x00, 0xFF, 0xFF]))
+      await world.pass(.milliseconds(100))
     }
+    // Thirty-two at once, then one every ten seconds for a minute.
+    let searches = world.story(since: mark).count { $0 == "services-changed" }
+    #expect((33...40).contains(searches))
+    #expect(requests < 800)
+    // Once it is over, ANCS works as before.
+    await world.pass(.seconds(30))
+    try world.phoneDoes(.add(Self.message, uid: 777))
+    try await world.until(.notification, within: .seconds(5))
   }
 
   @Test("Too many notifications of a phone are logged once")
   func tooMany() async throws {
-    try await inWorld { world in
-      try await world.serve { $0.fetch = .none }
-      await world.pass(.seconds(10))
-      let mark = world.events.count
-      for uid in 0..<UInt32(NotificationLimits.notifications + 10) {
-        let event = NotificationEvent(.added, NotificationUID(rawValue: uid))
-        try world.phone.phone.perform(.notify(.notificationSource, event.encoded))
-      }
-      await world.pass(.seconds(10))
-      #expect(world.story(since: mark).count { $0 == "error" } == 1)
-      #expect(
-        world.last(.error)
-          == .error(
-            what: "keeping the phone's notifications", code: nil,
-            message: "there are too many of them: the oldest are no longer listed"))
+    try await world.serve { $0.fetch = .none }
+    await world.pass(.seconds(10))
+    let mark = world.events.count
+    for uid in 0..<UInt32(NotificationLimits.notifications + 10) {
+      let event = NotificationEvent(.added, NotificationUID(rawValue: uid))
+      try world.phoneDoes(.notify(.notificationSource, event.encoded))
     }
+    await world.pass(.seconds(10))
+    #expect(world.story(since: mark).count { $0 == "error" } == 1)
+    #expect(
+      world.last(.error)
+        == .error(
+          what: "keeping the phone's notifications", code: nil,
+          message: "there are too many of them: the oldest are no longer listed"))
   }
 
   @Test(
     "Strangers who come and go push out nothing of the phone's, and have nothing written, by whatever address",
     arguments: [false, true])
   func strangers(byPhonesAddress: Bool) async throws {
-    try await inWorld(after: .phoneLeft) { world in
-      let stranger = world.stranger {
-        if byPhonesAddress { $0.identity = world.phone.kind.identity }
-        $0.privateAddress = nil
-      }
-      let before = world.platform.disk.writes
-      for _ in 0..<150 {
-        await world.pass(.seconds(1))
-        stranger.connect(to: world.adapter)
-        await world.pass(.seconds(1))
-        stranger.leave()
-      }
-      await world.pass(.seconds(1))
-      let events = try #require(world.daemon).feed.recent.events(since: 0)
-      let names = events.map(\.event.name)
-      #expect(world.events.count { $0.name == .connected } > 100)
-      #expect(names.first == .ready)
-      #expect(names.contains(.subscribed) && names.contains(.paired))
-      #expect(world.platform.disk.writes == before)
-      let ofStrangers = events.count {
-        $0.event.phone == stranger.kind.identity.address
-          && [.connected, .disconnected].contains($0.event.name)
-      }
-      #expect(ofStrangers <= RecentEvents.capacity(of: .strangers) + 2 && ofStrangers > 50)
-      #expect(events.map(\.seq) == events.map(\.seq).sorted())
+    try await world.begin(.phoneLeft)
+    let stranger = world.stranger {
+      if byPhonesAddress { $0.identity = world.phone.kind.identity }
+      $0.privateAddress = nil
     }
+    let before = world.platform.disk.writes
+    for _ in 0..<150 {
+      await world.pass(.seconds(1))
+      stranger.connect(to: world.adapter)
+      await world.pass(.seconds(1))
+      stranger.leave()
+    }
+    await world.pass(.seconds(1))
+    let events = try #require(world.daemon).feed.recent.events(since: 0)
+    let names = events.map(\.event.name)
+    #expect(world.events.count { $0.name == .connected } > 100)
+    #expect(names.first == .ready)
+    #expect(names.contains(.subscribed) && names.contains(.paired))
+    #expect(world.platform.disk.writes == before)
+    let ofStrangers = events.count {
+      $0.event.phone == stranger.kind.identity.address
+        && [.connected, .disconnected].contains($0.event.name)
+    }
+    #expect(ofStrangers <= RecentEvents.capacity(of: .strangers) + 2 && ofStrangers > 50)
+    #expect(events.map(\.seq) == events.map(\.seq).sorted())
   }
 }

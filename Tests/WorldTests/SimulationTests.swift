@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import EventLoop
 import Glibc
-import OnLoop
 import System
 import TestLoop
 import Testing
 import VirtualPhone
-import Wire
-
-@testable import Board
-@testable import Daemon
 
 /// Whole lives with faults (`Life`): the daemon ends in the state in which it would be without them.
 ///
 /// The suite plays a sample of the single faults. `scripts/simulate` plays all of them, and pairs by seed.
-@Suite("Whatever goes wrong, it heals") struct SimulationTests {
+@Suite("Whatever goes wrong, it heals", .inWorld) struct SimulationTests: InWorld {
   struct Result {
     var end: Life.End
     var violations: [String]
@@ -24,9 +18,7 @@ import Wire
     var story: [String]
   }
 
-  @LoopActor static func play(
-    _ plan: [Fault], rules: PhoneRules? = nil
-  ) async throws -> Result {
+  static func play(_ plan: [Fault], rules: PhoneRules? = nil) async throws -> Result {
     let world = World()
     let life = Life(world, plan, rules: rules)
     let end = await life.live()
@@ -41,7 +33,7 @@ import Wire
   }
 
   /// How often each place comes up in any life. One without a grace period, which an odd index makes, has fewer turns.
-  @LoopActor static func opportunities(
+  static func opportunities(
     of sound: Result, rules: PhoneRules? = nil
   ) async throws -> [Fault.Place: Int] {
     let never = Fault(place: .turn, index: .max, kind: .linkLost)
@@ -68,18 +60,14 @@ import Wire
 
   @Test("A life without faults has an end to compare with")
   func faultless() async throws {
-    try await onLoop {
-      try await OneAtATime.run {
-        let result = try await Self.play([])
-        #expect(result.violations == [])
-        for state in [result.end.settled, result.end.returned, result.end.restarted] {
-          #expect(state.active == Life.titles.sorted() && state.wait == "news")
-          #expect(state.bonds == ["random-c01122334455.bond.json"] && state.keys == 1)
-          #expect(state.track == Life.tracks[1] && state.sessions == 1 && state.isPowered)
-        }
-        #expect(!result.story.contains("error") && !result.story.contains("stale"))
-      }
+    let result = try await Self.play([])
+    #expect(result.violations == [])
+    for state in [result.end.settled, result.end.returned, result.end.restarted] {
+      #expect(state.active == Life.titles.sorted() && state.wait == "news")
+      #expect(state.bonds == ["random-c01122334455.bond.json"] && state.keys == 1)
+      #expect(state.track == Life.tracks[1] && state.sessions == 1 && state.isPowered)
     }
+    #expect(!result.story.contains("error") && !result.story.contains("stale"))
   }
 
   /// Rules for a seed, any of which the phone may keep.
@@ -97,69 +85,54 @@ import Wire
     "Whatever rules the phone keeps, a life ends as it does without faults",
     arguments: 1...8 as ClosedRange<UInt64>)
   func rules(seed: UInt64) async throws {
-    try await onLoop {
-      try await OneAtATime.run {
-        let rules = Self.rules(seed)
-        let sound = try await Self.play([], rules: rules)
-        #expect(sound.violations == [] && !sound.story.contains("error"), "\(rules)")
-        for state in [sound.end.settled, sound.end.returned, sound.end.restarted] {
-          #expect(state.active == Life.titles.sorted() && state.wait == "news", "\(rules)")
-          #expect(state.sessions == 1 && state.keys == 1, "\(rules)")
-          #expect(rules.updatesChangesOnly || state.track == Life.tracks[1], "\(rules)")
-        }
-        let all = Self.singles(try await Self.opportunities(of: sound, rules: rules))
-        let plan = [all[Int(seed * 197) % all.count]]
-        let result = try await Self.play(plan, rules: rules)
-        #expect(result.violations == [] && result.rest.isEmpty, "\(plan) \(rules)")
-        #expect(Self.hasHealed(result.end, plan, sound.end), "\(plan) \(rules) \(result.end)")
-      }
+    let rules = Self.rules(seed)
+    let sound = try await Self.play([], rules: rules)
+    #expect(sound.violations == [] && !sound.story.contains("error"), "\(rules)")
+    for state in [sound.end.settled, sound.end.returned, sound.end.restarted] {
+      #expect(state.active == Life.titles.sorted() && state.wait == "news", "\(rules)")
+      #expect(state.sessions == 1 && state.keys == 1, "\(rules)")
+      #expect(rules.updatesChangesOnly || state.track == Life.tracks[1], "\(rules)")
     }
+    let all = Self.singles(try await Self.opportunities(of: sound, rules: rules))
+    let plan = [all[Int(seed * 197) % all.count]]
+    let result = try await Self.play(plan, rules: rules)
+    #expect(result.violations == [] && result.rest.isEmpty, "\(plan) \(rules)")
+    #expect(Self.hasHealed(result.end, plan, sound.end), "\(plan) \(rules) \(result.end)")
   }
 
   @Test("The same faults make the same life", arguments: [3, 1605, 2734])
   func replay(seed: UInt64) async throws {
-    try await onLoop {
-      try await OneAtATime.run {
-        let opportunities = try await Self.opportunities(of: Self.play([]))
-        let plan = Self.pair(seed, Self.singles(opportunities))
-        let (one, other) = (try await Self.play(plan), try await Self.play(plan))
-        #expect(one.end == other.end && one.story == other.story)
-        #expect(one.opportunities == other.opportunities)
-      }
-    }
+    let opportunities = try await Self.opportunities(of: Self.play([]))
+    let plan = Self.pair(seed, Self.singles(opportunities))
+    let (one, other) = (try await Self.play(plan), try await Self.play(plan))
+    #expect(one.end == other.end && one.story == other.story)
+    #expect(one.opportunities == other.opportunities)
   }
 
   @Test("Faults, chosen by the environment variable SIMULATE or a sample of the single ones")
   func faults() async throws {
     let order = getenv("SIMULATE").map { String(cString: $0) } ?? "sample"
-    try await onLoop {
-      try await OneAtATime.run {
-        let sound = try await Self.play([])
-        let opportunities = try await Self.opportunities(of: sound)
-        let plans = try #require(
-          Self.plans(order, opportunities), "there is no such fault: \(order)")
-        var incomplete = 0
-        for (name, plan) in plans {
-          if getenv("SIMULATE_TRACE") != nil {
-            try? FileDescriptor.writeAll("\(plan)\n".utf8, to: 2)
-          }
-          let result = try await Self.play(plan)
-          if !result.rest.isEmpty { incomplete += 1 }
-          // The first fault comes up in any case: until then nothing is different.
-          let isPlayed = result.rest.count < plan.count
-          let hasHealed = Self.hasHealed(result.end, plan, sound.end)
-          if isPlayed, hasHealed, result.violations.isEmpty { continue }
-          Issue.record(
-            "\(name): \(plan): \(result.violations) \(hasHealed ? "" : "\(result.end)") \(result.story)"
-          )
-        }
-        if order != "sample" {
-          let count = Self.singles(opportunities).count
-          print(
-            "simulated \(plans.count) lives of \(count) single faults, \(incomplete) without the second"
-          )
-        }
-      }
+    let sound = try await Self.play([])
+    let opportunities = try await Self.opportunities(of: sound)
+    let plans = try #require(Self.plans(order, opportunities), "there is no such fault: \(order)")
+    var incomplete = 0
+    for (name, plan) in plans {
+      if getenv("SIMULATE_TRACE") != nil { try? FileDescriptor.writeAll("\(plan)\n".utf8, to: 2) }
+      let result = try await Self.play(plan)
+      if !result.rest.isEmpty { incomplete += 1 }
+      // The first fault comes up in any case: until then nothing is different.
+      let isPlayed = result.rest.count < plan.count
+      let hasHealed = Self.hasHealed(result.end, plan, sound.end)
+      if isPlayed, hasHealed, result.violations.isEmpty { continue }
+      Issue.record(
+        "\(name): \(plan): \(result.violations) \(hasHealed ? "" : "\(result.end)") \(result.story)"
+      )
+    }
+    if order != "sample" {
+      let count = Self.singles(opportunities).count
+      print(
+        "simulated \(plans.count) lives of \(count) single faults, \(incomplete) without the second"
+      )
     }
   }
 

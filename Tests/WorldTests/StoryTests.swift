@@ -183,13 +183,9 @@ private final class StoryTeller {
     case .daemonStarts: world.launch { $0.io = story.io }
     case .daemonStops: try await world.stop()
     case .boardAccepts, .boardDeclines:
-      let response = PairingResponse(accept: act == .boardAccepts)
-      try await world.respond(response)
-    case .boardOpensPairing:
-      try await world.openPairing(seconds: 60)
-    case .boardForgetsPhone:
-      let selector = PhoneSelector(phone.kind.identity.address.description)
-      _ = try await world.call(ControlMethods.forgetPhone, PhoneParameters(phone: selector))
+      try await world.respond(PairingResponse(accept: act == .boardAccepts))
+    case .boardOpensPairing: try await world.openPairing(seconds: 60)
+    case .boardForgetsPhone: try await world.forgetPhone()
     case .phoneConnects:
       phone.leave()
       try await world.until("the board is on the air") { world.adapter.isOnAir }
@@ -214,9 +210,9 @@ private final class StoryTeller {
   }
 }
 
-@Suite("The stories of Tests/Vectors/stories.json")
-struct StoryTests {
-  static let file = try? Story.Collection()
+@Suite("The stories of Tests/Vectors/stories.json", .inWorld)
+struct StoryTests: InWorld {
+  nonisolated static let file = try? Story.Collection()
 
   @Test("The file can be read")
   func readable() throws {
@@ -235,10 +231,8 @@ struct StoryTests {
 
   private func tell(_ story: Story, powersOffInOrder: Bool = false) async throws {
     let file = try #require(Self.file)
-    let isPrivate = story.isPrivate
-    try await inWorld(.init { if !isPrivate { $0.privateAddress = nil } }) { world in
-      world.kernel.powersOffInOrder = powersOffInOrder
-      try await StoryTeller(story, of: file, in: world).play()
-    }
+    world.usePhone { if !story.isPrivate { $0.privateAddress = nil } }
+    world.kernel.powersOffInOrder = powersOffInOrder
+    try await StoryTeller(story, of: file, in: world).play()
   }
 }

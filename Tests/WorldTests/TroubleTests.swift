@@ -39,26 +39,23 @@ final class Person {
     _ = world.clock.schedule(after: .seconds(1)) { [weak self] in self?.act() }
   }
 
-  private var isServed: Bool {
-    world.daemon?.sessions.contains { $0.wasSubscribed } ?? false
-  }
+  private var isServed: Bool { world.daemon?.sessions.contains { $0.wasSubscribed } ?? false }
 }
 
-@Suite("Something happens on the way, at any step")
-struct TroubleTests {
+@Suite("Something happens on the way, at any step", .inWorld)
+struct TroubleTests: InWorld {
   @Test("A board that can't listen for phones again says so, and listens once it can")
   func deaf() async throws {
-    try await inWorld(after: .phoneLeft) { world in
-      world.platform.listenFailure = BluetoothError(SystemError("bind", .addressInUse))
-      world.adapter.powerOff()
-      await world.pass(.seconds(60))
-      #expect(world.wait == "failing")
-      let adapter = try await world.status().adapters.first
-      #expect(adapter?.waiting.why?.contains("no phone can be accepted") == true)
-      world.platform.listenFailure = nil
-      await world.pass(.seconds(15))
-      try await Bonds.connectsEncrypted(world)
-    }
+    try await world.begin(.phoneLeft)
+    world.platform.listenFailure = BluetoothError(SystemError("bind", .addressInUse))
+    world.adapter.powerOff()
+    await world.pass(.seconds(60))
+    #expect(world.wait == "failing")
+    let adapter = try await world.status().adapters.first
+    #expect(adapter?.waiting.why?.contains("no phone can be accepted") == true)
+    world.platform.listenFailure = nil
+    await world.pass(.seconds(15))
+    try await world.phoneConnectsEncrypted()
   }
 
   /// Something that takes the adapter away for a while.
@@ -98,32 +95,30 @@ struct TroubleTests {
 
   /// So many turns of the clock after the daemon was started. After some 115 of them the phone is
   /// subscribed to, and after 165 nothing is left to do.
-  static let steps = Array(stride(from: 0, to: 170, by: 4))
+  nonisolated static let steps = Array(stride(from: 0, to: 170, by: 4))
 
   @Test(
     "The board says what it waits for, and serves the phone again", arguments: Trouble.allCases,
     steps)
   func recovers(_ trouble: Trouble, step: Int) async throws {
-    try await inWorld { world in
-      world.launch { $0.pairable = .always }
-      let person = Person(world)
-      defer { person.leave() }
-      for _ in 0..<step {
-        await idle()
-        _ = world.clock.turn()
-      }
+    world.launch { $0.pairable = .always }
+    let person = Person(world)
+    defer { person.leave() }
+    for _ in 0..<step {
       await idle()
-      try await trouble.strike(world)
-      await world.pass(.seconds(20))
-      if let wait = trouble.wait {
-        let waits = try await world.status().waits
-        #expect(waits.map(\.wait).contains(wait), "\(world.story)")
-      }
-      #expect(trouble == .bluetoothd || world.adapter.connections.isEmpty)
-      let mark = world.events.count
-      trouble.end(world)
-      try await world.until("served again") { world.story(since: mark).contains("subscribed") }
-      #expect(world.daemon?.phoneReports.count == 1)
+      _ = world.clock.turn()
     }
+    await idle()
+    try await trouble.strike(world)
+    await world.pass(.seconds(20))
+    if let wait = trouble.wait {
+      let waits = try await world.status().waits
+      #expect(waits.map(\.wait).contains(wait), "\(world.story)")
+    }
+    #expect(trouble == .bluetoothd || world.adapter.connections.isEmpty)
+    let mark = world.events.count
+    trouble.end(world)
+    try await world.until("served again") { world.story(since: mark).contains("subscribed") }
+    #expect(world.daemon?.phoneReports.count == 1)
   }
 }

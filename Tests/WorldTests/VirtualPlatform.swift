@@ -10,7 +10,6 @@ import VirtualKernel
 import Wire
 
 @testable import Board
-@testable import Daemon
 
 /// A board without a board: a virtual kernel, a clock that is turned by hand, and a disk in memory.
 @LoopActor
@@ -76,9 +75,7 @@ final class VirtualPlatform: Platform {
 
   func start(
     _ arguments: [String], environment: [String], input: [UInt8], lineLimit: Int
-  ) throws(SystemError) -> any RunningProgram {
-    try programs.start(arguments, environment, input)
-  }
+  ) throws(SystemError) -> any RunningProgram { try programs.start(arguments, environment, input) }
 
   func openManagement() throws(BluetoothError) -> any ManagementChannel {
     ManagementAdapter(kernel.openManagement())
@@ -88,9 +85,7 @@ final class VirtualPlatform: Platform {
     at address: DeviceAddress, log: Log, _ accept: @escaping (any ATTChannel) -> Void
   ) throws(BluetoothError) -> () -> Void {
     if let listenFailure { throw listenFailure }
-    let listener = kernel.listen(at: address) { channel in
-      accept(ChannelAdapter(channel, self))
-    }
+    let listener = kernel.listen(at: address) { channel in accept(ChannelAdapter(channel, self)) }
     return { listener.close() }
   }
 
@@ -331,9 +326,10 @@ final class MemoryDisk: FileSystem {
     contents.withLock { $0.files.first { isMeant($0.key) }?.value }
   }
 
-  /// Renames files.
+  /// Renames files and directories.
   func rename(_ name: (String) -> String) {
     contents.withLock { contents in
+      contents.directories = Set(contents.directories.map(name))
       contents.files = Dictionary(
         uniqueKeysWithValues: contents.files.map { (name($0.key), $0.value) })
     }
@@ -409,9 +405,7 @@ final class MemoryDisk: FileSystem {
 
   func remove(_ path: String) throws(SystemError) { try write(.unlink) { $0.files[path] = nil } }
 
-  private func write(
-    _ call: Call, _ change: (inout Contents) -> Void
-  ) throws(SystemError) {
+  private func write(_ call: Call, _ change: (inout Contents) -> Void) throws(SystemError) {
     if let failure = fault.withLock({ $0(call) }) { throw SystemError(call.rawValue, failure) }
     let failure = contents.withLock { contents in
       if contents.failure == nil { change(&contents) }

@@ -5,7 +5,6 @@ import System
 import Wire
 
 @testable import Board
-@testable import Daemon
 
 /// The programs of a board, in virtual time.
 @LoopActor final class VirtualPrograms {

@@ -9,13 +9,12 @@ import TestLoop
 import Testing
 import VirtualKernel
 import VirtualPhone
-import Wire
 
 @testable import Board
 @testable import Daemon
 
-@Suite("What the daemon waits for")
-struct WaitTests {
+@Suite("What the daemon waits for", .inWorld)
+struct WaitTests: InWorld {
   /// How a wait comes about.
   struct Scene: CustomStringConvertible {
     let name: String
@@ -26,21 +25,18 @@ struct WaitTests {
     init(
       _ name: String, after beginning: Beginning = .nothing,
       _ play: @escaping @LoopActor @Sendable (World) async throws -> Void
-    ) {
-      (self.name, self.beginning, self.play) = (name, beginning, play)
-    }
+    ) { (self.name, self.beginning, self.play) = (name, beginning, play) }
   }
 
-  static let scenes = adapters + phones + security + services
+  nonisolated static let scenes = adapters + phones + security + services
 
   @Test("Each wait comes about, and is reported by name", arguments: scenes)
   func comesAbout(_ scene: Scene) async throws {
-    try await inWorld(after: scene.beginning) { world in
-      try await scene.play(world)
-      try await world.until("the wait \(scene.name)") {
-        world.events.contains { event in
-          if case .why(scene.name, _) = event.content { true } else { false }
-        }
+    try await world.begin(scene.beginning)
+    try await scene.play(world)
+    try await world.until("the wait \(scene.name)") {
+      world.events.contains { event in
+        if case .why(scene.name, _) = event.content { true } else { false }
       }
     }
   }
@@ -59,7 +55,7 @@ struct WaitTests {
 
   // MARK: Adapters
 
-  static let adapters = [
+  nonisolated static let adapters = [
     Scene("no-adapter") { world in
       world.unplug()
       world.launch()
@@ -77,7 +73,7 @@ struct WaitTests {
     },
     Scene("silent-links") { world in
       world.platform.silentLinksLeft = 1
-      try await Bonds.make(world)
+      try await world.bond()
       world.phone.leave()
       await world.pass(.seconds(1))
       world.phone.otherServer = { _ in }
@@ -99,44 +95,38 @@ struct WaitTests {
 
   // MARK: Phones that are to come
 
-  static let phones = [
+  nonisolated static let phones = [
     Scene("first-phone", after: .onAir) { _ in },
-    Scene("any-phone", after: .phoneLeft) { world in
-      try await world.openPairing(seconds: 60)
-    },
+    Scene("any-phone", after: .phoneLeft) { world in try await world.openPairing(seconds: 60) },
     Scene("bonded-phone", after: .phoneLeft) { _ in },
-    Scene("nobody", after: .onAir) { world in
-      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
-    },
+    Scene("nobody", after: .onAir) { world in try await world.closePairing() },
     Scene("bond-lost-by-phone", after: .phoneLeft) { world in
       world.phone.forget(world.adapter)
       world.phone.consent = .ignores
       await world.pass(.seconds(1))
-      await OneSidedBondTests.flutter(world)
+      await world.phoneFlutters()
     },
     Scene("bond-lost-here", after: .paired) { world in
       try await world.stop()
       for path in world.platform.disk.paths { try world.platform.disk.remove(path) }
       try await world.start()
       await world.pass(.seconds(1))
-      await OneSidedBondTests.flutter(world)
+      await world.phoneFlutters()
     },
     Scene("keys-differ", after: .phoneLeft) { world in
       world.phone.spoilKey(of: world.adapter)
       await world.pass(.seconds(1))
-      await OneSidedBondTests.flutter(world)
+      await world.phoneFlutters()
     },
     Scene("resting", after: .phoneLeft) { world in
       world.phone.spoilKey(of: world.adapter)
-      await world.pass(.seconds(1))
-      #expect(world.phone.connect(to: world.adapter))
+      await world.phoneConnects()
       try await world.until(.disconnected)
     },
     Scene("given-up", after: .phoneLeft) { world in
-      PatienceTests.dropRequests(world)
+      world.dropRequests()
       for _ in 0..<Keyring.patience {
-        await world.pass(.seconds(1))
-        #expect(world.phone.connect(to: world.adapter))
+        await world.phoneConnects()
         await world.pass(.milliseconds(500))
         try await world.phoneLeaves(silently: true)
       }
@@ -158,14 +148,12 @@ struct WaitTests {
 
   // MARK: On the way to encryption
 
-  static let security = [
+  nonisolated static let security = [
     Scene("channel", after: .onAir) { world in
       world.phone.channelDelay = .seconds(2)
       world.phone.connect(to: world.adapter)
     },
-    Scene("mtu") { world in
-      try await connected(world) { $0.phone.lose(requests: 0x02) }
-    },
+    Scene("mtu") { world in try await world.connects { $0.phone.lose(requests: 0x02) } },
     Scene("encryption", after: .phoneLeft) { world in
       await world.pass(.seconds(1))
       world.phone.encryptsAfter = nil
@@ -177,9 +165,9 @@ struct WaitTests {
       world.phone.consent = .ignores
       world.phone.connect(to: world.adapter)
     },
-    Scene("confirmation-there") { world in try await connected(world) },
-    Scene("entry-there") { world in try await connected(world, .displayOnly) },
-    Scene("confirmation-here") { world in try await connected(world, .displayYesNo) },
+    Scene("confirmation-there") { world in try await world.connects() },
+    Scene("entry-there") { world in try await world.connects(.displayOnly) },
+    Scene("confirmation-here") { world in try await world.connects(.displayYesNo) },
     Scene("consent-here") { world in
       try await world.start { $0.io = .displayYesNo }
       await world.pass(.seconds(1))
@@ -188,18 +176,18 @@ struct WaitTests {
       await world.pass(.seconds(10))
     },
     Scene("another-pairs") { world in
-      try await connected(world, .displayYesNo)
+      try await world.connects(.displayYesNo)
       let other = world.stranger()
       await world.pass(.seconds(1))
       #expect(other.connect(to: world.adapter))
       await world.pass(.seconds(1))
     },
-    Scene("entry-here") { world in try await connected(world, .keyboardOnly) },
+    Scene("entry-here") { world in try await world.connects(.keyboardOnly) },
     Scene("pairing-failed") { world in
-      try await connected(world) { $0.phone.consent = .refuses(after: .seconds(1)) }
+      try await world.connects { $0.phone.consent = .refuses(after: .seconds(1)) }
     },
     Scene("closed-out", after: .onAir) { world in
-      _ = try await world.call(ControlMethods.closePairing, ClosingParameters())
+      try await world.closePairing()
       await world.pass(.seconds(1))
       world.phone.connect(to: world.adapter)
     },
@@ -207,14 +195,12 @@ struct WaitTests {
 
   // MARK: Serving
 
-  static let services = [
-    Scene("discovery") { world in try await connected(world) { $0.phone.lose(requests: 0x06) } },
-    Scene("subscription") { world in
-      try await connected(world) { $0.phone.lose(requests: 0x12) }
-    },
+  nonisolated static let services = [
+    Scene("discovery") { world in try await world.connects { $0.phone.lose(requests: 0x06) } },
+    Scene("subscription") { world in try await world.connects { $0.phone.lose(requests: 0x12) } },
     Scene("unpublished") { world in
-      try world.phone.phone.perform(.unpublish(.ancs))
-      try await connected(world)
+      try world.phoneDoes(.unpublish(.ancs))
+      try await world.connects()
     },
     Scene("incomplete") { world in
       let database = AttributeDatabase()
@@ -231,38 +217,40 @@ struct WaitTests {
           _ = server
         }
       }
-      try await connected(world)
+      try await world.connects()
     },
     Scene("refused") { world in
       // The phone thinks that the link is not encrypted.
-      try await connected(world) { world in
+      try await world.connects { world in
         world.phone.transform = { pdu, toPhone in
-          _ = try? world.phone.phone.perform(.encrypt(false))
+          _ = try? world.phoneDoes(.encrypt(false))
           return pdu
         }
       }
     },
-    Scene("permission") { world in try await connected(world) },
+    Scene("permission") { world in try await world.connects() },
     Scene("forbidden") { world in
-      try world.phone.phone.perform(.authorize(false))
-      try await connected(world)
+      try world.phoneDoes(.authorize(false))
+      try await world.connects()
     },
     Scene("stale", after: .paired) { world in
       // An error that no iPhone sends for a notification that cannot exist.
-      try world.phone.phone.perform(.failCommands(code: 0xA0, count: 1))
+      try world.phoneDoes(.failCommands(code: 0xA0, count: 1))
       await world.pass(.seconds(1_000))
     },
-    Scene("news") { world in try await connected(world) },
+    Scene("news") { world in try await world.connects() },
   ]
+}
 
+extension World {
   /// Starts the daemon and connects the phone, which differs from the usual one by `change`.
-  @LoopActor static func connected(
-    _ world: World, _ io: IOCapability = .noInputNoOutput, _ change: (World) -> Void = { _ in }
+  fileprivate func connects(
+    _ io: IOCapability = .noInputNoOutput, _ change: (World) -> Void = { _ in }
   ) async throws {
-    try await world.start { $0.io = io }
-    await world.pass(.seconds(1))
-    change(world)
-    world.phone.connect(to: world.adapter)
+    try await start { $0.io = io }
+    await pass(.seconds(1))
+    change(self)
+    phone.connect(to: adapter)
   }
 }
 

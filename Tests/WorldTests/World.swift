@@ -9,7 +9,6 @@ import System
 import TestLoop
 import Testing
 import VirtualKernel
-import VirtualPhone
 import Wire
 
 @testable import Board
@@ -17,17 +16,19 @@ import Wire
 
 /// A board with one adapter, a phone, and the daemon between them, in virtual time.
 ///
-///     try await inWorld { world in
-///       try await world.start()
-///       world.phone.connect(to: world.adapter)
-///       try await world.until(.subscribed)
-///     }
+///     @Suite("…", .inWorld) struct LinkTests: InWorld {
+///       @Test("…") func link() async throws {
+///         try await world.start()
+///         world.phone.connect(to: world.adapter)
+///         try await world.until(.subscribed)
 @LoopActor
 final class World {
+  /// That of the test that runs.
+  fileprivate(set) static var current = World()
   private(set) var platform = VirtualPlatform()
   /// The adapter that is plugged in.
   private(set) var adapter: VirtualAdapter
-  let phone: Handset
+  private(set) var phone: Handset
   /// What the daemon has published since the world began, over all of its runs.
   private(set) var events: [Event] = []
   /// What the daemon has logged; errors only, unless the options say otherwise.
@@ -44,9 +45,20 @@ final class World {
   var kernel: VirtualKernel { platform.kernel }
   var clock: HandClock { platform.clock }
 
-  init(_ phone: Handset.Kind = .init(), adapter: VirtualAdapter.Kind = .init()) {
-    self.adapter = platform.kernel.plug(adapter)
-    self.phone = Handset(phone, scheduler: platform.clock)
+  init() {
+    adapter = platform.kernel.plug()
+    phone = Handset(scheduler: platform.clock)
+  }
+
+  /// Has a phone of another kind in place of the usual one.
+  func usePhone(_ change: (inout Handset.Kind) -> Void) {
+    phone = Handset(Handset.Kind(change), scheduler: clock)
+  }
+
+  /// Has an adapter of another kind in place of the usual one.
+  func useAdapter(_ change: (inout VirtualAdapter.Kind) -> Void) {
+    kernel.unplug(adapter, tells: false)
+    adapter = kernel.plug(VirtualAdapter.Kind(change))
   }
 
   /// Another phone, which has never met the board.
@@ -65,6 +77,13 @@ final class World {
     await pass(.seconds(1))
     #expect(stranger.connect(to: adapter))
     return stranger
+  }
+
+  /// Somebody who uses the address of the phone, and has no key.
+  func impostor() -> Handset {
+    let impostor = stranger { $0 = phone.kind }
+    impostor.consent = .ignores
+    return impostor
   }
 
   // MARK: The daemon
@@ -171,9 +190,7 @@ final class World {
       let end: Result<Control.ExitStatus, Failure>
       do throws(Failure) {
         end = .success(try await daemon.run())
-      } catch {
-        end = .failure(error)
-      }
+      } catch { end = .failure(error) }
       if let self, self.daemon === daemon { self.end = end }
     }
   }
@@ -190,8 +207,15 @@ final class World {
   /// Ends the daemon and waits until it is gone.
   func stop() async throws {
     daemon?.leave(.terminated)
-    try await until("the daemon has exited") { self.end != nil }
+    try await until("the daemon has exited") { end != nil }
     daemon = nil
+  }
+
+  /// Waits until the daemon has exited by itself.
+  @discardableResult
+  func exit(within limit: Duration = .seconds(300)) async throws -> Control.ExitStatus? {
+    try await until("the daemon has exited", within: limit) { end != nil }
+    return try end?.get()
   }
 
   // MARK: Time
@@ -231,20 +255,17 @@ final class World {
 
   /// The next notification that the daemon publishes.
   func notification() async throws -> NotificationReport {
-    let content = try await until(.notification).content
-    guard case .notification(let report) = content else {
-      throw Timeout(what: "its report", story: story)
-    }
-    return report
+    try #require(await until(.notification).content.report)
+  }
+
+  /// What the board asks next about a phone that pairs.
+  func question() async throws -> PairingQuestion {
+    try #require(await until(.pairing).content.question)
   }
 
   /// Why the next pairing fails.
   func pairingFailure() async throws -> String {
-    let content = try await until(.pairingFailed).content
-    guard case .pairingFailed(let reason) = content else {
-      throw Timeout(what: "its report", story: story)
-    }
-    return reason
+    try #require(await until(.pairingFailed).content.pairingFailure)
   }
 
   struct Timeout: Error, CustomStringConvertible {
@@ -266,7 +287,7 @@ final class World {
   /// What was told of notifications since `mark`: `added Mum`, `added Dad repeat`, `removed -`.
   func told(since mark: Int = 0) -> [String] {
     events[mark...].compactMap { event in
-      guard case .notification(let report) = event.content else { return nil }
+      guard let report = event.content.report else { return nil }
       let words = "\(report.event.change) \(report.attributes.title ?? "-")"
       return words + (report.isRepeat ? " repeat" : "") + (report.failure.map { " (\($0))" } ?? "")
     }
@@ -281,6 +302,9 @@ final class World {
 
   /// The last event of a kind.
   func last(_ name: EventName) -> Event.Content? { events.last { $0.name == name }?.content }
+
+  /// What the last event about a notification says.
+  var lastReport: NotificationReport? { last(.notification)?.report }
 
   // MARK: The board
 
@@ -345,6 +369,23 @@ final class World {
   /// Answers what a phone that pairs has asked.
   func respond(_ response: PairingResponse) async throws {
     _ = try await call(ControlMethods.respondToPairing, response)
+  }
+
+  /// The pages of a client's list of notifications.
+  func pages(
+    _ client: Client, before: (_ number: Int) async throws -> Void = { _ in }
+  ) async throws -> [[JSONValue]] {
+    var query = NotificationQuery()
+    var pages: [[JSONValue]] = []
+    repeat {
+      try await before(pages.count)
+      client.call(ControlMethods.listNotifications, query)
+      await idle()
+      let result = try #require(client.responses.last?["result"])
+      pages.append(try #require(result["notifications"]?.array))
+      query.after = result["next"]?.string
+    } while query.after != nil
+    return pages
   }
 
   /// Connects to the control socket.
@@ -423,35 +464,41 @@ final class World {
   }
 }
 
-/// What has happened in a world when its test begins.
-enum Beginning {
-  case nothing
-  /// The daemon advertises.
-  case onAir
-  /// The phone has paired.
-  case paired
-  /// The phone has paired, and has left.
-  case phoneLeft
+// MARK: - Tests in a world
+
+/// A suite whose tests have a world each (`.inWorld`).
+@LoopActor protocol InWorld {}
+
+extension InWorld {
+  var world: World { World.current }
 }
 
-/// Runs a test in a world of its own, on the loop.
-func inWorld(
-  _ phone: Handset.Kind = .init(), adapter: VirtualAdapter.Kind = .init(),
-  after beginning: Beginning = .nothing, _ test: @escaping @LoopActor (World) async throws -> Void
-) async throws {
-  try await onLoop {
+extension Trait where Self == WorldTrait {
+  /// Runs each test in a world of its own, on the loop.
+  static var inWorld: Self {
+    LoopThread.begin()
+    return Self()
+  }
+}
+
+/// Swift Testing looks for the tests of suites on the loop there, which this one begins.
+@Test("A world is on the loop", .inWorld) func worldIsOnLoop() { #expect(LoopThread.isCurrent) }
+
+struct WorldTrait: TestTrait, SuiteTrait, TestScoping {
+  let isRecursive = true
+
+  func provideScope(
+    for test: Test, testCase: Test.Case?,
+    performing function: @concurrent @Sendable () async throws -> Void
+  ) async throws {
+    try await withTaskExecutorPreference(Loop.shared) { try await perform(function) }
+  }
+
+  @LoopActor private func perform(_ test: @Sendable () async throws -> Void) async throws {
     try await OneAtATime.run {
-      let world = World(phone, adapter: adapter)
-      switch beginning {
-      case .nothing: break
-      case .onAir:
-        try await world.start()
-        try await world.until(.advertising)
-      case .paired: try await Bonds.make(world)
-      case .phoneLeft: try await Bonds.makeAndLeave(world)
-      }
-      try await test(world)
-      if world.end == nil, world.daemon != nil { try await world.stop() }
+      World.current = World()
+      try await test()
+      if World.current.end == nil, World.current.daemon != nil { try await World.current.stop() }
     }
   }
 }
