@@ -3,7 +3,7 @@ import Wire
 
 // The UUIDs of services, declarations, descriptors and characteristics that the project uses, each
 // declared once, and the names of all that the Bluetooth SIG assigned for LE (Assigned Numbers, 3.4
-// to 3.8).
+// to 3.8). Types of values that are only decoded for display are known by their numbers.
 
 /// Services.
 extension UUID {
@@ -44,51 +44,17 @@ extension UUID {
   public static let appearance: UUID = 0x2A01
   public static let preferredConnectionParameters: UUID = 0x2A04
   public static let serviceChanged: UUID = 0x2A05
-  public static let alertLevel: UUID = 0x2A06
-  public static let txPowerLevel: UUID = 0x2A07
   public static let localTimeInformation: UUID = 0x2A0F
   public static let batteryLevel: UUID = 0x2A19
-  public static let temperatureType: UUID = 0x2A1D
-  public static let measurementInterval: UUID = 0x2A21
   public static let modelNumber: UUID = 0x2A24
-  public static let serialNumber: UUID = 0x2A25
   public static let firmwareRevision: UUID = 0x2A26
-  public static let hardwareRevision: UUID = 0x2A27
   public static let softwareRevision: UUID = 0x2A28
   public static let manufacturerName: UUID = 0x2A29
   public static let currentTime: UUID = 0x2A2B
-  public static let heartRateMeasurement: UUID = 0x2A37
-  public static let bodySensorLocation: UUID = 0x2A38
-  public static let string: UUID = 0x2A3D
-  public static let protocolMode: UUID = 0x2A4E
-  public static let pnpID: UUID = 0x2A50
-  public static let sensorLocation: UUID = 0x2A5D
-  public static let elevation: UUID = 0x2A6C
-  public static let pressure: UUID = 0x2A6D
-  public static let temperature: UUID = 0x2A6E
-  public static let humidity: UUID = 0x2A6F
-  public static let trueWindSpeed: UUID = 0x2A70
-  public static let trueWindDirection: UUID = 0x2A71
-  public static let uvIndex: UUID = 0x2A76
-  public static let irradiance: UUID = 0x2A77
-  public static let windChill: UUID = 0x2A79
-  public static let heatIndex: UUID = 0x2A7A
-  public static let dewPoint: UUID = 0x2A7B
-  public static let age: UUID = 0x2A80
-  public static let emailAddress: UUID = 0x2A87
-  public static let firstName: UUID = 0x2A8A
-  public static let gender: UUID = 0x2A8C
-  public static let heartRateMax: UUID = 0x2A8D
-  public static let height: UUID = 0x2A8E
-  public static let lastName: UUID = 0x2A90
-  public static let restingHeartRate: UUID = 0x2A92
-  public static let weight: UUID = 0x2A98
   public static let centralAddressResolution: UUID = 0x2AA6
   public static let clientSupportedFeatures: UUID = 0x2B29
   public static let databaseHash: UUID = 0x2B2A
   public static let serverSupportedFeatures: UUID = 0x2B3A
-  public static let mediaPlayerName: UUID = 0x2B93
-  public static let trackTitle: UUID = 0x2B97
 }
 
 /// Apple's services and their characteristics.
@@ -206,7 +172,7 @@ public enum AssignedNumbers {
     .deviceName: "Device Name", .appearance: "Appearance", 0x2A02: "Peripheral Privacy Flag",
     0x2A03: "Reconnection Address",
     .preferredConnectionParameters: "Peripheral Preferred Connection Parameters",
-    .serviceChanged: "Service Changed", .alertLevel: "Alert Level", .txPowerLevel: "Tx Power Level",
+    .serviceChanged: "Service Changed", 0x2A06: "Alert Level", 0x2A07: "Tx Power Level",
     0x2A08: "Date Time", 0x2A09: "Day of Week", 0x2A0A: "Day Date Time", 0x2A0B: "Exact Time 100",
     0x2A0C: "Exact Time 256", 0x2A0D: "DST Offset", 0x2A0E: "Time Zone",
     .localTimeInformation: "Local Time Information", 0x2A10: "Secondary Time Zone",
@@ -214,55 +180,55 @@ public enum AssignedNumbers {
     0x2A14: "Reference Time Information", 0x2A15: "Time Broadcast",
     0x2A16: "Time Update Control Point", 0x2A17: "Time Update State", 0x2A18: "Glucose Measurement",
     .batteryLevel: "Battery Level", 0x2A1A: "Battery Power State", 0x2A1B: "Battery Level State",
-    0x2A1C: "Temperature Measurement", .temperatureType: "Temperature Type",
+    0x2A1C: "Temperature Measurement", 0x2A1D: "Temperature Type",
     0x2A1E: "Intermediate Temperature", 0x2A1F: "Temperature Celsius",
-    0x2A20: "Temperature Fahrenheit", .measurementInterval: "Measurement Interval",
+    0x2A20: "Temperature Fahrenheit", 0x2A21: "Measurement Interval",
     0x2A22: "Boot Keyboard Input Report", 0x2A23: "System ID", .modelNumber: "Model Number String",
-    .serialNumber: "Serial Number String", .firmwareRevision: "Firmware Revision String",
-    .hardwareRevision: "Hardware Revision String", .softwareRevision: "Software Revision String",
+    0x2A25: "Serial Number String", .firmwareRevision: "Firmware Revision String",
+    0x2A27: "Hardware Revision String", .softwareRevision: "Software Revision String",
     .manufacturerName: "Manufacturer Name String",
     0x2A2A: "IEEE 11073-20601 Regulatory Certification Data List", .currentTime: "Current Time",
     0x2A2C: "Magnetic Declination", 0x2A2F: "Position 2D", 0x2A30: "Position 3D",
     0x2A31: "Scan Refresh", 0x2A32: "Boot Keyboard Output Report",
     0x2A33: "Boot Mouse Input Report", 0x2A34: "Glucose Measurement Context",
     0x2A35: "Blood Pressure Measurement", 0x2A36: "Intermediate Cuff Pressure",
-    .heartRateMeasurement: "Heart Rate Measurement", .bodySensorLocation: "Body Sensor Location",
+    0x2A37: "Heart Rate Measurement", 0x2A38: "Body Sensor Location",
     0x2A39: "Heart Rate Control Point", 0x2A3A: "Removable", 0x2A3B: "Service Required",
-    0x2A3C: "Scientific Temperature Celsius", .string: "String", 0x2A3E: "Network Availability",
+    0x2A3C: "Scientific Temperature Celsius", 0x2A3D: "String", 0x2A3E: "Network Availability",
     0x2A3F: "Alert Status", 0x2A40: "Ringer Control Point", 0x2A41: "Ringer Setting",
     0x2A42: "Alert Category ID Bit Mask", 0x2A43: "Alert Category ID",
     0x2A44: "Alert Notification Control Point", 0x2A45: "Unread Alert Status", 0x2A46: "New Alert",
     0x2A47: "Supported New Alert Category", 0x2A48: "Supported Unread Alert Category",
     0x2A49: "Blood Pressure Feature", 0x2A4A: "HID Information", 0x2A4B: "Report Map",
-    0x2A4C: "HID Control Point", 0x2A4D: "Report", .protocolMode: "Protocol Mode",
-    0x2A4F: "Scan Interval Window", .pnpID: "PnP ID", 0x2A51: "Glucose Feature",
+    0x2A4C: "HID Control Point", 0x2A4D: "Report", 0x2A4E: "Protocol Mode",
+    0x2A4F: "Scan Interval Window", 0x2A50: "PnP ID", 0x2A51: "Glucose Feature",
     0x2A52: "Record Access Control Point", 0x2A53: "RSC Measurement", 0x2A54: "RSC Feature",
     0x2A55: "SC Control Point", 0x2A56: "Digital", 0x2A57: "Digital Output", 0x2A58: "Analog",
     0x2A59: "Analog Output", 0x2A5A: "Aggregate", 0x2A5B: "CSC Measurement", 0x2A5C: "CSC Feature",
-    .sensorLocation: "Sensor Location", 0x2A5E: "PLX Spot-Check Measurement",
+    0x2A5D: "Sensor Location", 0x2A5E: "PLX Spot-Check Measurement",
     0x2A5F: "PLX Continuous Measurement", 0x2A60: "PLX Features",
     0x2A62: "Pulse Oximetry Control Point", 0x2A63: "Cycling Power Measurement",
     0x2A64: "Cycling Power Vector", 0x2A65: "Cycling Power Feature",
     0x2A66: "Cycling Power Control Point", 0x2A67: "Location and Speed", 0x2A68: "Navigation",
     0x2A69: "Position Quality", 0x2A6A: "LN Feature", 0x2A6B: "LN Control Point",
-    .elevation: "Elevation", .pressure: "Pressure", .temperature: "Temperature",
-    .humidity: "Humidity", .trueWindSpeed: "True Wind Speed",
-    .trueWindDirection: "True Wind Direction", 0x2A72: "Apparent Wind Speed",
+    0x2A6C: "Elevation", 0x2A6D: "Pressure", 0x2A6E: "Temperature",
+    0x2A6F: "Humidity", 0x2A70: "True Wind Speed",
+    0x2A71: "True Wind Direction", 0x2A72: "Apparent Wind Speed",
     0x2A73: "Apparent Wind Direction", 0x2A74: "Gust Factor", 0x2A75: "Pollen Concentration",
-    .uvIndex: "UV Index", .irradiance: "Irradiance", 0x2A78: "Rainfall", .windChill: "Wind Chill",
-    .heatIndex: "Heat Index", .dewPoint: "Dew Point", 0x2A7D: "Descriptor Value Changed",
-    0x2A7E: "Aerobic Heart Rate Lower Limit", 0x2A7F: "Aerobic Threshold", .age: "Age",
+    0x2A76: "UV Index", 0x2A77: "Irradiance", 0x2A78: "Rainfall", 0x2A79: "Wind Chill",
+    0x2A7A: "Heat Index", 0x2A7B: "Dew Point", 0x2A7D: "Descriptor Value Changed",
+    0x2A7E: "Aerobic Heart Rate Lower Limit", 0x2A7F: "Aerobic Threshold", 0x2A80: "Age",
     0x2A81: "Anaerobic Heart Rate Lower Limit", 0x2A82: "Anaerobic Heart Rate Upper Limit",
     0x2A83: "Anaerobic Threshold", 0x2A84: "Aerobic Heart Rate Upper Limit",
-    0x2A85: "Date of Birth", 0x2A86: "Date of Threshold Assessment", .emailAddress: "Email Address",
+    0x2A85: "Date of Birth", 0x2A86: "Date of Threshold Assessment", 0x2A87: "Email Address",
     0x2A88: "Fat Burn Heart Rate Lower Limit", 0x2A89: "Fat Burn Heart Rate Upper Limit",
-    .firstName: "First Name", 0x2A8B: "Five Zone Heart Rate Limits", .gender: "Gender",
-    .heartRateMax: "Heart Rate Max", .height: "Height", 0x2A8F: "Hip Circumference",
-    .lastName: "Last Name", 0x2A91: "Maximum Recommended Heart Rate",
-    .restingHeartRate: "Resting Heart Rate",
+    0x2A8A: "First Name", 0x2A8B: "Five Zone Heart Rate Limits", 0x2A8C: "Gender",
+    0x2A8D: "Heart Rate Max", 0x2A8E: "Height", 0x2A8F: "Hip Circumference",
+    0x2A90: "Last Name", 0x2A91: "Maximum Recommended Heart Rate",
+    0x2A92: "Resting Heart Rate",
     0x2A93: "Sport Type for Aerobic and Anaerobic Thresholds",
     0x2A94: "Three Zone Heart Rate Limits", 0x2A95: "Two Zone Heart Rate Limits", 0x2A96: "VO2 Max",
-    0x2A97: "Waist Circumference", .weight: "Weight", 0x2A99: "Database Change Increment",
+    0x2A97: "Waist Circumference", 0x2A98: "Weight", 0x2A99: "Database Change Increment",
     0x2A9A: "User Index", 0x2A9B: "Body Composition Feature",
     0x2A9C: "Body Composition Measurement", 0x2A9D: "Weight Measurement",
     0x2A9E: "Weight Scale Feature", 0x2A9F: "User Control Point",
@@ -275,9 +241,9 @@ public enum AssignedNumbers {
     0x2AC7: "Object List Filter", 0x2AC8: "Object Changed",
     0x2AC9: "Resolvable Private Address Only",
     .clientSupportedFeatures: "Client Supported Features", .databaseHash: "Database Hash",
-    .serverSupportedFeatures: "Server Supported Features", .mediaPlayerName: "Media Player Name",
+    .serverSupportedFeatures: "Server Supported Features", 0x2B93: "Media Player Name",
     0x2B94: "Media Player Icon Object ID", 0x2B95: "Media Player Icon URL", 0x2B96: "Track Changed",
-    .trackTitle: "Track Title", 0x2B98: "Track Duration", 0x2B99: "Track Position",
+    0x2B97: "Track Title", 0x2B98: "Track Duration", 0x2B99: "Track Position",
     0x2B9A: "Playback Speed", 0x2B9B: "Seeking Speed", 0x2B9C: "Current Track Segments Object ID",
     0x2B9D: "Current Track Object ID", 0x2B9E: "Next Track Object ID",
     0x2B9F: "Parent Group Object ID", 0x2BA0: "Current Group Object ID", 0x2BA1: "Playing Order",

@@ -37,9 +37,9 @@ public enum ValueDecoder {
       let names = configuration.names
       return [.flags("Subscription", names.isEmpty ? ["none"] : names, configuration.rawValue)]
     case .serviceChanged: return [.text("Changed", text(try ServiceChanged(decoding: value).range))]
-    case .deviceName, .userDescription, .modelNumber, .serialNumber, .firmwareRevision,
-      .hardwareRevision, .softwareRevision, .manufacturerName, .string, .emailAddress, .firstName,
-      .lastName, .mediaPlayerName, .trackTitle:
+    // The numbers are those of other texts: of a device, its user, and what it plays.
+    case .deviceName, .userDescription, .modelNumber, .firmwareRevision, .softwareRevision,
+      .manufacturerName, 0x2A25, 0x2A27, 0x2A3D, 0x2A87, 0x2A8A, 0x2A90, 0x2B93, 0x2B97:
       return [.text("Text", String(cutUTF8: value))]
     case .batteryLevel:
       return [.measure("Battery", Double(try BatteryLevel(decoding: value).percent), "%")]
@@ -51,8 +51,8 @@ public enum ValueDecoder {
     case .clientSupportedFeatures:
       return [.bits("Features", ["robust caching", "EATT", "multiple notifications"], first)]
     case .serverSupportedFeatures: return [.bits("Features", ["EATT"], first)]
-    case .heartRateMeasurement:
-      // Flags, then the rate in one byte or two.
+    case 0x2A37:
+      // Heart Rate Measurement: flags, then the rate in one byte or two.
       let flags = try reader.u8()
       let rate = flags & 1 == 0 ? UInt16(try reader.u8()) : try reader.u16()
       let contact = flags & 4 == 0 ? [] : [Detail.flag("Contact", flags & 2 != 0)]
@@ -72,32 +72,34 @@ public enum ValueDecoder {
   /// Values whose fields have fixed lengths; one of another length has no meaning.
   private static let table: [UUID: [PacketField]] = [
     .appearance: [.hex("Appearance", 2)], .preferredConnectionParameters: .connectionRequest,
-    .pnpID: [
+    // PnP ID.
+    0x2A50: [
       .choice("Vendor Source", ["", "Bluetooth SIG", "USB Forum"]), .hex("Vendor", 2),
       .hex("Product", 2), .hex("Version", 2),
     ],
-    .txPowerLevel: [.dBm("Power")],
-    .measurementInterval: [.measure("Interval", width: 2, unit: "s")],
-    .elevation: [.measure("Elevation", width: 3, isSigned: true, per: 100, unit: "m")],
-    .pressure: [.measure("Pressure", width: 4, per: 10, unit: "Pa")],
-    .temperature: [
+    0x2A07: [.dBm("Power")],
+    0x2A21: [.measure("Interval", width: 2, unit: "s")],
+    0x2A6C: [.measure("Elevation", width: 3, isSigned: true, per: 100, unit: "m")],
+    0x2A6D: [.measure("Pressure", width: 4, per: 10, unit: "Pa")],
+    0x2A6E: [
       .measure("Temperature", width: 2, isSigned: true, per: 100, unit: "°C", absent: -32768)
     ],
-    .humidity: [.measure("Humidity", width: 2, per: 100, unit: "%", absent: 0xFFFF)],
-    .trueWindSpeed: [.measure("Wind Speed", width: 2, per: 100, unit: "m/s")],
-    .trueWindDirection: [.measure("Wind Direction", width: 2, per: 100, unit: "°")],
-    .uvIndex: [.measure("UV Index", width: 1, unit: "")],
-    .irradiance: [.measure("Irradiance", width: 2, per: 10, unit: "W/m²")],
-    .windChill: [.measure("Wind Chill", width: 1, isSigned: true, unit: "°C")],
-    .heatIndex: [.measure("Heat Index", width: 1, isSigned: true, unit: "°C")],
-    .dewPoint: [.measure("Dew Point", width: 1, isSigned: true, unit: "°C")],
-    .age: [.measure("Age", width: 1, unit: "years")],
-    .heartRateMax: [.measure("Maximum", width: 1, unit: "bpm")],
-    .height: [.measure("Height", width: 2, per: 100, unit: "m")],
-    .restingHeartRate: [.measure("At Rest", width: 1, unit: "bpm")],
-    .weight: [.measure("Weight", width: 2, per: 200, unit: "kg")],
-    .alertLevel: [.choice("Alert", ["none", "mild", "high"])],
-    .temperatureType: [
+    0x2A6F: [.measure("Humidity", width: 2, per: 100, unit: "%", absent: 0xFFFF)],
+    0x2A70: [.measure("Wind Speed", width: 2, per: 100, unit: "m/s")],
+    0x2A71: [.measure("Wind Direction", width: 2, per: 100, unit: "°")],
+    0x2A76: [.measure("UV Index", width: 1, unit: "")],
+    0x2A77: [.measure("Irradiance", width: 2, per: 10, unit: "W/m²")],
+    0x2A79: [.measure("Wind Chill", width: 1, isSigned: true, unit: "°C")],
+    0x2A7A: [.measure("Heat Index", width: 1, isSigned: true, unit: "°C")],
+    0x2A7B: [.measure("Dew Point", width: 1, isSigned: true, unit: "°C")],
+    0x2A80: [.measure("Age", width: 1, unit: "years")],
+    0x2A8D: [.measure("Maximum", width: 1, unit: "bpm")],
+    0x2A8E: [.measure("Height", width: 2, per: 100, unit: "m")],
+    0x2A92: [.measure("At Rest", width: 1, unit: "bpm")],
+    0x2A98: [.measure("Weight", width: 2, per: 200, unit: "kg")],
+    0x2A06: [.choice("Alert", ["none", "mild", "high"])],
+    // Where a thermometer, a heart rate monitor and a sensor of speed or power are.
+    0x2A1D: [
       .choice(
         "Site",
         [
@@ -105,11 +107,11 @@ public enum ValueDecoder {
           "rectum", "toe", "tympanum",
         ])
     ],
-    .bodySensorLocation: [
+    0x2A38: [
       .choice("Site", ["other", "chest", "wrist", "finger", "hand", "ear lobe", "foot"])
     ],
-    .protocolMode: [.choice("Protocol", ["boot", "report"])],
-    .sensorLocation: [
+    0x2A4E: [.choice("Protocol", ["boot", "report"])],
+    0x2A5D: [
       .choice(
         "Site",
         [
@@ -118,7 +120,7 @@ public enum ValueDecoder {
           "rear hub", "chest", "spider", "chain ring",
         ])
     ],
-    .gender: [.choice("Gender", ["male", "female", "unspecified"])],
+    0x2A8C: [.choice("Gender", ["male", "female", "unspecified"])],
   ]
 }
 
