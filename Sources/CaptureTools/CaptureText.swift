@@ -52,7 +52,7 @@ struct CaptureText: Sendable {
     return painted(left, paint) + String(spaces: gap) + painted(right, .faint)
   }
 
-  /// What a packet's line begins with, and its colour.
+  /// What a packet's line begins with, and its colour, as btmon's: sent data is cyan, received green.
   private func look(of opcode: MonitorOpcode) -> (mark: String, paint: Paint) {
     switch opcode {
     case .command: ("<", .command)
@@ -60,8 +60,8 @@ struct CaptureText: Sendable {
     case .controlOpen, .controlClose, .controlCommand, .controlEvent: ("@", .plain)
     default:
       switch opcode.direction {
-      case .sent: ("<", .sent)
-      case .received: (">", .received)
+      case .sent: ("<", .app)
+      case .received: (">", .good)
       case nil: ("=", .plain)
       }
     }
@@ -126,20 +126,7 @@ struct CaptureText: Sendable {
     detail.lines(indent: indent, bytesPerLine: 32).map(\.printable)
   }
 
-  // MARK: Colours (ECMA-48, SGR), the same as btmon's for commands, events and directions
-
-  private enum Paint: String {
-    case plain = ""
-    case strong = "1"
-    case faint = "2"
-    case bad = "31"
-    case command = "34"
-    case event = "35"
-    case sent = "36"
-    case received = "32"
-  }
-
   private func painted(_ text: String, _ paint: Paint) -> String {
-    style.colour && paint != .plain ? "\u{1b}[\(paint.rawValue)m\(text)\u{1b}[0m" : text
+    [StyledRun(text, paint)].text(style)
   }
 }

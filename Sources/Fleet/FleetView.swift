@@ -221,8 +221,8 @@ extension FleetView {
 
   /// A row for each phone, and one for each board without any.
   public func table(_ style: TextStyle) -> String {
-    let blank = Cell("")
-    var rows: [[Cell]] = [Self.heads.map { Cell($0, .faint) }]
+    let blank = StyledRun("")
+    var rows: [StyledRow] = [Self.heads.map { StyledRun($0, .faint) }]
     for board in all {
       var head = board.cells
       var remark = board.remark
@@ -234,60 +234,39 @@ extension FleetView {
         rows.append(head + [blank, blank, blank, blank, blank, remark ?? blank])
       }
     }
-    let widths = Self.heads.indices.dropLast().map { column in
-      rows.map { $0[column].text.displayWidth }.max() ?? 0
-    }
-    return rows.map { row in
-      var line = StyledText()
-      for (column, cell) in row.enumerated() where column < widths.count || !cell.text.isEmpty {
-        let pad = column < widths.count ? widths[column] - cell.text.displayWidth : 0
-        line.addWhole(cell.text + String(repeating: " ", count: max(0, pad)), cell.paint)
-      }
-      return line.text(style)
-    }.joined(separator: "\n")
-  }
-}
-
-/// A cell of the table. Text from others can't control the terminal.
-private struct Cell {
-  let text: String
-  let paint: Paint
-
-  init(_ text: String, _ paint: Paint = .plain) {
-    self.text = text.printable
-    self.paint = paint
+    return StyledRow.table(rows, style)
   }
 }
 
 extension FleetBoard {
-  fileprivate var cells: [Cell] {
+  fileprivate var cells: StyledRow {
     [
-      Cell(board, .strong), Cell(state.rawValue, isOnline ? .good : .attention),
-      Cell(version ?? ""),
+      StyledRun(board, .strong), StyledRun(state.rawValue, isOnline ? .good : .attention),
+      StyledRun(version ?? ""),
     ]
   }
 
   /// What it waits for, or why it is offline.
-  fileprivate var remark: Cell? {
-    why.map { Cell($0, isProblem || !isOnline ? .attention : .faint) }
+  fileprivate var remark: StyledRun? {
+    why.map { StyledRun($0, isProblem || !isOnline ? .attention : .faint) }
   }
 }
 
 extension FleetPhone {
-  fileprivate var cells: [Cell] {
+  fileprivate var cells: StyledRow {
     [
-      Cell(phone, .strong), Cell(state.rawValue, state == .online ? .good : .faint),
-      Cell(battery.map { "\($0) %" } ?? ""), Cell(rssi.map { "\($0) dBm" } ?? ""),
-      Cell(notifications.map { "\($0)" } ?? ""),
+      StyledRun(phone, .strong), StyledRun(state.rawValue, state == .online ? .good : .faint),
+      StyledRun(battery.map { "\($0) %" } ?? ""), StyledRun(rssi.map { "\($0) dBm" } ?? ""),
+      StyledRun(notifications.map { "\($0)" } ?? ""),
     ]
   }
 
   /// Further remarks.
-  fileprivate var remark: Cell {
-    if call == .ringing { return Cell("a call is ringing", .attention) }
+  fileprivate var remark: StyledRun {
+    if call == .ringing { return StyledRun("a call is ringing", .attention) }
     if authorization == .refused {
-      return Cell("no access to notifications", .attention)
+      return StyledRun("no access to notifications", .attention)
     }
-    return Cell(player == .playing ? "plays" : "")
+    return StyledRun(player == .playing ? "plays" : "")
   }
 }

@@ -132,18 +132,15 @@ extension LinkReport {
 extension AppReport {
   /// The apps as a table: count, name, identifier.
   public static func table(_ apps: [AppReport], _ style: TextStyle) -> String {
-    let names = apps.map { $0.name.printable.cut(toDisplayWidth: 30) }
     let counts = apps.map { $0.count.map { String($0) } ?? "" }
-    let nameWidth = names.map(\.displayWidth).max() ?? 0
-    let countWidth = counts.map(\.count).max() ?? 0
-    func blanks(_ count: Int) -> String { String(repeating: " ", count: max(0, count)) }
-    return apps.indices.map { row in
-      var line = StyledText()
-      line.addWhole(blanks(countWidth - counts[row].count) + counts[row], .strong)
-      line.addWhole(names[row] + blanks(nameWidth - names[row].displayWidth), .app)
-      line.addWhole(apps[row].appID)
-      return line.text(style)
-    }.joined(separator: "\n")
+    let width = counts.map(\.count).max() ?? 0
+    let rows = zip(apps, counts).map { app, count in
+      [
+        StyledRun(String(repeating: " ", count: width - count.count) + count, .strong),
+        StyledRun(app.name.printable.cut(toDisplayWidth: 30), .app), StyledRun(app.appID),
+      ]
+    }
+    return StyledRow.table(rows, style)
   }
 }
 

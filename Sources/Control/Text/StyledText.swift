@@ -181,6 +181,21 @@ extension StyledRow {
     return width > 0 ? cut + [StyledRun("…")] : []
   }
 
+  /// The rows as lines of a table: each column but the last is as wide as its widest cell.
+  package static func table(_ rows: [StyledRow], _ style: TextStyle) -> String {
+    let widths = (rows.first ?? []).indices.dropLast().map { column in
+      rows.map { $0[column].text.printable.displayWidth }.max() ?? 0
+    }
+    return rows.map { row in
+      var line = StyledText()
+      for (column, cell) in row.enumerated() where column < widths.count || !cell.text.isEmpty {
+        let pad = column < widths.count ? widths[column] - cell.text.printable.displayWidth : 0
+        line.addWhole(cell.text + String(repeating: " ", count: pad), cell.paint)
+      }
+      return line.text(style)
+    }.joined(separator: "\n")
+  }
+
   /// The line, with the escape sequences of its styles if there are colours.
   package func text(_ style: TextStyle) -> String {
     reduce(into: "") { text, run in

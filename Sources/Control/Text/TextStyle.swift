@@ -61,6 +61,9 @@ package enum Paint: String {
   case good = "32"
   case attention = "33"
   case bad = "31"
+  /// A command to a controller, and an event of one.
+  case command = "34"
+  case event = "35"
   /// The line that keys act on, in reverse video.
   case selected = "7"
 }
