@@ -59,14 +59,8 @@ extension Grammar<FleetOptions> {
     options + CommandOption.output, operands: "[REQUEST...]"
   ) { options, operands throws(Failure) in
     guard !operands.isEmpty else { return }
-    do throws(FleetRequest.Misuse) {
-      options.request = try FleetRequest(Array(operands))
-    } catch {
-      throw Failure(usage: error.sentence, remedy: "see ancsd fleet --help")
-    }
-    guard !options.watches else {
-      throw Failure(usage: "--watch takes no request", remedy: "see ancsd fleet --help")
-    }
+    options.request = try FleetRequest(Array(operands))
+    guard !options.watches else { throw Failure(usage: "--watch takes no request") }
     if options.request?.concernsOneBoard == true, options.board == nil {
       throw Failure(
         usage: "a UID belongs to one board", remedy: "name it with --board")

@@ -15,23 +15,18 @@ public struct FleetRequest: Hashable, Sendable {
     self.parameters = parameters
   }
 
-  /// Why the words are not a request, as a sentence.
-  public struct Misuse: Error, Hashable {
-    public let sentence: String
-  }
-
   /// The words that begin a request.
   private static let verbs = ["media", "act", "list", "clear"]
 
   /// - Throws: what is wrong with the words.
-  public init(_ words: [String]) throws(Misuse) {
+  public init(_ words: [String]) throws(Failure) {
     let rest = Array(words.dropFirst())
     switch words.first {
     case "media"? where rest.isEmpty: self.init(.getMedia)
     case "media"? where rest.count == 1:
       guard let command = RemoteCommand(typed: rest[0])?.name else {
-        throw Misuse(
-          sentence:
+        throw Failure(
+          usage:
             "“\(rest[0])” is not a command for media: choose from \(RemoteCommand.names.joined(separator: ", "))"
         )
       }
@@ -40,10 +35,10 @@ public struct FleetRequest: Hashable, Sendable {
       self.init(.call, ["action": .string(rest[0])])
     case "act"?:
       guard rest.count == 2, let uid = NotificationUID(typed: rest[0]),
-        let action = Self.actions[rest[1]]
+        let action = NotificationAction(name: rest[1])?.name
       else {
-        throw Misuse(
-          sentence:
+        throw Failure(
+          usage:
             "act needs answer or decline, or a notification and positive or negative (act UID negative)"
         )
       }
@@ -52,17 +47,13 @@ public struct FleetRequest: Hashable, Sendable {
     case "clear"? where rest.isEmpty: self.init(.clear)
     case let verb?:
       let isKnown = Self.verbs.contains(verb)
-      throw Misuse(
-        sentence: isKnown
+      throw Failure(
+        usage: isKnown
           ? "“\(rest.joined(separator: " "))” is unexpected after \(verb)"
           : "“\(verb)” is not a request: choose from \(Self.verbs.joined(separator: ", "))")
-    case nil: throw Misuse(sentence: "name a request")
+    case nil: throw Failure(usage: "name a request")
     }
   }
-
-  private static let actions = [
-    "positive": "positive", "negative": "negative", "+": "positive", "-": "negative",
-  ]
 
   /// The topic to publish it on, and the topic for the response.
   public func topics(
