@@ -121,10 +121,8 @@ public struct Command: Sendable {
           .unavailable, name, "the program \(program) is not installed",
           remedy: "it is in the package \(package)")
       }
-      do throws(SystemError) {
-        try Host.become([path] + first + arguments)
-      } catch {
-        throw Failure(.unavailable, name, "\(error)")
+      try attempt(try Host.become([path] + first + arguments)) { (error: SystemError) in
+        Failure(.unavailable, name, "\(error)")
       }
       return .software
     }

@@ -23,17 +23,13 @@ package struct OutputFile: Hashable, Sendable {
   /// Throws if the file is not to be replaced.
   package func check() throws(Failure) {
     guard !isStandard, let beginning else { return }
-    do throws(SystemError) { try Files.check(path, begins: beginning) } catch {
-      throw Failure(writing: path, error)
-    }
+    try attempt(try Files.check(path, begins: beginning)) { Failure(writing: path, $0) }
   }
 
   /// Opens the file, which is then empty.
   package func create(mode: UInt32) throws(Failure) -> FileDescriptor {
-    do throws(SystemError) {
-      return try Files.create(path, mode: mode, ifBegins: beginning)
-    } catch {
-      throw Failure(writing: path, error)
+    try attempt(try Files.create(path, mode: mode, ifBegins: beginning)) {
+      Failure(writing: path, $0)
     }
   }
 }

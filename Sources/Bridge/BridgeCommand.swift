@@ -39,11 +39,8 @@ extension Command {
     let named = options.stateDirectory
     let state =
       named ?? Host.variable("STATE_DIRECTORY") ?? DefaultPaths.stateDirectory(of: "ancsd-mqtt")
-    let lock: PrivateDirectory
-    do throws(PrivateDirectory.Fault) {
-      lock = try PrivateDirectory(state)
-    } catch {
-      throw Failure(keeping: "the names of phones", in: state, error)
+    let lock = try attempt(try PrivateDirectory(state)) {
+      Failure(keeping: "the names of phones", in: state, $0)
     }
     defer { withExtendedLifetime(lock) {} }
     // State that need not outlive the daemon is in systemd's runtime directory, if there is one.

@@ -95,16 +95,14 @@ struct BridgePlan {
   @discardableResult fileprivate static func unshared(
     _ path: String, _ what: String
   ) throws(Failure) -> [UInt8] {
-    let bytes: [UInt8]?
-    do throws(SystemError) {
-      // systemd itself sets the permissions of credentials.
-      let isCredential =
-        Host.variable("CREDENTIALS_DIRECTORY").map { path.hasPrefix($0 + "/") } ?? false
-      bytes =
-        try isCredential
+    // systemd itself sets the permissions of credentials.
+    let isCredential =
+      Host.variable("CREDENTIALS_DIRECTORY").map { path.hasPrefix($0 + "/") } ?? false
+    let bytes = try attempt(
+      try isCredential
         ? Files.read(path, limit: 65_536) : Files.readUnshared(path, limit: 65_536)
-    } catch {
-      throw Failure(ExitStatus(error.errno, otherwise: .noInput), what, "\(error)")
+    ) { (error: SystemError) in
+      Failure(ExitStatus(error.errno, otherwise: .noInput), what, "\(error)")
     }
     guard let bytes else {
       throw Failure(

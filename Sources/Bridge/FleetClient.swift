@@ -83,12 +83,9 @@ import Wire
   }
 
   private func run() async throws(Failure) -> ExitStatus {
-    let connection: BrokerConnection
-    do throws(BrokerError) {
-      connection = try BrokerConnection(plan.identity) { [inbox] in inbox.post(.broker($0)) }
-    } catch {
-      throw failure(error.described(plan.identity.address))
-    }
+    let connection = try attempt(
+      try BrokerConnection(plan.identity) { [inbox] in inbox.post(.broker($0)) }
+    ) { (error: BrokerError) in failure(error.described(plan.identity.address)) }
     defer { connection.close() }
     // If signals can't be caught, they end the process, which is harmless here.
     try? Loop.shared.onSignal([.interrupt, .terminate]) { [weak self] in

@@ -30,8 +30,8 @@ extension Command {
       var printer = try CapturePrinter(options, of: options.name, console)
       var (status, isDrawn) = (ExitStatus.done, false)
       for path in options.inOrder {
-        let file = try CapturePrinter.reading(path) { () throws(SystemError) in
-          try Files.open(path == "-" ? Standard.inputPath : path)
+        let file = try attempt(try Files.open(path == "-" ? Standard.inputPath : path)) {
+          Failure(reading: path, $0)
         }
         let end = try printer.decode(path, to: console, warn: Console.warn) {
           () throws(SystemError) in try file.read(1 << 16)
@@ -149,7 +149,7 @@ extension CapturePrinter {
         if let remark = decoder.remark { tell(remark) }
         return .done
       }
-      let part = try Self.reading(path, read)
+      let part = try attempt(try read()) { Failure(reading: path, $0) }
       isAtEnd = part.isEmpty
       if isAtEnd {
         reader.finish()
@@ -164,14 +164,10 @@ extension CapturePrinter {
   private static let batch = 256
 
   static func name(of path: String) -> String { path == "-" ? "standard input" : path }
+}
 
-  fileprivate static func reading<Value: ~Copyable>(
-    _ path: String, _ body: () throws(SystemError) -> Value
-  ) throws(Failure) -> Value {
-    do throws(SystemError) {
-      return try body()
-    } catch {
-      throw Failure(.noInput, "reading \(name(of: path))", error.errno.text)
-    }
+extension Failure {
+  fileprivate init(reading path: String, _ error: SystemError) {
+    self.init(.noInput, "reading \(CapturePrinter.name(of: path))", error.errno.text)
   }
 }

@@ -55,9 +55,7 @@ final class PageWriter {
     } else {
       // It has what the phone sent, so only its owner may read it.
       if file == nil { file = try output.create(mode: 0o600) }
-      do throws(SystemError) { try file?.writeAll(bytes) } catch {
-        throw Failure(writing: output.path, error)
-      }
+      try attempt(try file?.writeAll(bytes)) { Failure(writing: output.path, $0) }
     }
   }
 }

@@ -29,13 +29,11 @@ extension Command {
       let console = try Console(options.output)
       return console.onLoop { () async throws(Failure) in
         let trace = try Trace(options, console, Trace.Environment())
-        do throws(SystemError) {
+        try attempt(
           try Loop.shared.onSignal([.interrupt, .terminate]) {
             trace.stop(ExitStatus(signal: $0.rawValue))
           }
-        } catch {
-          throw Failure(.software, "watching for signals", "\(error)")
-        }
+        ) { (error: SystemError) in Failure(.software, "watching for signals", "\(error)") }
         return try await trace.run()
       }
     })
@@ -97,17 +95,13 @@ extension MonitorSocket: PacketMonitor {}
     self.environment = environment
     socket = options.socket
     printer = try CapturePrinter(options, of: "the kernel’s monitor", console)
-    do throws(BluetoothError) {
-      monitor = try environment.openMonitor()
-    } catch {
-      throw Failure("opening the kernel's HCI monitor", error)
+    monitor = try attempt(try environment.openMonitor()) { (error: BluetoothError) in
+      Failure("opening the kernel's HCI monitor", error)
     }
     guard let path = options.write else { return }
-    do throws(SystemError) {
-      file = try CaptureFile(path, limit: options.limit, isForced: options.isForced)
-    } catch {
-      throw Self.failure(error, path)
-    }
+    file = try attempt(
+      try CaptureFile(path, limit: options.limit, isForced: options.isForced)
+    ) { Self.failure($0, path) }
   }
 
   /// Traces until `stop`, until nobody reads standard output, or until the file cannot be written.

@@ -31,6 +31,14 @@ extension ExitStatus {
   public init(signal number: Int32) { self = ExitStatus(rawValue: 128 + number) ?? .terminated }
 }
 
+/// Does something whose error becomes another one, for whoever called or for the user.
+@discardableResult
+@inlinable public func attempt<Value: ~Copyable, Cause: Error, Effect: Error>(
+  _ body: @autoclosure () throws(Cause) -> Value, _ effect: (Cause) -> Effect
+) throws(Effect) -> Value {
+  do throws(Cause) { return try body() } catch { throw effect(error) }
+}
+
 /// An error: what failed, why, and what to do about it. It is shown as one line on standard error.
 public struct Failure: Error, Hashable, Sendable {
   public var status: ExitStatus

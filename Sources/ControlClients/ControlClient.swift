@@ -278,11 +278,8 @@ package final class ControlClient {
   private func response<Response: JSONCodable>(
     in line: [UInt8], _ what: String
   ) throws(Failure) -> Response? {
-    let response: JSONValue
-    do throws(JSONError) {
-      response = try JSONValue(parsing: line)
-    } catch {
-      throw Failure(.software, what, "invalid response from the daemon: \(error)")
+    let response = try attempt(try JSONValue(parsing: line)) { (error: JSONError) in
+      Failure(.software, what, "invalid response from the daemon: \(error)")
     }
     guard response["id"]?.int == lastID || response["id"] == .null else { return nil }
     guard let error = response["error"] else { return try read(response["result"] ?? .null, what) }
@@ -292,10 +289,8 @@ package final class ControlClient {
   private func read<Value: JSONCodable>(
     _ json: JSONValue, _ what: String
   ) throws(Failure) -> Value {
-    do throws(ShapeError) {
-      return try Value(reading: json)
-    } catch {
-      throw Failure(.software, what, "unexpected response from the daemon: \(error)")
+    try attempt(try Value(reading: json)) { (error: ShapeError) in
+      Failure(.software, what, "unexpected response from the daemon: \(error)")
     }
   }
 }

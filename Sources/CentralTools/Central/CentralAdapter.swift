@@ -26,11 +26,8 @@ import Wire
 
   /// The chosen adapter, or the first that has LE, unchanged.
   static func open(_ choice: AdapterChoice?) async throws(Failure) -> CentralAdapter {
-    let socket: MgmtSocket
-    do throws(BluetoothError) {
-      socket = try MgmtSocket()
-    } catch {
-      throw Failure("opening the kernel's Bluetooth", error)
+    let socket = try attempt(try MgmtSocket()) { (error: BluetoothError) in
+      Failure("opening the kernel's Bluetooth", error)
     }
     let mgmt = MgmtClient(scheduler: Loop.shared)
     socket.attach(mgmt)

@@ -122,12 +122,10 @@ import Wire
     defer { if self.pairing === pairing { self.pairing = nil } }
     try await attempt("preparing to pair", await adapter.prepareForPairing())
     let wanted: SecurityLevel = level == .medium ? .medium : .high
-    do throws(BluetoothError) {
-      if try socket.setSecurity(wanted) { return }
-    } catch {
-      throw Failure("securing the link", error)
+    let isReached = try attempt(try socket.setSecurity(wanted)) { (error: BluetoothError) in
+      Failure("securing the link", error)
     }
-    try await pairing.wait(for: wanted)
+    if !isReached { try await pairing.wait(for: wanted) }
   }
 
   // MARK: Scanning

@@ -51,10 +51,8 @@ enum LinkCommand: Hashable, Sendable {
   init(_ path: String, _ phone: VirtualPhone) throws(Failure) {
     self.path = path
     self.phone = phone
-    do throws(SystemError) {
-      listener = try UnixListener(at: path, .packets)
-    } catch {
-      throw Failure(
+    listener = try attempt(try UnixListener(at: path, .packets)) { (error: SystemError) in
+      Failure(
         ExitStatus(error.errno, otherwise: .cannotCreate), "listening on \(path)", error.errno.text)
     }
   }

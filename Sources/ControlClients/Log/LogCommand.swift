@@ -82,11 +82,11 @@ extension Clients {
       var watcher = Watcher(watch, client)
       return try await watcher.run()
     }
-    let file = try reading(path) { () throws(HistoryError) in try HistoryFile(reading: path) }
+    let file = try attempt(try HistoryFile(reading: path)) { Failure(readingHistory: path, $0) }
     var place: Int64 = 0
     while true {
-      let rows = try reading(path) { () throws(HistoryError) in
-        try file.next(since: options.since, after: place)
+      let rows = try attempt(try file.next(since: options.since, after: place)) {
+        Failure(readingHistory: path, $0)
       }
       guard let last = rows.last else { return try printout.finish(path) }
       for row in rows { try printout.take(row.line) }
@@ -147,15 +147,8 @@ private struct HistoryPrintout {
   }
 }
 
-/// Reads a history, and turns errors into messages for the user.
-func reading<Value>(
-  _ path: String, _ body: () throws(HistoryError) -> Value
-) throws(Failure) -> Value {
-  do throws(HistoryError) { return try body() } catch { throw Failure(readingHistory: path, error) }
-}
-
 extension Failure {
-  fileprivate init(readingHistory path: String, _ error: HistoryError) {
+  init(readingHistory path: String, _ error: HistoryError) {
     let what = "reading the history"
     guard case .system(let error) = error else {
       self.init(.noInput, what, "\(error)")

@@ -24,8 +24,8 @@ extension Clients {
     }
     let console = Console()
     if let query = task.query {
-      let page = try reading(task.history.file) { () throws(HistoryError) in
-        try Page(of: task.history.file, query)
+      let page = try attempt(try Page(of: task.history.file, query)) {
+        Failure(readingHistory: task.history.file, $0)
       }
       try console.print(page.json + [UInt8(ascii: "\n")])
       return .done
@@ -114,12 +114,9 @@ extension Page<RecordedEvent> {
   }
 
   private func record() async throws(Failure) {
-    let latest: (life: String, seq: UInt64)?
-    do throws(HistoryError) {
-      latest = try withFile { file throws(HistoryError) in try file.latest() }
-    } catch {
-      throw Failure(.cannotCreate, "keeping a history", "\(error)")
-    }
+    let latest = try attempt(
+      try withFile { file throws(HistoryError) in try file.latest() }
+    ) { (error: HistoryError) in Failure(.cannotCreate, "keeping a history", "\(error)") }
     life = try await client.call(ControlMethods.status, "status").life ?? ""
     try await client.call(
       ControlMethods.subscribe,

@@ -95,9 +95,7 @@ extension ReportOptions {
     if output.isStandard { return try console.print(content) }
     // If it contains texts, only its owner may read it.
     let file = try output.create(mode: keepsText ? 0o600 : 0o644)
-    do throws(SystemError) { try file.writeAll(content) } catch {
-      throw Failure(writing: output.path, error)
-    }
+    try attempt(try file.writeAll(content)) { Failure(writing: output.path, $0) }
     try console.print(
       line: "wrote \(output.path); read it through before you attach it to the issue")
   }
