@@ -85,17 +85,8 @@ extension BoardMirror {
   /// The published part of an event about the board; nil for events that are published elsewhere.
   private func boardEvent(_ event: JSONObject, _ kind: EventName) -> Publication? {
     guard let members = Self.membersOfEvents[kind] else { return nil }
-    var object = JSONObject()
-    for name in ["event", "seq", "time", "adapter", "phone"] + members {
-      guard let value = event[name] else { continue }
-      switch name {
-      case "adapter": object[name] = PublicText.adapter(value.string).map { .string($0) }
-      case "reason": object[name] = PublicText.reason(value.string).map { .string($0) }
-      case "what": object[name] = .string(PublicText.failure(value.string))
-      default: object[name] = value
-      }
-    }
-    return publication(object, to: topics.boardEvent)
+    let names = ["event", "seq", "time", "adapter", "phone"] + members
+    return publication(event.keeping(names, board: visibleName), to: topics.boardEvent)
   }
 
   /// The published members of events about a board. They include neither a passkey, nor an address, nor a text with

@@ -98,16 +98,14 @@ public struct BoardMirror: Sendable {
     guard let next else { return changed(removals(of: retained)) }
     let phones = phones.keys.compactMap { names.phone(named: $0) }.compactMap(next.names.name)
     let obsolete = retained.subtracting(next.states(of: phones))
-    let staysDevice = retained.subtracting(obsolete).contains(where: Self.isDevice)
-    return changed(removals(of: staysDevice ? obsolete.filter(Self.isDevice) : obsolete))
+    let staysDevice = retained.subtracting(obsolete).contains(where: BoardTopics.isOfDevice)
+    return changed(removals(of: staysDevice ? obsolete.filter(BoardTopics.isOfDevice) : obsolete))
   }
-
-  private static func isDevice(_ topic: String) -> Bool { topic.hasSuffix("/config") }
 
   /// Home Assistant first learns that devices are gone: of their states it could make nothing then. So the states follow
   /// when the broker has removed the devices.
   private mutating func removals(of topics: Set<String>) -> [Publication] {
-    let devices = topics.filter(Self.isDevice)
+    let devices = topics.filter(BoardTopics.isOfDevice)
     if !devices.isEmpty { announces = false }
     return (devices.isEmpty ? topics : devices).sorted().map { .removal($0) }
   }

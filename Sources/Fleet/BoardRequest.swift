@@ -41,7 +41,7 @@ struct BoardMethod: Sendable {
     name: "clear", permission: .act, counts: true, calls: clearAll)
   static let status = same(.read, ControlMethods.status) { $0.status($1) }
   static let openPairing = same(.pairing, ControlMethods.openPairing) {
-    .object($0.keeping(["name", "seconds"], of: $1))
+    .object($1.keeping(["name", "seconds"], board: $0.mirror.visibleName))
   }
   static let closePairing = same(.pairing, ControlMethods.closePairing)
   static let forgetPhone = same(.forget, ControlMethods.forgetPhone)
@@ -94,10 +94,8 @@ extension BoardMethod {
   private static func read<Parameters: JSONObjectCodable>(
     _ parameters: JSONObject
   ) throws(RPCError) -> Parameters {
-    do throws(ShapeError) {
-      return try Parameters(reading: .object(parameters))
-    } catch {
-      throw .wrong(error.description)
+    try attempt(try Parameters(reading: .object(parameters))) { (error: ShapeError) in
+      RPCError.wrong(error.description)
     }
   }
 
@@ -192,16 +190,18 @@ struct Disclosed {
   }
 
   fileprivate func status(_ object: JSONObject) -> JSONValue {
+    let board = mirror.visibleName
     func list(_ name: String, _ members: [String]) -> JSONValue {
       let elements = object[name]?.array ?? []
       return .array(
         elements.compactMap(\.object).map { element in
-          var rest = keeping(members, of: element)
+          var rest = element.keeping(members, board: board)
           if name != "adapters" { rest["phone"] = self.name(in: element).map { .string("\($0)") } }
           return .object(rest)
         })
     }
-    var rest = keeping(["version", "started", "life", "seq", "wait", "why"], of: object)
+    var rest = object.keeping(
+      ["version", "started", "life", "seq", "wait", "why"], board: board)
     rest.add(
       "adapters",
       list(
@@ -220,20 +220,6 @@ struct Disclosed {
         ]))
     rest.add("phones", list("phones", ["adapter", "connected"]))
     return .object(rest)
-  }
-
-  fileprivate func keeping(_ members: [String], of object: JSONObject) -> JSONObject {
-    var rest = JSONObject()
-    for (name, value) in object.members where members.contains(name) {
-      switch name {
-      case "adapter": rest[name] = PublicText.adapter(value.string).map { .string($0) }
-      case "why":
-        rest[name] = object["wait"]?.string
-          .map { .string(PublicText.why($0, value.string, board: mirror.visibleName)) }
-      default: rest.add(name, value)
-      }
-    }
-    return rest
   }
 }
 

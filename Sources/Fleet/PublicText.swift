@@ -3,6 +3,7 @@ import AMS
 import ANCS
 import ATT
 import Control
+import JSON
 import Mgmt
 
 /// The texts that leave the board. A text from the daemon may have an address, a path or a phone's name anywhere in it, so
@@ -41,20 +42,12 @@ enum PublicText {
     }
   }
 
-  /// What failed, for an event `error`.
-  static func failure(_ what: String?) -> String {
-    what.flatMap { ["adapter", "advertising", "saving the bond"].contains($0) ? $0 : nil }
-      ?? "a request to the phone"
-  }
-
-  /// Why a link or a pairing has ended; nil if that is not one of the usual reasons.
-  static func reason(_ text: String?) -> String? {
-    text.flatMap { reasons.contains($0) ? $0 : nil }
-  }
+  /// The things that fail here; everything else is a request to the phone.
+  fileprivate static let failures = ["adapter", "advertising", "saving the bond"]
 
   /// An adapter's name; nil if it is called by its address.
-  static func adapter(_ name: String?) -> String? {
-    name.flatMap { $0.hasPrefix("hci") && $0.dropFirst(3).allSatisfy(\.isNumber) ? $0 : nil }
+  static func adapter(_ name: String) -> String? {
+    name.hasPrefix("hci") && name.dropFirst(3).allSatisfy(\.isNumber) ? name : nil
   }
 
   /// Why the phone has refused a request: the specification's name of the error.
@@ -73,7 +66,7 @@ enum PublicText {
   ]
 
   /// Why links and pairings end, as far as that has nothing of the phone's in it.
-  private static let reasons: Set<String> = {
+  fileprivate static let reasons: Set<String> = {
     let pairing: [PairingFailure] = [
       .windowClosed, .busy, .bondLost, .foreignKey, .kernelCannotPairAnew, .notBonded,
       .weakerThanBond, .notAuthenticated, .declinedHere, .refusedByPhone, .noResponse, .legacy,
@@ -84,4 +77,27 @@ enum PublicText {
       .union((0...5).map { DisconnectReason(rawValue: $0).description })
       .union(LinkEnd.reasons)
   }()
+}
+
+extension JSONObject {
+  /// The members of these names, with the texts that may leave the board in place of their own.
+  ///
+  /// - Parameter board: the name that phones see.
+  func keeping(_ names: [String], board: String) -> JSONObject {
+    var rest = JSONObject()
+    for (name, value) in members where names.contains(name) {
+      let text = value.string ?? ""
+      switch name {
+      case "adapter": rest.add(name, PublicText.adapter(text).map { .string($0) })
+      case "reason": rest.add(name, PublicText.reasons.contains(text) ? value : nil)
+      case "what":
+        rest.add(name, PublicText.failures.contains(text) ? value : "a request to the phone")
+      case "why":
+        let why = self["wait"]?.string.map { PublicText.why($0, text, board: board) }
+        rest.add(name, why.map { .string($0) })
+      default: rest.add(name, value)
+      }
+    }
+    return rest
+  }
 }

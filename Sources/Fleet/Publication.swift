@@ -76,7 +76,7 @@ public struct Publication: Hashable, Sendable {
   public var isEvent: Bool { position != nil }
   public var isRemoval: Bool { isState && payload.isEmpty }
   /// Whether it tells Home Assistant of a device, or that it is gone.
-  public var isOfDevice: Bool { isState && topic.hasSuffix("/config") }
+  public var isOfDevice: Bool { isState && BoardTopics.isOfDevice(topic) }
 
   /// Its place among the daemon's events; nil if it is none.
   var position: Position? { if case .event(let position, _) = kind { position } else { nil } }

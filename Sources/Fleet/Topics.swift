@@ -118,6 +118,9 @@ public struct BoardTopics: Hashable, Sendable {
     "\(discovery)/device/\(board)/\(device)/config"
   }
 
+  /// Whether a topic tells Home Assistant of a device.
+  static func isOfDevice(_ topic: String) -> Bool { topic.hasSuffix("/config") }
+
   /// Whether a topic is one of this board's, or of its and its phones' devices.
   func contain(_ topic: String, discovery: String?) -> Bool {
     topic.hasPrefix(root + "/")
