@@ -13,7 +13,5 @@ Program.main(
   commands: [.run] + Clients.commands + [.tui] + Clients.phoneCommands + [
     .mqtt, .fleet, .forward, .setup, .config(asking: Clients.settings),
     .rules(explaining: Clients.explainRules, names: Clients.phoneNames),
-    .gatt,
-    .trace, .decode, PhoneTool.command,
-    .doctor, .report,
+    .gatt, .trace, .decode, .phone, .doctor, .report,
   ], helper: Clients.historyHelper)

@@ -190,7 +190,7 @@ struct PhoneInstructionTests {
   @Test("A command can be typed in words")
   func words() throws {
     func typed(_ line: String) throws -> PhoneInstruction {
-      try PhoneInstruction(json: try PhoneWords.object(line))
+      try PhoneInstruction(json: try PhoneInstruction.object(words: line))
     }
     #expect(try typed("add") == read(#"{"command":"add"}"#))
     #expect(

@@ -15,7 +15,7 @@ import Testing
 struct CommandTests {
   private static let all: [Command] =
     [.run] + Clients.commands + Clients.phoneCommands + [
-      .tui, .setup, .gatt, .trace, .decode, PhoneTool.command, .doctor, .report,
+      .tui, .setup, .gatt, .trace, .decode, .phone, .doctor, .report,
       .config(asking: { _, _ in .done }),
       .rules(explaining: { _, _, _ in .done }, names: { _ in [:] }),
     ]

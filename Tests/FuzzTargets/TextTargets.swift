@@ -195,7 +195,7 @@ extension FuzzTarget {
 
   private static let commands: [Command] =
     [.run] + Clients.commands + Clients.phoneCommands
-    + [.tui, .gatt, .trace, .decode, PhoneTool.command, .report]
+    + [.tui, .gatt, .trace, .decode, .phone, .report]
 
   private static func check<Parameters: JSONCodable & Equatable>(
     _ json: JSONValue, _ type: Parameters.Type

@@ -36,6 +36,21 @@ enum PhoneInstruction: Hashable, Sendable {
     try form.check(fields.object)
     self = try form.read(fields)
   }
+
+  /// A command typed in words, such as `add title=Mum message="Saturday?"`, as an object. Values that are JSON are parsed
+  /// as such, all others are texts.
+  static func object(words line: String) throws(ShapeError) -> JSONValue {
+    let words = CommandLineWords.split(line)
+    var object: JSONObject = ["command": .string(words.first ?? "")]
+    for word in words.dropFirst() {
+      guard let sign = word.firstIndex(of: "="), sign != word.startIndex else {
+        throw ShapeError("“\(word)” is not NAME=VALUE, as in title=Mum")
+      }
+      let text = String(word[word.index(after: sign)...])
+      object.add(String(word[..<sign]), (try? JSONValue(parsing: text.utf8)) ?? .string(text))
+    }
+    return .object(object)
+  }
 }
 
 // MARK: - Members
@@ -349,23 +364,5 @@ struct PhoneForm: Sendable {
         "",
         "As in: add title=Mum message='Saturday?'   or as JSON: {\"command\":\"add\",\"title\":\"Mum\"}",
       ]).joined(separator: "\n")
-  }
-}
-
-/// A command typed in words: `add title=Mum message="Saturday?"`.
-enum PhoneWords {
-  /// The words as the object of a command. Values that are JSON are parsed as such, all others are
-  /// texts.
-  static func object(_ line: String) throws(ShapeError) -> JSONValue {
-    let words = CommandLineWords.split(line)
-    var object: JSONObject = ["command": .string(words.first ?? "")]
-    for word in words.dropFirst() {
-      guard let sign = word.firstIndex(of: "="), sign != word.startIndex else {
-        throw ShapeError("“\(word)” is not NAME=VALUE, as in title=Mum")
-      }
-      let text = String(word[word.index(after: sign)...])
-      object.add(String(word[..<sign]), (try? JSONValue(parsing: text.utf8)) ?? .string(text))
-    }
-    return .object(object)
   }
 }

@@ -106,7 +106,9 @@ import Wire
       let text = String(decoding: line, as: UTF8.self)
       let words = text.split(separator: " ")
       if words == ["help"] { return write(PhoneForm.help) }
-      let json = try first == UInt8(ascii: "{") ? JSONValue(parsing: line) : PhoneWords.object(text)
+      let json =
+        try first == UInt8(ascii: "{")
+        ? JSONValue(parsing: line) : PhoneInstruction.object(words: text)
       id = json["id"]
       try perform(try PhoneInstruction(json: json), id)
     } catch {

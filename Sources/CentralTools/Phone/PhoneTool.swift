@@ -65,13 +65,12 @@ enum PhoneIO: String, CaseIterable, Sendable {
   var capability: IOCapability { self == .none ? .noInputNoOutput : .keyboardDisplay }
 }
 
-/// `ancsd phone`: the virtual phone, behind a socket or on the air.
-package enum PhoneTool {
-  /// The command as the program lists it.
-  package static let command = Command(
+extension Command {
+  /// `ancsd phone`: the virtual phone, behind a socket or on the air.
+  package static let phone = Command(
     "phone", "plays a virtual iPhone's side of ANCS and AMS, controlled on standard input",
     usage: ["ancsd phone --listen unix:PATH [OPTIONS]", "ancsd phone --hciN [OPTIONS]"],
-    grammar: grammar, defaults: PhoneOptions(),
+    grammar: .phone, defaults: PhoneOptions(),
     notes: [
       "With --listen it listens on a SOCK_SEQPACKET socket, one ATT PDU per packet, and serves one "
         + "connection after another; “ancsd --att unix:PATH” connects to it.",
@@ -88,9 +87,14 @@ package enum PhoneTool {
       "--listen unix:phone.sock",
       "--hci1",
       "--hci1 --accessory 'Kitchen board'",
-    ], run: run)
+    ]
+  ) { options throws(Failure) in
+    Console().onLoop { () async throws(Failure) in try await PhoneServer.run(options) }
+  }
+}
 
-  private static let grammar = Grammar<PhoneOptions>([
+extension Grammar<PhoneOptions> {
+  fileprivate static let phone = Grammar([
     .value(
       "--listen", value: "unix:PATH", kind: .file, expects: "unix:PATH",
       help: "where the daemon connects; @NAME is a socket without a file",
@@ -135,8 +139,4 @@ package enum PhoneTool {
       "--once", help: "exit after the first connection; with --day, when the day is over",
       set: { $0.once = true }),
   ])
-
-  @Sendable private static func run(_ options: PhoneOptions) throws(Failure) -> ExitStatus {
-    Console().onLoop { () async throws(Failure) in try await PhoneServer.run(options) }
-  }
 }
