@@ -338,7 +338,7 @@ import Wire
       guard broker.outbox.lastHandled != nil else { return }
       broker.report.skipped += event["count"]?.int.flatMap { UInt64(exactly: $0) } ?? 0
     }
-    let digest = plan.digestKey.map { key in { KeyedDigest.of($0, key: key) } }
+    let digest = plan.digestKey.map { key in { keyedDigest(of: $0, key: key) } }
     let (publications, outdated) = learning { $0.event(event, at: .now, digest: digest) }
     broker.publish(publications, of: mirror.life.map { Position(life: $0, seq: seq) })
     memory.moved()
