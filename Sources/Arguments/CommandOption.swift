@@ -104,9 +104,7 @@ public final class CommandOption<Options>: Sendable {
       set(&options, read)
     }
   }
-}
 
-extension CommandOption {
   /// The same option for a command whose options include these; changes to them take effect together.
   ///
   /// - Parameters:

@@ -3,14 +3,12 @@ package import Control
 import JSON
 
 /// The value of an option in a settings file.
-public enum SettingValue: Hashable, Sendable {
+public enum SettingValue: Hashable, Sendable, CustomStringConvertible {
   case truth(Bool)
   case number(Int64)
   case text(String)
   case list([String])
-}
 
-extension SettingValue: CustomStringConvertible {
   /// The value in TOML.
   public var description: String {
     switch self {

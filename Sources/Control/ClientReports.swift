@@ -62,9 +62,7 @@ public struct BridgeReport: JSONObjectCodable, Hashable, Sendable {
     refused.append(shown)
     return true
   }
-}
 
-extension BridgeReport {
   /// The bridge on one line, and the refused topics on the next.
   public func lines(_ style: TextStyle, now: WallTime) -> [String] {
     var line = StyledText(subject: "mqtt", broker)

@@ -24,9 +24,7 @@ public enum ExitStatus: Int32, Sendable {
   case interrupted = 130
   /// A clean exit upon SIGTERM.
   case terminated = 143
-}
 
-extension ExitStatus {
   /// The status after a signal, by the shell's convention: 128 plus the signal's number.
   public init(signal number: Int32) { self = ExitStatus(rawValue: 128 + number) ?? .terminated }
 }

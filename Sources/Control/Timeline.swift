@@ -216,11 +216,9 @@ public struct PDUHead: Hashable, Sendable {
     ]
     for case (let value?, let place?) in fields { bytes |= UInt64(value) << (8 * UInt64(place)) }
   }
-}
 
-// MARK: - Text
+  // MARK: Text
 
-extension PDUHead {
   /// The PDU in words: `Write Request 0x001f (Notification Source), 5 bytes`.
   ///
   /// - Parameter name: the name of an attribute, if it is known.

@@ -108,11 +108,9 @@ public struct Wait: Hashable, Sendable {
 
   /// Whether the phone's user has to turn on *Share System Notifications*, or may have to.
   public var isAboutSharing: Bool { [.permission, .forbidden, .unpublished].contains(name) }
-}
 
-// MARK: - An adapter that does not serve yet, or no longer
+  // MARK: An adapter that does not serve yet, or no longer
 
-extension Wait {
   /// The adapter with this name is not present; nil: no adapter is.
   public static func absent(_ named: String?) -> Wait {
     Wait(
@@ -174,11 +172,9 @@ extension Wait {
       "not on the air: the kernel refuses to advertise: \(why); retrying; "
         + "replugging the adapter may help")
   }
-}
 
-// MARK: - No phone is connected
+  // MARK: No phone is connected
 
-extension Wait {
   /// On the air, no phone is bonded, and any phone may pair.
   public static let firstPhone = Wait(
     .firstPhone,
@@ -237,11 +233,9 @@ extension Wait {
 
   /// The phone (without a radio) has ended the connection; the daemon is about to reconnect.
   public static let dialling = Wait(.dialling, "the phone ended the connection; reconnecting")
-}
 
-// MARK: - A link that is not encrypted yet, or will not be
+  // MARK: A link that is not encrypted yet, or will not be
 
-extension Wait {
   /// The kernel has reported a phone, but its ATT channel has not opened yet.
   public static let channel = Wait(
     .channel,
@@ -311,11 +305,9 @@ extension Wait {
   /// The phone has no bond, and another one is pairing.
   public static let anotherPairs = Wait(
     .anotherPairs, "connected; another phone is pairing: one at a time")
-}
 
-// MARK: - An encrypted link: its services on the way to being used, and then in use
+  // MARK: An encrypted link: its services on the way to being used, and then in use
 
-extension Wait {
   /// The services are being discovered.
   public static let discovery = Wait(
     .discovery, "connected, encrypted; looking for the phone's services")

@@ -287,11 +287,9 @@ public struct BoardMirror: Sendable {
       appID: level >= .app ? appID : nil,
       app: level >= .app ? notification["app"]?.string : nil)
   }
-}
 
-// MARK: - States
+  // MARK: States
 
-extension BoardMirror {
   /// The states that have to be published.
   private mutating func changed(_ states: [Publication]) -> [Publication] {
     states.filter { state in

@@ -74,11 +74,9 @@ struct PhoneMirror: Hashable, Sendable {
     return active.filter { $0.value.category == .incomingCall }.map { ($0.key, $0.value) }
       .sorted { $0.uid.rawValue < $1.uid.rawValue }
   }
-}
 
-// MARK: - States
+  // MARK: States
 
-extension PhoneMirror {
   /// The payload of one of its states; nil if nothing is known, or the last one stays.
   ///
   /// - Parameter record: what is kept of it; nil if it has no address.

@@ -22,7 +22,7 @@ public struct ShapeError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Reads the members of an object by name and type.
-public struct JSONReader {
+public struct JSONReader: JSONMembers {
   public let object: JSONObject
 
   public init(_ value: JSONValue?) throws(ShapeError) {
@@ -68,9 +68,7 @@ public struct JSONReader {
     guard let value = try optional(name, as: type) else { throw ShapeError("missing", at: name) }
     return value
   }
-}
 
-extension JSONReader: JSONMembers {
   public static var isReading: Bool { true }
 
   public mutating func required<Value: JSONCodable>(

@@ -18,7 +18,7 @@ public enum JSONValue: Hashable, Sendable {
 ///
 /// Two objects are equal if they have the same members, in any order (RFC 8259, 4: an object is an
 /// unordered collection).
-public struct JSONObject: Sendable {
+public struct JSONObject: Hashable, Sendable {
   /// The members, in order.
   public private(set) var members: [(name: String, value: JSONValue)] = []
 
@@ -44,9 +44,7 @@ public struct JSONObject: Sendable {
 
   /// Appends the members of another object.
   public mutating func add(_ other: JSONObject) { members += other.members }
-}
 
-extension JSONObject: Hashable {
   public static func == (one: JSONObject, other: JSONObject) -> Bool {
     one.members.count == other.members.count
       && one.members.allSatisfy { other[$0.name] == $0.value }

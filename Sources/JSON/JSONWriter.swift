@@ -3,7 +3,7 @@ import Wire
 
 /// Writes JSON on one line, without blanks, in UTF-8. Keys keep the order in which they are
 /// written, which the standard library's encoder does not guarantee.
-public struct JSONWriter {
+public struct JSONWriter: JSONMembers {
   public private(set) var bytes: [UInt8] = []
   /// Whether the next member or element is the first of its object or array.
   private var isFirst = true
@@ -147,9 +147,7 @@ public struct JSONWriter {
   private mutating func append(_ text: Span<UInt8>) {
     append(upTo: text.count) { $0.append(copying: text) }
   }
-}
 
-extension JSONWriter: JSONMembers {
   public typealias Failure = Never
   @inlinable public static var isReading: Bool { false }
 

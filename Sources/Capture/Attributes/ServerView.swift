@@ -105,11 +105,9 @@ struct ServerView: Sendable {
       }
     return detail.map { [$0] } ?? ValueDecoder.details(of: value, uuid)
   }
-}
 
-// MARK: - Requests, commands and notifications
+  // MARK: Requests, commands and notifications
 
-extension ServerView {
   /// Reads a request or command to this server.
   private mutating func readRequest(_ pdu: PDU, _ unit: inout DecodedUnit) {
     identify(&unit.attributes)
@@ -173,11 +171,9 @@ extension ServerView {
           [Detail("Value", .bytes(use.value ?? []), key: "bytes")] + use.meaning))
     }
   }
-}
 
-// MARK: - Responses
+  // MARK: Responses
 
-extension ServerView {
   /// Reads a response of this server to `request`, if the capture has that.
   private mutating func readResponse(_ pdu: PDU, to request: PDU?, _ unit: inout DecodedUnit) {
     switch pdu {

@@ -64,9 +64,7 @@ public struct Detail: Hashable, Sendable {
     }
     return String(decoding: key, as: UTF8.self)
   }
-}
 
-extension Detail {
   /// The same, read from these bytes.
   package func at(_ place: Range<Int>?) -> Detail {
     var detail = self
@@ -125,9 +123,7 @@ extension Detail {
     detail.repeats = true
     return detail
   }
-}
 
-extension Detail {
   /// The detail and those below it as lines of text, indented by two spaces a level. They may contain
   /// control characters.
   ///

@@ -36,9 +36,7 @@ public enum CapturePayload: Hashable, Sendable {
     default: "pcap link type \(linkType)"
     }
   }
-}
 
-extension CapturePayload {
   /// What a file says about a packet outside of the packet itself.
   struct Envelope {
     var time: WallTime

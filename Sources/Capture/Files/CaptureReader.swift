@@ -125,7 +125,7 @@ public struct CaptureReader: Sendable {
 }
 
 /// Why a capture cannot be read, or cannot be read any further, and where.
-public struct CaptureFileError: Error, Hashable, Sendable {
+public struct CaptureFileError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The offset in the file of what cannot be read.
   public let offset: Int64
   public let reason: Reason
@@ -154,9 +154,7 @@ public struct CaptureFileError: Error, Hashable, Sendable {
     case .cut, .broken: offset == 0
     }
   }
-}
 
-extension CaptureFileError: CustomStringConvertible {
   public var description: String {
     switch reason {
     case .empty: "it is empty"

@@ -54,7 +54,7 @@ public enum CaptureDirection: Hashable, Sendable {
 
 /// The kind of a packet on the kernel's HCI monitor channel (`HCI_MON_*` in net/bluetooth/hci_mon.h),
 /// which is also the kind of a record in btsnoop's monitor format. Unknown numbers are kept.
-public struct MonitorOpcode: RawRepresentable, Hashable, Sendable {
+public struct MonitorOpcode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   public let rawValue: UInt16
   public init(rawValue: UInt16) { self.rawValue = rawValue }
   private init(_ rawValue: UInt16) { self.rawValue = rawValue }
@@ -113,9 +113,7 @@ public struct MonitorOpcode: RawRepresentable, Hashable, Sendable {
     "Note", "User Logging", "MGMT Open", "MGMT Close", "MGMT Command", "MGMT Event", "ISO Data TX",
     "ISO Data RX",
   ]
-}
 
-extension MonitorOpcode: CustomStringConvertible {
   /// The name that btmon uses, or the number.
   public var description: String {
     switch self {

@@ -29,9 +29,7 @@ enum GATTCommand: Hashable, Sendable {
   /// nil: the list of commands.
   case help(String?)
   case quit
-}
 
-extension GATTCommand {
   /// Reads a command from its words; the first is its name.
   ///
   /// - Parameter prompt: whether it was typed at the prompt.
@@ -82,11 +80,9 @@ extension GATTCommand {
     }
     return (operands.count == 1 ? "give a value" : "the value is not \(WrittenValue.forms)", nil)
   }
-}
 
-// MARK: - How commands are typed
+  // MARK: How commands are typed
 
-extension GATTCommand {
   /// The syntax of a command.
   struct Form: Sendable {
     var name: String
@@ -234,15 +230,13 @@ extension GATTCommand.Form {
 // MARK: - Operands
 
 /// The attributes that a command refers to: one handle, or all of a type.
-enum AttributeReference: Hashable, Sendable {
+enum AttributeReference: Hashable, Sendable, LosslessStringConvertible {
   case handle(Handle)
   case type(UUID)
 
   /// The type; nil for a handle.
   fileprivate var type: UUID? { if case .type(let type) = self { type } else { nil } }
-}
 
-extension AttributeReference: LosslessStringConvertible {
   /// Reads a handle (`0x002A`), a UUID (`2A19`, or 32 digits with or without hyphens) or its name
   /// (`battery-level`).
   init?(_ description: String) {

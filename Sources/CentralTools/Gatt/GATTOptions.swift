@@ -146,14 +146,12 @@ struct GATTOptions: PrintingOptions {
 }
 
 /// The peer whose attributes are used.
-enum GATTTarget: Hashable, Sendable {
+enum GATTTarget: Hashable, Sendable, CustomStringConvertible {
   /// A device on the air.
   case device(DeviceAddress)
   /// A server that listens on a UNIX socket: a path, or `@name`.
   case socket(String)
-}
 
-extension GATTTarget: CustomStringConvertible {
   var description: String {
     switch self {
     case .device(let device): device.description

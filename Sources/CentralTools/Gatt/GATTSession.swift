@@ -206,11 +206,9 @@ extension GATTSession {
       return handles
     }
   }
-}
 
-// MARK: - Reading and writing
+  // MARK: Reading and writing
 
-extension GATTSession {
   /// Reads complete values; for a type, all of them. A refusal does not stop the others.
   private func read(_ references: [AttributeReference]) async throws(Failure) {
     var refusals: [Failure] = []
@@ -323,11 +321,9 @@ extension GATTSession {
     }
     printer.written(value.count, at: handle, withResponse: withResponse)
   }
-}
 
-// MARK: - Subscribing
+  // MARK: Subscribing
 
-extension GATTSession {
   /// Subscribes, and prints the values from then on.
   func subscribe(_ references: [AttributeReference]) async throws(Failure) {
     for reference in references {

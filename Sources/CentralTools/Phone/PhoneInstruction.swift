@@ -121,9 +121,7 @@ extension JSONReader {
         ?? entity.attributes.first { $0.description.lowercased() == value.string?.lowercased() }
     }
   }
-}
 
-extension JSONReader {
   fileprivate func count(or usual: Int? = nil, upTo most: Int = 1_000_000) throws(ShapeError) -> Int
   {
     let count = try optional("count", "a whole number from 1 to \(most)") { value in
@@ -168,9 +166,7 @@ extension JSONReader {
     try optional("handles", "fresh or same") { ["fresh": true, "same": false][$0.string ?? ""] }
       ?? true
   }
-}
 
-extension JSONReader {
   fileprivate func accessory() throws(ShapeError) -> AccessoryChoice? {
     try optional("accessory", "an address nor a name") { $0.string.flatMap(AccessoryChoice.init) }
   }

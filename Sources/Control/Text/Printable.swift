@@ -41,9 +41,7 @@ extension String {
     }
     return String(result)
   }
-}
 
-extension String {
   /// How many terminal columns the text takes.
   public var displayWidth: Int {
     utf8Span.isKnownASCII || utf8.allSatisfy { $0 < 0x80 }

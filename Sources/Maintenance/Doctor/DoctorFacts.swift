@@ -79,9 +79,7 @@ struct DoctorFacts: Hashable, Sendable {
     /// The daemon would refuse it.
     case refused(PrivateDirectory.Fault)
   }
-}
 
-extension DoctorFacts {
   /// Examines the board. It changes nothing: it touches no adapter and does not listen for phones,
   /// because the socket that listened last gets every phone.
   @LoopActor static func gather(stateDirectory: String?, socket: String?) async -> DoctorFacts {
@@ -274,9 +272,7 @@ extension DoctorFacts {
   static func text(_ path: String) -> String? {
     (try? Files.read(path)).map { String(decoding: $0, as: UTF8.self) }
   }
-}
 
-extension DoctorFacts {
   /// The capabilities that the daemon needs and a process lacks, from its /proc/PID/status (capabilities(7)).
   static func missingCapabilities(in status: String) -> [String] {
     let line = status.split(separator: "\n").first { $0.hasPrefix("CapEff:") }

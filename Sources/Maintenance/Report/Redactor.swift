@@ -74,9 +74,7 @@ struct Redactor {
     }
     return result + String(decoding: bytes[place...], as: UTF8.self)
   }
-}
 
-extension Redactor {
   /// An event of the daemon as one line of JSON. Only members whose values are words of the interface are kept; every
   /// other text is replaced, even in events that this program does not know.
   mutating func event(_ event: JSONValue) -> String {

@@ -20,9 +20,7 @@ struct SetupEnvironment {
   var facts: () async -> DoctorFacts
   /// Runs a program, by name or path, until it exits; returns its output.
   var run: (_ command: [String]) async throws(SystemError) -> (end: ProcessEnd, lines: [String])
-}
 
-extension SetupEnvironment {
   /// This one.
   @LoopActor static func real(socket: String?) -> SetupEnvironment {
     SetupEnvironment(
