@@ -342,12 +342,10 @@ import Wire
     let (publications, outdated) = learning { $0.event(event, at: .now, digest: digest) }
     broker.publish(publications, of: mirror.life.map { Position(life: $0, seq: seq) })
     memory.moved()
-    if outdated.contains(.notifications) {
-      askAll()
-    } else if outdated.contains(.status) {
-      scheduleRefresh(after: Self.refreshPause)
-    } else {
-      settling.limit(to: Loop.shared.now + Self.settlingPause)
+    switch outdated {
+    case .everything: askAll()
+    case .status: scheduleRefresh(after: Self.refreshPause)
+    case .nothing: settling.limit(to: Loop.shared.now + Self.settlingPause)
     }
   }
 

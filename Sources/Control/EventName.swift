@@ -35,19 +35,16 @@ public enum EventName: String, CaseIterable, JSONNamed, Sendable {
   }
 
   /// What a client has to ask for again after an event of this kind.
-  public struct Outdated: OptionSet, Sendable {
-    public let rawValue: Int
-    public init(rawValue: Int) { self.rawValue = rawValue }
-
-    public static let status = Outdated(rawValue: 1)
-    /// The active notifications: what the daemon had for a phone may be gone.
-    public static let notifications = Outdated(rawValue: 2)
+  public enum Outdated: Sendable {
+    case nothing, status
+    /// The status and the active notifications: what the daemon had for a phone may be gone.
+    case everything
   }
 
   public var outdates: Outdated {
     switch self {
-    case .incoming, .notification, .media, .time: []
-    case .disconnected: [.status, .notifications]
+    case .incoming, .notification, .media, .time: .nothing
+    case .disconnected: .everything
     default: .status
     }
   }

@@ -13,7 +13,7 @@ extension BoardMirror {
     _ event: JSONObject, at now: WallTime, digest: MirrorPolicy.Digest?
   ) -> (publications: [Publication], outdated: EventName.Outdated) {
     guard let kind = event["event"]?.string.flatMap(EventName.init(rawValue:)) else {
-      return ([], [])
+      return ([], .nothing)
     }
     let address = event["phone"].flatMap { Address(json: $0) }
     // What is sent again after an outage is news, but no longer the present.
@@ -37,7 +37,7 @@ extension BoardMirror {
         parted(address, at: event["time"].flatMap { WallTime(json: $0) } ?? now)
       }
     }
-    return (publications, isPast ? [] : kind.outdates)
+    return (publications, isPast ? .nothing : kind.outdates)
   }
 
   /// Identifies a notification across boards.

@@ -168,7 +168,7 @@ extension Command {
     try await client.call(
       ControlMethods.subscribe, Subscription(events: EventName.followed, replay: true), "tui",
       within: Self.patience)
-    try await refresh([.status, .notifications])
+    try await refresh(.everything)
     var timer: Int?
     while true {
       // No event reports the backlog.
@@ -187,12 +187,12 @@ extension Command {
 
   /// Asks the daemon again for what is out of date.
   private func refresh(_ outdated: EventName.Outdated) async throws(Failure) {
-    if outdated.contains(.status) {
+    if outdated != .nothing {
       let status = try await client.call(
         ControlMethods.status, NoParameters(), "status", within: Self.patience)
       dashboard.update(status, at: Loop.shared.now)
     }
-    if outdated.contains(.notifications) {
+    if outdated == .everything {
       let all = try await client.list(ControlMethods.listNotifications, NotificationQuery(), "list")
       dashboard.replace(all, at: Loop.shared.now)
     }

@@ -92,7 +92,7 @@ struct MirroredBoard {
   mutating func tell(_ text: String) throws -> [Publication] {
     let event = try #require(try JSONValue(parsing: Array(text.utf8)).object)
     let (news, outdated) = mirror.event(event, at: Self.now, digest: nil)
-    return outdated.isEmpty ? news + mirror.settle(at: Self.now) : news
+    return outdated == .nothing ? news + mirror.settle(at: Self.now) : news
   }
 }
 

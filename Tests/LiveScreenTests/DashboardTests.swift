@@ -564,14 +564,12 @@ import Wire
   @Test("Events determine what has to be requested again, and what is shown") func events() {
     var dashboard = Self.dashboard()
     #expect(dashboard.receive(.battery(level: 7)) == .status)
-    #expect(
-      dashboard.receive(.disconnected(reason: "out of range"))
-        == [.status, .notifications])
+    #expect(dashboard.receive(.disconnected(reason: "out of range")) == .everything)
     #expect(dashboard.text().contains("disconnected: out of range"))
     dashboard.press(.down)
     #expect(!dashboard.text().contains("out of range"))
     let report = Self.notification(9, "x")
-    #expect(dashboard.receive(.notification(report)).isEmpty)
+    #expect(dashboard.receive(.notification(report)) == .nothing)
   }
 
   // MARK: Calls
