@@ -3,7 +3,6 @@ import Arguments
 import Capture
 import Control
 import JSON
-import System
 import Wire
 
 /// The options of the commands that print a capture, `decode` and `trace`.
@@ -75,7 +74,7 @@ struct CapturePrinter {
     page = try options.page(of: name, console)
     filter = options.filter
     if console.format == .text {
-      text = CaptureText(style: console.style, zone: WallTime.now.zoneOffset, clock: options.clock)
+      text = CaptureText(style: console.style, clock: options.clock)
     }
   }
 

@@ -21,8 +21,6 @@ struct CaptureText: Sendable {
   }
 
   let style: TextStyle
-  /// The time zone's offset from UTC in seconds.
-  var zone = 0
   var clock = Clock.offset
   private(set) var start: WallTime?
 
@@ -69,7 +67,7 @@ struct CaptureText: Sendable {
 
   private func time(_ time: WallTime) -> String {
     guard clock == .offset else {
-      let civil = time.civil(zone: zone)
+      let civil = time.civil(zone: style.zone)
       let date = clock == .date ? "\(civil.dateText) " : ""
       return "\(date)\(civil.timeText).\(time.fraction)"
     }

@@ -166,12 +166,8 @@ import Wire
     case .hangUp: await hangUp()
     case .secure: secure()
     case .explore: Loop.start { await self.phone.ask(.explore) }
-    case .save(let bond):
-      keys.bonds.removeAll { $0.identity == bond.identity }
-      keys.bonds.append(bond)
-      saveKeys()
+    case .save: saveKeys()
     case .forget(let accessories):
-      keys.bonds.removeAll { accessories.contains($0.identity) }
       saveKeys()
       for accessory in accessories {
         try? await adapter.call(.unpairDevice(accessory, disconnect: true))
@@ -182,7 +178,9 @@ import Wire
     }
   }
 
+  /// Saves the keys with the bonds that the machine has now.
   private func saveKeys() {
+    keys.bonds = machine.bonds
     do throws(Failure) {
       try store.save(keys)
     } catch {
