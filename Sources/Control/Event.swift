@@ -245,7 +245,7 @@ public final class NumberedEvent {
   }
 
   /// Reads the event from its JSON.
-  public init(reading json: JSONValue) throws(ShapeError) {
+  public init(reading json: JSONValue) throws(JSONError) {
     let read = try EventMembers(reading: json)
     seq = read.seq
     time = read.time

@@ -7,11 +7,11 @@ public import Wire
 extension Bond: JSONObjectCodable {
   public init() { self.init(identity: DeviceAddress(Address(0), .public), longTermKeys: []) }
 
-  public init(reading json: JSONValue) throws(ShapeError) {
+  public init(reading json: JSONValue) throws(JSONError) {
     var reader = try JSONReader(json)
     self.init()
     try members(&reader)
-    if longTermKeys.isEmpty { throw ShapeError("empty", at: "long_term_keys") }
+    if longTermKeys.isEmpty { throw JSONError("empty", at: "long_term_keys") }
   }
 
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
@@ -74,14 +74,8 @@ public enum StoredFile<Value: JSONCodable> {
   case damaged(String)
 
   public init(_ bytes: [UInt8]) {
-    let json: JSONValue
     do throws(JSONError) {
-      json = try JSONValue(parsing: bytes)
-    } catch {
-      self = .damaged("\(error)")
-      return
-    }
-    do throws(ShapeError) {
+      let json = try JSONValue(parsing: bytes)
       let isLater = json["version"]?.int.map { $0 > FileVersion.current } == true
       self = isLater ? .later : .value(try Value(reading: json))
     } catch {

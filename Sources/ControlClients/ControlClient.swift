@@ -289,7 +289,7 @@ package final class ControlClient {
   private func read<Value: JSONCodable>(
     _ json: JSONValue, _ what: String
   ) throws(Failure) -> Value {
-    try attempt(try Value(reading: json)) { (error: ShapeError) in
+    try attempt(try Value(reading: json)) { (error: JSONError) in
       Failure(.software, what, "unexpected response from the daemon: \(error)")
     }
   }

@@ -94,7 +94,7 @@ extension BoardMethod {
   private static func read<Parameters: JSONObjectCodable>(
     _ parameters: JSONObject
   ) throws(RPCError) -> Parameters {
-    try attempt(try Parameters(reading: .object(parameters))) { (error: ShapeError) in
+    try attempt(try Parameters(reading: .object(parameters))) { (error: JSONError) in
       RPCError.wrong(error.description)
     }
   }

@@ -145,10 +145,5 @@ extension MediaState {
 
 extension JSONObjectCodable {
   /// A payload; nil if it is something else.
-  init?(payload: [UInt8]) {
-    guard let json = try? JSONValue(parsing: payload), let value = Self(json: json) else {
-      return nil
-    }
-    self = value
-  }
+  init?(payload: [UInt8]) { try? self.init(reading: JSONValue(parsing: payload)) }
 }

@@ -159,10 +159,7 @@ public struct RequestDesk: Sendable {
     guard !message.payload.isEmpty else { return [:] }
     do throws(JSONError) {
       try json.check(message.payload)
-      guard let object = try JSONValue(parsing: message.payload).object else {
-        throw JSONError("not an object")
-      }
-      return object
+      return try JSONReader(JSONValue(parsing: message.payload)).object
     } catch {
       throw .wrong("the parameters must be a JSON object, or empty: \(error.description)")
     }

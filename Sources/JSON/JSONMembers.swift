@@ -10,7 +10,7 @@ public protocol JSONCodable {
   /// Reads what `write(to:)` writes; nil for anything else.
   init?(json: JSONValue)
   /// The same, with the reason where it is something else.
-  init(reading json: JSONValue) throws(ShapeError)
+  init(reading json: JSONValue) throws(JSONError)
 }
 
 /// A type whose values are JSON objects. `members` names each member once, and so both writes and reads
@@ -85,7 +85,7 @@ extension JSONObjectCodable {
 
   public init?(json: JSONValue) { try? self.init(reading: json) }
 
-  public init(reading json: JSONValue) throws(ShapeError) {
+  public init(reading json: JSONValue) throws(JSONError) {
     var reader = try JSONReader(json)
     self.init()
     try members(&reader)
@@ -93,8 +93,8 @@ extension JSONObjectCodable {
 }
 
 extension JSONCodable {
-  public init(reading json: JSONValue) throws(ShapeError) {
-    guard let value = Self(json: json) else { throw ShapeError("not \(Self.jsonKind)") }
+  public init(reading json: JSONValue) throws(JSONError) {
+    guard let value = Self(json: json) else { throw JSONError("not \(Self.jsonKind)") }
     self = value
   }
 
@@ -163,7 +163,7 @@ extension Optional: JSONCodable where Wrapped: JSONCodable {
     if let self { self.write(to: &json) } else { json.text("null") }
   }
   public init?(json: JSONValue) { try? self.init(reading: json) }
-  public init(reading json: JSONValue) throws(ShapeError) {
+  public init(reading json: JSONValue) throws(JSONError) {
     self = json.isNull ? nil : try Wrapped(reading: json)
   }
 }
@@ -172,8 +172,8 @@ extension Array: JSONCodable where Element: JSONCodable {
   public static var jsonKind: String { "an array" }
   public func write(to json: inout JSONWriter) { json.array(self) }
   public init?(json: JSONValue) { try? self.init(reading: json) }
-  public init(reading json: JSONValue) throws(ShapeError) {
-    guard let values = json.array else { throw ShapeError("not \(Self.jsonKind)") }
+  public init(reading json: JSONValue) throws(JSONError) {
+    guard let values = json.array else { throw JSONError("not \(Self.jsonKind)") }
     self.init()
     for (index, value) in values.enumerated() {
       do {

@@ -1,10 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import CJansson
 
-/// Why a text is not valid JSON, on one line.
+/// Why a text is not valid JSON, or a value does not have the expected shape: the place and the problem, on one line.
 public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
-  public let description: String
-  public init(_ description: String) { self.description = description }
+  /// The path of the value, as in `links[1].mtu`; empty for the whole value or text.
+  public let path: String
+  /// The problem; with a path to follow "is": `missing`, `not a string`.
+  public let problem: String
+
+  public init(_ problem: String, at path: String = "") {
+    self.path = path
+    self.problem = problem
+  }
+
+  /// The same error, seen from the object or array around it.
+  func within(_ name: String) -> JSONError {
+    JSONError(
+      problem, at: path.isEmpty ? name : path.first == "[" ? name + path : "\(name).\(path)")
+  }
+
+  public var description: String { path.isEmpty ? problem : "\(path) is \(problem)" }
 
   fileprivate init(_ error: inout json_error_t) {
     let reason = json_reason(&error).map { String(cString: $0) } ?? "out of memory"

@@ -183,7 +183,7 @@ struct PhoneInstructionTests {
       (#"{"command":"wait","seconds":-1}"#, "seconds is not a number of seconds from 0 on"),
     ])
   func errors(text: String, sentence: String) throws {
-    let error = #expect(throws: ShapeError.self) { try read(text) }
+    let error = #expect(throws: JSONError.self) { try read(text) }
     #expect(error?.description == sentence)
   }
 
@@ -198,8 +198,8 @@ struct PhoneInstructionTests {
         == read(
           #"{"command":"add","uid":7,"title":"Mum","message":"Saturday? At 7","flags":["silent"]}"#)
     )
-    #expect(throws: ShapeError.self) { try typed("add Mum") }
-    #expect(throws: ShapeError.self) { try typed("") }
+    #expect(throws: JSONError.self) { try typed("add Mum") }
+    #expect(throws: JSONError.self) { try typed("") }
   }
 
   @Test("The help has every command, and its members")

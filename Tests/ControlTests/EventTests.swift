@@ -52,7 +52,7 @@ struct EventJSONTests {
     ])
   func shapes(text: String, error: String) throws {
     let json = try JSONValue(parsing: text)
-    let thrown = #expect(throws: ShapeError.self) { try NumberedEvent(reading: json) }
+    let thrown = #expect(throws: JSONError.self) { try NumberedEvent(reading: json) }
     #expect(thrown?.description.hasPrefix(error) == true)
   }
 }

@@ -76,7 +76,7 @@ struct MembersTests {
     ])
   func shape(text: String, error: String) throws {
     let value = try JSONValue(parsing: text)
-    let found = #expect(throws: ShapeError.self) { try Car(reading: value) }
+    let found = #expect(throws: JSONError.self) { try Car(reading: value) }
     #expect(found?.description == error)
   }
 }

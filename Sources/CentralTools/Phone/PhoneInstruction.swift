@@ -24,13 +24,13 @@ enum PhoneInstruction: Hashable, Sendable {
   case wait(Duration?, event: String?)
   case quit
 
-  /// - Throws: `ShapeError`.
+  /// - Throws: `JSONError`.
   init(json: JSONValue) throws {
     let fields = try JSONReader(json)
     let name: String = try fields.required("command")
     guard let form = PhoneForm.all.first(where: { $0.name == name }) else {
       let near = nearest(to: name, among: PhoneForm.all.map(\.name))
-      throw ShapeError(
+      throw JSONError(
         "unknown command “\(name)”; \(near.map { "did you mean \($0)?" } ?? "“help” lists them")")
     }
     try form.check(fields.object)
@@ -39,12 +39,12 @@ enum PhoneInstruction: Hashable, Sendable {
 
   /// A command typed in words, such as `add title=Mum message="Saturday?"`, as an object. Values that are JSON are parsed
   /// as such, all others are texts.
-  static func object(words line: String) throws(ShapeError) -> JSONValue {
+  static func object(words line: String) throws(JSONError) -> JSONValue {
     let words = CommandLineWords.split(line)
     var object: JSONObject = ["command": .string(words.first ?? "")]
     for word in words.dropFirst() {
       guard let sign = word.firstIndex(of: "="), sign != word.startIndex else {
-        throw ShapeError("“\(word)” is not NAME=VALUE, as in title=Mum")
+        throw JSONError("“\(word)” is not NAME=VALUE, as in title=Mum")
       }
       let text = String(word[word.index(after: sign)...])
       object.add(String(word[..<sign]), (try? JSONValue(parsing: text.utf8)) ?? .string(text))
@@ -57,12 +57,12 @@ enum PhoneInstruction: Hashable, Sendable {
 
 extension JSONReader {
   /// Bytes in hexadecimal digits.
-  fileprivate func octets(_ name: String) throws(ShapeError) -> [UInt8] {
+  fileprivate func octets(_ name: String) throws(JSONError) -> [UInt8] {
     try required(name, "bytes in hexadecimal digits") { $0.string.flatMap([UInt8].init(hex:)) }
   }
 
   /// A text, or `{"hex":"…"}` for arbitrary bytes; nil if absent.
-  fileprivate func octetsOrText(_ name: String) throws(ShapeError) -> [UInt8]? {
+  fileprivate func octetsOrText(_ name: String) throws(JSONError) -> [UInt8]? {
     try optional(name, "a string, nor an object with hex") { value in
       if let text = value.string { return Array(text.utf8) }
       return value["hex"]?.string.flatMap([UInt8].init(hex:))
@@ -75,7 +75,7 @@ extension JSONReader {
   ]
 
   /// The contents of a notification. By default a new one is a message that can be cleared.
-  fileprivate func contents(isNew: Bool = true) throws(ShapeError) -> NotificationContents {
+  fileprivate func contents(isNew: Bool = true) throws(JSONError) -> NotificationContents {
     var contents = NotificationContents(
       category: try optional("category"), flags: try optional("flags"))
     for (name, id) in Self.texts { contents.attributes[id] = try octetsOrText(name) }
@@ -92,7 +92,7 @@ extension JSONReader {
   }
 
   /// A date as in the daemon's events, or any text or bytes to send as one.
-  private func date() throws(ShapeError) -> [UInt8]? {
+  private func date() throws(JSONError) -> [UInt8]? {
     guard let value = try octetsOrText("date") else { return nil }
     let text = String(decoding: value, as: UTF8.self)
     return CivilTime(text) == nil ? value : Array(text.filter { $0 != "-" && $0 != ":" }.utf8)
@@ -101,7 +101,7 @@ extension JSONReader {
   // MARK: Media
 
   /// Changes of the media, in the form of the daemon's event.
-  fileprivate func media() throws(ShapeError) -> PhoneCommand {
+  fileprivate func media() throws(JSONError) -> PhoneCommand {
     var change = MediaState()
     change.player = try optional("player") ?? change.player
     change.queue = try optional("queue") ?? change.queue
@@ -111,7 +111,7 @@ extension JSONReader {
   }
 
   /// `entity` and `attribute`, by the numbers or names that AMS gives them.
-  fileprivate func mediaAttribute() throws(ShapeError) -> MediaAttribute {
+  fileprivate func mediaAttribute() throws(JSONError) -> MediaAttribute {
     let entity = try required("entity", "player, queue, track nor a number") { value in
       value.int.flatMap(UInt8.init(exactly:)).map(Entity.init(rawValue:))
         ?? Entity.all.first { $0.description == value.string }
@@ -122,24 +122,24 @@ extension JSONReader {
     }
   }
 
-  fileprivate func count(or usual: Int? = nil, upTo most: Int = 1_000_000) throws(ShapeError) -> Int
+  fileprivate func count(or usual: Int? = nil, upTo most: Int = 1_000_000) throws(JSONError) -> Int
   {
     let count = try optional("count", "a whole number from 1 to \(most)") { value in
       value.int.flatMap { (1...Int64(most)).contains($0) ? Int($0) : nil }
     }
-    guard let count = count ?? usual else { throw ShapeError("missing", at: "count") }
+    guard let count = count ?? usual else { throw JSONError("missing", at: "count") }
     return count
   }
 
   /// Seconds, with a fraction or without.
-  fileprivate func duration(_ name: String) throws(ShapeError) -> Duration? {
+  fileprivate func duration(_ name: String) throws(JSONError) -> Duration? {
     try optional(name, "a number of seconds from 0 on") { value in
       value.double.flatMap { (0...1e6).contains($0) ? .microseconds(Int64($0 * 1e6)) : nil }
     }
   }
 
   /// An ATT error code, as a number or as in `"0xA2"`.
-  fileprivate func errorCode() throws(ShapeError) -> UInt8 {
+  fileprivate func errorCode() throws(JSONError) -> UInt8 {
     try required("code", "an error code from 1 to 255") { value in
       let number = value.int.flatMap(UInt8.init(exactly:))
       let text = value.string.flatMap {
@@ -149,25 +149,25 @@ extension JSONReader {
     }
   }
 
-  fileprivate func time() throws(ShapeError) -> CivilTime {
+  fileprivate func time() throws(JSONError) -> CivilTime {
     try required("time", "a time such as 2026-11-21T07:00:00") {
       $0.string.flatMap { CivilTime($0) }
     }
   }
 
   /// The clock's distance from UTC: `zone` and `daylight_saving`, in seconds.
-  fileprivate func zone() throws(ShapeError) -> LocalTimeInformation? {
+  fileprivate func zone() throws(JSONError) -> LocalTimeInformation? {
     guard let zone = try optional("zone", as: Int.self) else { return nil }
     let saving = try optional("daylight_saving") ?? 0
     return LocalTimeInformation(timeZone: zone / 900, daylightSaving: saving / 900)
   }
 
-  fileprivate func freshHandles() throws(ShapeError) -> Bool {
+  fileprivate func freshHandles() throws(JSONError) -> Bool {
     try optional("handles", "fresh or same") { ["fresh": true, "same": false][$0.string ?? ""] }
       ?? true
   }
 
-  fileprivate func accessory() throws(ShapeError) -> AccessoryChoice? {
+  fileprivate func accessory() throws(JSONError) -> AccessoryChoice? {
     try optional("accessory", "an address nor a name") { $0.string.flatMap(AccessoryChoice.init) }
   }
 }
@@ -185,7 +185,7 @@ struct PhoneForm: Sendable {
   let name: String
   let members: [String]
   let summary: String
-  /// Throws `ShapeError`.
+  /// Throws `JSONError`.
   let read: @Sendable (JSONReader) throws -> PhoneInstruction
 
   private init(
@@ -330,7 +330,7 @@ struct PhoneForm: Sendable {
   }
 
   /// Throws the first member that the command does not know.
-  func check(_ object: JSONObject) throws(ShapeError) {
+  func check(_ object: JSONObject) throws(JSONError) {
     try Self.check(object, members + ["command", "id"], of: name)
     for (member, known) in Self.inner where members.contains(member) {
       if let inside = object[member]?.object { try Self.check(inside, known, of: member) }
@@ -339,10 +339,10 @@ struct PhoneForm: Sendable {
 
   private static func check(
     _ object: JSONObject, _ known: [String], of name: String
-  ) throws(ShapeError) {
+  ) throws(JSONError) {
     for (member, _) in object.members where !known.contains(member) {
       let near = nearest(to: member, among: known)
-      throw ShapeError(
+      throw JSONError(
         "\(name) has no member “\(member)”"
           + (near.map { "; did you mean \($0)?" } ?? "; it has \(known.joined(separator: ", "))"))
     }

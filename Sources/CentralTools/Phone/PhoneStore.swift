@@ -57,10 +57,8 @@ struct PhoneStore: Sendable {
     } catch {
       throw Failure(ExitStatus(error.errno, otherwise: .noInput), "reading \(path)", "\(error)")
     }
-    do {
-      return try PhoneKeys(reading: try JSONValue(parsing: bytes))
-    } catch {
-      throw Failure(
+    return try attempt(try PhoneKeys(reading: JSONValue(parsing: bytes))) { (error: JSONError) in
+      Failure(
         .noInput, "reading \(path)", "it can't be used: \(error)",
         remedy: "move it away to start as a new phone")
     }

@@ -36,7 +36,7 @@ import JSON
   /// (Swift 6.3 can't compile a dictionary of closures that throw a typed error.)
   private struct Method {
     /// Reads the parameters of a call.
-    let call: @LoopActor (JSONValue) throws(ShapeError) -> Call
+    let call: @LoopActor (JSONValue) throws(JSONError) -> Call
   }
 
   private var methods: [String: Method] = [:]
@@ -55,7 +55,7 @@ import JSON
     _ method: ControlMethod<Parameters, Response>,
     _ body: @escaping @LoopActor (Parameters, Cancellation) async throws(RPCError) -> Response
   ) {
-    methods[method.name] = Method { json throws(ShapeError) in
+    methods[method.name] = Method { json throws(JSONError) in
       let parameters = try Parameters(reading: json)
       return { id, cancellation in
         do throws(RPCError) {
@@ -137,7 +137,7 @@ import JSON
       throw .invalidParams("parameters must be named, not an array")
     }
     let params = params.array == nil ? params : [:]
-    do throws(ShapeError) {
+    do throws(JSONError) {
       if name == ControlMethods.subscribe.name {
         return .subscribe(try Subscription(reading: params), id)
       }

@@ -135,7 +135,7 @@ struct RuleTester: Sendable {
     while let line = await lines.next() {
       number += 1
       let event: NumberedEvent
-      do throws(ShapeError) {
+      do throws(JSONError) {
         event = try Self.event(line)
       } catch {
         throw Failure(
@@ -148,13 +148,8 @@ struct RuleTester: Sendable {
   }
 
   /// The event in a line from `watch`, or the one that a line from `list` stands for now.
-  private static func event(_ line: [UInt8]) throws(ShapeError) -> NumberedEvent {
-    let json: JSONValue
-    do throws(JSONError) {
-      json = try JSONValue(parsing: line)
-    } catch {
-      throw ShapeError("\(error)")
-    }
+  private static func event(_ line: [UInt8]) throws(JSONError) -> NumberedEvent {
+    let json = try JSONValue(parsing: line)
     if json["event"] != nil { return try NumberedEvent(reading: json) }
     let listed = try ActiveNotification(reading: json)
     let event = Event(.notification(listed.report), adapter: listed.adapter, phone: listed.phone)
