@@ -11,16 +11,6 @@ struct ConsumerTests {
   private let titles = ConsumerSettings(AttributeSelection([.title]))
   private let apps = ConsumerSettings(AttributeSelection([.appIdentifier, .title, .date]))
 
-  @Test("The Notification Source is subscribed to first, after a session that may exist was ended")
-  func subscribe() throws {
-    try Session.run { loop, session in
-      try await session.consumer.subscribe()
-      #expect(session.phone.log == ["41 = 0100", "44 = 0100"])
-      try await session.consumer.subscribe(again: true)
-      #expect(session.phone.log[2...] == ["41 = 0000", "44 = 0000", "41 = 0100", "44 = 0100"])
-    }
-  }
-
   @Test("A refused subscription is tried again a few times")
   func insist() throws {
     try Session.run { loop, session in
@@ -66,10 +56,9 @@ struct ConsumerTests {
 
   @Test("A notification is reported with its attributes and its app's name, which is fetched once")
   func notification() throws {
-    try Session.run(apps) { loop, session in
+    try Session.serve(apps) { loop, session in
       session.phone.notifications = [1: [0: "mail", 1: "Hello"], 2: [0: "mail", 1: "World"]]
       session.phone.apps = ["mail": "Mail"]
-      try await session.begin(loop)
       session.phone.notify(.added, 1)
       session.phone.notify(.added, 2)
       await loop.sleep(for: .milliseconds(500))
@@ -87,7 +76,7 @@ struct ConsumerTests {
     "The response is assembled from any fragments, before or after the Write Response",
     arguments: [1, 3, 20, 500], [true, false])
   func fragments(length: Int, isDataFirst: Bool) throws {
-    try Session.run(titles) { loop, session in
+    try Session.serve(titles) { loop, session in
       let phone = session.phone
       phone.notifications = [1: [1: String(repeating: "x", count: 100)]]
       phone.fragment = length
@@ -95,7 +84,6 @@ struct ConsumerTests {
         guard isDataFirst, case .response(let values) = phone.usual(command) else { return nil }
         return .responseFirst(values)
       }
-      try await session.begin(loop)
       phone.notify(.added, 1)
       await loop.sleep(for: .milliseconds(500))
       #expect(session.reports.first?.attributes.title?.count == 100)
@@ -105,7 +93,7 @@ struct ConsumerTests {
 
   @Test("A Data Source that falls silent fails its notification only, and late bytes do no harm")
   func silence() throws {
-    try Session.run(titles) { loop, session in
+    try Session.serve(titles) { loop, session in
       let phone = session.phone
       phone.notifications = [1: [1: "one one one one one"], 2: [1: "two"], 3: [1: "three"]]
       phone.react = { [unowned phone] command in
@@ -116,7 +104,6 @@ struct ConsumerTests {
         let late = uid == 2 ? [Array("one one".utf8)] : []
         return .response(uid == 1 ? [values[0]] : late + values)
       }
-      try await session.begin(loop)
       for uid in UInt32(1)...3 { phone.notify(.added, uid) }
       await loop.sleep(for: .seconds(9))
       #expect(session.told == [])
@@ -131,14 +118,13 @@ struct ConsumerTests {
 
   @Test("Each fragment extends the timeout by ten seconds, up to a limit")
   func dribble() throws {
-    try Session.run(titles) { loop, session in
+    try Session.serve(titles) { loop, session in
       let phone = session.phone
       phone.notifications = [1: [1: "twelve bytes"], 2: [1: "t"]]
       phone.react = { command in
         if case .getNotificationAttributes(1, _) = command { return .response([]) }
         return nil
       }
-      try await session.begin(loop)
       phone.notify(.added, 1)
       phone.notify(.added, 2)
       let response = DataSourceResponse(
@@ -158,13 +144,12 @@ struct ConsumerTests {
     "An app whose id does not fit into a write is asked for in parts; if the phone refuses that, the reason is given",
     arguments: [true, false])
   func longIdentifier(takesLongWrites: Bool) throws {
-    try Session.run(ConsumerSettings(AttributeSelection([.appIdentifier]))) { loop, session in
+    try Session.serve(ConsumerSettings(AttributeSelection([.appIdentifier]))) { loop, session in
       let phone = session.phone
       let app = "com.example.an-app-with-a-long-id"
       phone.apps = [app: "Long"]
       phone.takesLongWrites = takesLongWrites
       phone.notifications = [1: [0: app], 2: [0: app]]
-      try await session.begin(loop)
       phone.notify(.added, 1)
       phone.notify(.added, 2)
       await loop.sleep(for: .seconds(1))
@@ -196,13 +181,12 @@ struct ConsumerTests {
       ),
     ] as [(StubPhone.Reaction, String, Bool)])
   func failures(reaction: StubPhone.Reaction, reason: String, mayPass: Bool) throws {
-    try Session.run(titles) { loop, session in
+    try Session.serve(titles) { loop, session in
       session.phone.notifications = [2: [1: "two"]]
       session.phone.react = { command in
         guard case .getNotificationAttributes(1, _) = command else { return nil }
         return reaction
       }
-      try await session.begin(loop)
       session.phone.notify(.added, 1)
       session.phone.notify(.added, 2)
       await loop.sleep(for: .milliseconds(100))
@@ -214,13 +198,12 @@ struct ConsumerTests {
 
   @Test("A missing app name is requested again, after growing pauses")
   func nameAgain() throws {
-    try Session.run(apps) { loop, session in
+    try Session.serve(apps) { loop, session in
       session.phone.notifications = [1: [0: "mail", 1: "t"]]
       session.phone.react = { command in
         if case .getAppAttributes = command { return .refuse(0x0E) }
         return nil
       }
-      try await session.begin(loop)
       for _ in 0..<3600 {
         session.phone.notify(.added, 1)
         await loop.sleep(for: .seconds(1))
@@ -241,13 +224,12 @@ struct ConsumerTests {
 
   @Test("A repeated request for a name delays nothing else")
   func nameInBackground() throws {
-    try Session.run(apps) { loop, session in
+    try Session.serve(apps) { loop, session in
       for uid in UInt32(1)...50 { session.phone.notifications[uid] = [0: "mail", 1: "t\(uid)"] }
       session.phone.react = { command in
         if case .getAppAttributes = command { return .response([]) }
         return nil
       }
-      try await session.begin(loop)
       session.phone.notify(.added, 1)
       await loop.sleep(for: .seconds(3600))
       let before = session.told.count
@@ -257,32 +239,10 @@ struct ConsumerTests {
     }
   }
 
-  @Test(
-    "A failed fetch is retried once, behind the others and without a pause",
-    arguments: [.response([[7]]), .refuse(0x0E)] as [StubPhone.Reaction])
-  func failedOnce(reaction: StubPhone.Reaction) throws {
-    try Session.run(titles) { loop, session in
-      for uid in UInt32(1)...4 { session.phone.notifications[uid] = [1: "t\(uid)"] }
-      session.phone.react = { [unowned phone = session.phone] command in
-        guard case .getNotificationAttributes(let uid, _) = command, uid == 1 || uid == 3,
-          phone.commands.filter({ $0 == command }).count < 2
-        else { return nil }
-        return reaction
-      }
-      try await session.begin(loop)
-      for uids in [UInt32(1)...2, 3...4] {
-        for uid in uids { session.phone.notify(.added, uid) }
-        await loop.sleep(for: .seconds(1))
-      }
-      #expect(session.told == ["added 2 t2", "added 1 t1", "added 4 t4", "added 3 t3"])
-    }
-  }
-
   @Test("New rules that show thousands of hidden notifications report each of them")
   func thousandsShown() throws {
-    try Session.run(ConsumerSettings(.none)) { loop, session in
+    try Session.serve(ConsumerSettings(.none)) { loop, session in
       session.notifications.rulesChanged { _, _ in Judgement(.hidden, isFinal: true) }
-      try await session.begin(loop)
       for uid in UInt32(1)...16_000 { session.phone.notify(.added, uid) }
       #expect(session.told == [])
       session.notifications.rulesChanged(AttributeSelection.none.judge)
@@ -313,7 +273,7 @@ struct ConsumerTests {
 
   @Test("Nothing that a phone sends causes a trap, and a valid notification is reported afterwards")
   func fuzz() throws {
-    try Session.run(apps) { loop, session in
+    try Session.serve(apps) { loop, session in
       var random = SeededGenerator(seed: 6)
       session.phone.notifications = [1: [0: "mail", 1: "Hello"]]
       session.phone.react = { [unowned phone = session.phone] command in
@@ -329,7 +289,6 @@ struct ConsumerTests {
           return .response(random.pieces(of: random.mutated(values.flatMap { $0 })))
         }
       }
-      try await session.begin(loop)
       for round in 0..<3000 {
         let event = NotificationEvent(
           NotificationChange(rawValue: UInt8(round % 4)),

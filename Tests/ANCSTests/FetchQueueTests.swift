@@ -346,14 +346,6 @@ struct FetchQueueTests {
       ])
   }
 
-  @Test("One command at a time")
-  func oneAtATime() {
-    var fetching = Fetching()
-    for uid in UInt32(1)...2 { fetching.event(.added, uid) }
-    #expect(fetching.next() != nil)
-    #expect(fetching.next() == nil)
-  }
-
   @Test("While the phone refuses access, everything waits in order except requests")
   func held() {
     var fetching = Fetching()
@@ -472,9 +464,15 @@ struct FetchQueueTests {
     #expect(fetched > Int(count) && fetched <= 4 * Int(count), "\(fetched) fetches")
   }
 
-  @Test("A retry comes after the others, and is reported once")
+  @Test("A retry comes after the others and without a pause, and is reported once")
   func retry() {
     var fetching = Fetching()
+    fetching.event(.added, 9)
+    _ = fetching.next()
+    fetching.finish(.failure(.refused(.unlikelyError)))
+    fetching.drain()
+    #expect(fetching.log == ["added 9"])
+    fetching.log = []
     for uid in UInt32(1)...2 { fetching.event(.added, uid) }
     fetching.event(.added, 3, .preExisting)
     _ = fetching.next()

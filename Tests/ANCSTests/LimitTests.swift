@@ -119,14 +119,13 @@ struct LimitTests {
     "An app's identifier and name, date and labels that are too long are truncated, and the rest is kept"
   )
   func cut() throws {
-    try Session.run { loop, session in
+    try Session.serve { loop, session in
       session.phone.fragment = 400
       session.phone.notifications[1] = [
         0: String(repeating: "a", count: 5_000), 1: "Title", 3: "Text", 4: "4",
         5: String(repeating: "2", count: 60_000), 6: String(repeating: "é", count: 70),
         7: String(repeating: "n", count: 65_000),
       ]
-      try await session.begin(loop)
       session.phone.notify(.added, 1, .social, [.positiveAction, .negativeAction])
       await loop.sleep(for: .seconds(30))
       let report = try #require(session.reports.first)
@@ -148,9 +147,8 @@ struct LimitTests {
 
   @Test("A user's request without a waiting client is not sent")
   func cancelled() throws {
-    try Session.run(ConsumerSettings(.none)) { loop, session in
+    try Session.serve(ConsumerSettings(.none)) { loop, session in
       session.phone.notifications[1] = [1: "Hello"]
-      try await session.begin(loop)
       await loop.sleep(for: .seconds(5))
       let before = session.phone.commands.count
       let gone = Cancellation()

@@ -172,6 +172,8 @@ final class Session {
   /// Why the session is dead.
   private(set) var deaths: [String] = []
   private(set) var dropped = 0
+  /// The consumer's run.
+  private(set) var serving: Started<Void>?
 
   init(_ clock: HandClock, _ settings: ConsumerSettings) throws {
     phone = StubPhone(clock)
@@ -208,13 +210,22 @@ final class Session {
     try TestLoop.run { loop in try await test(loop, Session(loop.clock, settings)) }
   }
 
-  /// Subscribes, and serves from then on; returns the session's run.
-  @discardableResult
-  func begin(_ loop: isolated TestLoop) async throws -> Started<Void> {
+  /// The same with a session that has subscribed and serves.
+  static func serve(
+    _ settings: ConsumerSettings = .init(),
+    _ test: @escaping @Sendable (isolated TestLoop, Session) async throws -> Void
+  ) throws {
+    try run(settings) { loop, session in
+      try await session.begin(loop)
+      try await test(loop, session)
+    }
+  }
+
+  /// Subscribes, and serves from then on.
+  func begin(_ loop: isolated TestLoop) async throws {
     try await consumer.subscribe()
-    let run = loop.start { try await self.consumer.run() }
+    serving = loop.start { try await self.consumer.run() }
     await loop.settle()
-    return run
   }
 
   private static func text(_ authorization: Authorization) -> String {

@@ -5,22 +5,6 @@ import Wire
 
 @Suite("ANCS: values")
 struct ValueTests {
-  @Test("Unknown changes, flags and categories are kept and written back")
-  func unknownKept() throws {
-    let bytes: [UInt8] = [9, 0xE1, 200, 3, 1, 2, 3, 4]
-    let event = try NotificationEvent(decoding: bytes)
-    #expect(event.encoded == bytes)
-    #expect(event.change.description == "9")
-    #expect(event.flags.names == ["silent"])
-    let names = ["silent", "important", "pre-existing", "positive-action", "negative-action"]
-    for (bit, name) in names.enumerated() {
-      #expect(EventFlags(rawValue: 1 << UInt8(bit)).names == [name])
-    }
-    #expect(event.flags.unnamed == EventFlags(rawValue: 0xE0))
-    #expect(event.category.description == "200")
-    #expect(event.category.name == nil)
-  }
-
   @Test("Categories are known by their names, and unknown names are refused")
   func names() {
     for number in UInt8(0)..<12 {

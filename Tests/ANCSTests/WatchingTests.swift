@@ -16,11 +16,11 @@ struct WatchingTests {
     var trusting = titles
     trusting.timing.responsesProve = true
     for settings in [titles, trusting] {
-      try Session.run(settings) { loop, session in
+      try Session.serve(settings) { loop, session in
         session.phone.apps = ["mail": "Mail"]
-        try await session.begin(loop)
         await loop.sleep(for: .seconds(60))
-        #expect(try await session.consumer.name(of: "mail") == "Mail")
+        let name = try await session.consumer.name(of: "mail")
+        #expect(name == "Mail")
         let isTrusting = settings.timing.responsesProve
         #expect(session.log.last?.hasSuffix("granted") == isTrusting)
         session.phone.notifications = [1: [1: "t"]]
@@ -37,10 +37,9 @@ struct WatchingTests {
   func newsIsNews(limit: Int, seconds: Int, isOld: Bool) throws {
     var settings = titles
     settings.timing.preExisting = .seconds(limit)
-    try Session.run(settings) { loop, session in
+    try Session.serve(settings) { loop, session in
       var incoming: [NotificationEvent] = []
       session.consumer.onIncoming = { incoming.append($0) }
-      try await session.begin(loop)
       await loop.sleep(for: .seconds(seconds))
       session.phone.notifications = [1: [1: "t"]]
       session.phone.notify(.added, 1, .social, [.preExisting, .silent])
@@ -53,10 +52,9 @@ struct WatchingTests {
   @Test(
     "A phone that refuses access is asked again, and then everything that waited is reported")
   func authorization() throws {
-    try Session.run(titles) { loop, session in
+    try Session.serve(titles) { loop, session in
       for uid in UInt32(1)...3 { session.phone.notifications[uid] = [1: "t\(uid)"] }
       session.phone.react = { _ in .refuse(0x03) }
-      try await session.begin(loop)
       for uid in UInt32(1)...3 { session.phone.notify(.added, uid) }
       await loop.sleep(for: .seconds(600))
       #expect(session.log == ["authorization refused"])
@@ -80,9 +78,8 @@ struct WatchingTests {
     "An event from a phone that refused brings the next attempt forward, but not to the same moment"
   )
   func newsWhileRefused() throws {
-    try Session.run(titles) { loop, session in
+    try Session.serve(titles) { loop, session in
       session.phone.react = { _ in .refuse(0x03) }
-      try await session.begin(loop)
       await loop.sleep(for: .seconds(200))
       let before = session.phone.commands.count
       for uid in UInt32(0)..<1000 {
@@ -97,8 +94,7 @@ struct WatchingTests {
     "A silent phone is probed at once, and every fifteen minutes; a good session is left alone"
   )
   func probing() throws {
-    try Session.run(titles) { loop, session in
-      try await session.begin(loop)
+    try Session.serve(titles) { loop, session in
       await loop.sleep(for: .seconds(60))
       #expect(session.log == ["authorization unknown until a notification"])
       #expect(session.phone.commands == [.probe])
@@ -109,11 +105,12 @@ struct WatchingTests {
     }
   }
 
-  @Test("A phone that forgot the session is subscribed to again, and reported as stale")
+  @Test(
+    "A phone that forgot the session is subscribed to again, its Notification Source first, and reported as stale"
+  )
   func forgotten() throws {
-    try Session.run(titles) { loop, session in
+    try Session.serve(titles) { loop, session in
       session.phone.notifications = [1: [1: "t"]]
-      try await session.begin(loop)
       session.phone.notify(.added, 1)
       await loop.sleep(for: .seconds(10))
       var isForgotten = true
@@ -137,8 +134,7 @@ struct WatchingTests {
 
   @Test("A phone that responds slowly to a probe is stale; one that never responds ends the link")
   func slowProbe() throws {
-    try Session.run(titles) { loop, session in
-      let run = try await session.begin(loop)
+    try Session.serve(titles) { loop, session in
       await loop.sleep(for: .seconds(10))
       session.phone.react = { $0 == .probe ? .ignore : nil }
       await loop.sleep(for: .seconds(896))
@@ -146,7 +142,7 @@ struct WatchingTests {
       await loop.sleep(for: .seconds(6))
       #expect(session.stale == 1)
       await loop.sleep(for: .seconds(40))
-      #expect(run.failure as? ATTFailure == .timedOut(.writeRequest))
+      #expect(session.serving?.failure as? ATTFailure == .timedOut(.writeRequest))
       #expect(session.stale == 1)
     }
   }
@@ -157,9 +153,8 @@ struct WatchingTests {
       .response([]), .response([[7, 7, 7]]), .refuse(0x0E), .refuse(0x80),
     ]
     for reaction in reactions {
-      try Session.run(titles) { loop, session in
+      try Session.serve(titles) { loop, session in
         session.phone.react = { _ in reaction }
-        try await session.begin(loop)
         await loop.sleep(for: .seconds(4))
         #expect(session.log.contains("authorization unknown until a response"))
         #expect(!session.log.contains("authorization granted"))
@@ -192,16 +187,15 @@ struct WatchingTests {
     "A session is dead after two probes without a response, or when its Control Point is gone",
     arguments: [(0xA0, 906), (0x0E, 906), (0x01, 901), (0x12, 901)] as [(UInt8, Int64)])
   func dead(code: UInt8, after seconds: Int64) throws {
-    try Session.run(titles) { loop, session in
-      let run = try await session.begin(loop)
+    try Session.serve(titles) { loop, session in
       await loop.sleep(for: .seconds(10))
       session.phone.react = { _ in .refuse(code) }
       await loop.sleep(for: .seconds(seconds - 11))
       #expect(session.deaths.isEmpty)
       await loop.sleep(for: .seconds(2))
       #expect(session.deaths.count == 1)
-      #expect(run.result != nil)
-      #expect(run.failure == nil)
+      #expect(session.serving?.result != nil)
+      #expect(session.serving?.failure == nil)
       await loop.sleep(for: .seconds(3600))
       #expect(session.deaths.count == 1)
       #expect(loop.clock.scheduled == 0)
@@ -210,9 +204,8 @@ struct WatchingTests {
 
   @Test("A response that does not come is followed by a probe at once, and later asked for again")
   func doubt() throws {
-    try Session.run(titles) { loop, session in
+    try Session.serve(titles) { loop, session in
       session.phone.notifications = [1: [1: "t"]]
-      try await session.begin(loop)
       await loop.sleep(for: .seconds(60))
       session.phone.react = { $0 == .probe ? nil : .response([]) }
       session.phone.notify(.added, 1)
@@ -227,8 +220,7 @@ struct WatchingTests {
 
   @Test("An event of a reserved kind makes no notification")
   func reserved() throws {
-    try Session.run(titles) { loop, session in
-      try await session.begin(loop)
+    try Session.serve(titles) { loop, session in
       session.phone.notify(NotificationChange(rawValue: 3), 1)
       await loop.sleep(for: .seconds(1))
       #expect(session.ledger.count == 0)
@@ -241,9 +233,8 @@ struct WatchingTests {
     "A phone that had lost its subscriptions announces what it has; what it does not announce is removed"
   )
   func lostSubscriptions() throws {
-    try Session.run(titles) { loop, session in
+    try Session.serve(titles) { loop, session in
       session.phone.notifications = [7: [1: "A"], 8: [1: "B"]]
-      try await session.begin(loop)
       session.phone.notify(.added, 7)
       await loop.sleep(for: .seconds(6 * 3600 + 5))
       #expect(session.phone.log.count == 4)
@@ -260,9 +251,8 @@ struct WatchingTests {
 
   @Test("A call whose removal is lost is ended once")
   func lostCall() throws {
-    try Session.run(titles) { loop, session in
+    try Session.serve(titles) { loop, session in
       session.phone.notifications = [1: [1: "Mum"], 2: [1: "Dad"]]
-      try await session.begin(loop)
       session.phone.notify(.added, 1, .incomingCall)
       session.phone.notify(.added, 2, .incomingCall)
       await loop.sleep(for: .seconds(30))
@@ -281,8 +271,7 @@ struct WatchingTests {
 
   @Test("An idle session only wakes up for probes")
   func idle() throws {
-    try Session.run(titles) { loop, session in
-      try await session.begin(loop)
+    try Session.serve(titles) { loop, session in
       await loop.sleep(for: .seconds(10))
       #expect(loop.clock.scheduled == 1)
     }
@@ -295,10 +284,9 @@ struct RequestTests {
 
   @Test("Attributes that were not fetched are fetched on request, and then known")
   func get() throws {
-    try Session.run(lazily) { loop, session in
+    try Session.serve(lazily) { loop, session in
       session.phone.notifications = [1: [0: "mail", 1: "Hello", 3: "World"]]
       session.phone.apps = ["mail": "Mail"]
-      try await session.begin(loop)
       session.phone.notify(.added, 1)
       await loop.settle()
       #expect(session.told == ["added 1"])
@@ -317,7 +305,7 @@ struct RequestTests {
 
   @Test("What could not be fetched is still missing until a user has had all of it fetched")
   func getPartOfFailed() throws {
-    try Session.run(ConsumerSettings(AttributeSelection([.title, .message]))) { loop, session in
+    try Session.serve(ConsumerSettings(AttributeSelection([.title, .message]))) { loop, session in
       session.phone.notifications = [1: [1: "Hello", 3: "World"]]
       session.phone.react = { command in
         guard case .getNotificationAttributes(_, let wanted) = command, wanted.count == 2 else {
@@ -325,7 +313,6 @@ struct RequestTests {
         }
         return .refuse(0xA3)
       }
-      try await session.begin(loop)
       session.phone.notify(.added, 1)
       await loop.sleep(for: .seconds(1))
       #expect(session.told == ["added 1 (Action Failed)"])
@@ -341,12 +328,11 @@ struct RequestTests {
 
   @Test("What a user has fetched before the phone's change was reported is reported anyway")
   func getBeforeChange() throws {
-    try Session.run(ConsumerSettings(AttributeSelection([.title]))) { loop, session in
+    try Session.serve(ConsumerSettings(AttributeSelection([.title]))) { loop, session in
       session.phone.notifications = [1: [1: "Hello"]]
       session.phone.react = { [unowned phone = session.phone] _ in
         phone.commands.count == 1 ? .response([]) : nil
       }
-      try await session.begin(loop)
       session.phone.notify(.added, 1)
       await loop.sleep(for: .seconds(11))
       let get = loop.start { try await session.consumer.get(1, [.title]) }
@@ -359,13 +345,12 @@ struct RequestTests {
 
   @Test("An action is performed, or fails with the phone's error")
   func act() throws {
-    try Session.run(lazily) { loop, session in
+    try Session.serve(lazily) { loop, session in
       session.phone.notifications = [1: [:], 2: [:]]
       session.phone.react = { command in
         if case .performNotificationAction(2, _) = command { return .refuse(0xA3) }
         return nil
       }
-      try await session.begin(loop)
       let done = loop.start { try await session.consumer.act(1, .positive) }
       let failed = loop.start { try await session.consumer.act(2, .negative) }
       let gone = loop.start { try await session.consumer.act(3, .negative) }
@@ -380,57 +365,46 @@ struct RequestTests {
 
   @Test("A request is tried even while the phone refuses access")
   func whileRefused() throws {
-    try Session.run(lazily) { loop, session in
+    try Session.serve(lazily) { loop, session in
       session.phone.notifications = [1: [1: "Hello"]]
       session.phone.react = { _ in .refuse(0x03) }
-      try await session.begin(loop)
       let refused = loop.start { try await session.consumer.get(1, [.title]) }
       await loop.sleep(for: .milliseconds(100))
       #expect((refused.failure as? FetchFailure)?.code == .writeNotPermitted)
       #expect(session.log == ["authorization refused"])
       session.phone.react = { _ in nil }
-      #expect(try await session.consumer.get(1, [.title]).attributes.title == "Hello")
+      let got = try await session.consumer.get(1, [.title])
+      #expect(got.attributes.title == "Hello")
       #expect(session.log == ["authorization refused", "authorization granted"])
     }
   }
 
-  @Test("The end of a session fails every request, and later ones")
-  func end() throws {
-    try Session.run(lazily) { loop, session in
+  @Test(
+    "The end of a session, or of its link, fails every request, and later ones",
+    arguments: [false, true])
+  func end(isLinkLost: Bool) throws {
+    try Session.serve(lazily) { loop, session in
       session.phone.notifications = [1: [1: "Hello"]]
-      session.phone.react = { _ in .response([]) }
-      let run = try await session.begin(loop)
-      let underWay = loop.start { try await session.consumer.get(1, [.title]) }
+      session.phone.react = { _ in isLinkLost ? .ignore : .response([]) }
+      let underWay = loop.start { _ = try await session.consumer.get(1, [.title]) }
       let waiting = loop.start { try await session.consumer.act(1, .positive) }
-      await loop.sleep(for: .seconds(1))
-      session.consumer.end()
+      await loop.sleep(for: .milliseconds(100))
+      if isLinkLost {
+        session.phone.bearer.close(.closed("gone"))
+      } else {
+        session.consumer.end()
+      }
       await loop.settle()
-      #expect(underWay.failure as? FetchFailure == .ended)
-      #expect(waiting.failure as? FetchFailure == .ended)
-      #expect(run.result != nil)
-      #expect(run.failure == nil)
-      let later = loop.start { try await session.consumer.name(of: "mail") }
+      let later = loop.start { _ = try await session.consumer.name(of: "mail") }
       await loop.settle()
-      #expect(later.failure as? FetchFailure == .ended)
+      for request in [underWay, waiting, later] {
+        #expect(request.failure as? FetchFailure == .ended)
+      }
+      #expect(session.serving?.result != nil)
+      #expect(session.serving?.failure as? ATTFailure == (isLinkLost ? .closed("gone") : nil))
       session.phone.notify(.added, 5)
       #expect(session.ledger.count == 0)
       #expect(loop.clock.scheduled == 0)
-    }
-  }
-
-  @Test("The end of the link fails every request")
-  func linkLost() throws {
-    try Session.run(lazily) { loop, session in
-      session.phone.react = { _ in .ignore }
-      let run = try await session.begin(loop)
-      let underWay = loop.start { try await session.consumer.get(1, [.title]) }
-      let waiting = loop.start { try await session.consumer.name(of: "mail") }
-      await loop.sleep(for: .milliseconds(100))
-      session.phone.bearer.close(.closed("gone"))
-      await loop.settle()
-      #expect(underWay.failure as? FetchFailure == .ended)
-      #expect(waiting.failure as? FetchFailure == .ended)
-      #expect(run.failure as? ATTFailure == .closed("gone"))
     }
   }
 }

@@ -29,47 +29,44 @@ struct LoggedControlTests {
     var testDescription: String
     var pdu: [UInt8]
     var fields: [String]
+
+    init(_ name: String, _ pdu: [UInt8], _ fields: [String]) {
+      (testDescription, self.pdu, self.fields) = (name, pdu, fields)
+    }
   }
 
   // As in the capture of an iPhone18,2 with iOS 26.5.1.
   static let sent = [
     Sent(
-      testDescription: "LL_VERSION_IND", pdu: [0x0C, 0x0E, 0x4C, 0x00, 0x1E, 0x00],
-      fields: ["Version: 0x0e", "Company: 76", "Subversion: 0x001e"]),
+      "LL_VERSION_IND", [0x0C, 0x0E, 0x4C, 0x00, 0x1E, 0x00],
+      ["Version: 0x0e", "Company: 76", "Subversion: 0x001e"]),
     Sent(
-      testDescription: "LL_CONNECTION_UPDATE_IND",
-      pdu: [0x00, 0x08, 0x16, 0x00, 0x18, 0x00, 0x00, 0x00, 0xC8, 0x00, 0x2C, 0x00],
-      fields: [
+      "LL_CONNECTION_UPDATE_IND",
+      [0x00, 0x08, 0x16, 0x00, 0x18, 0x00, 0x00, 0x00, 0xC8, 0x00, 0x2C, 0x00],
+      [
         "WinSize: 8", "WinOffset: 22", "Interval: 30 ms", "Latency: 0", "Timeout: 2000 ms",
         "Instant: 44",
       ]),
     Sent(
-      testDescription: "LL_CHANNEL_MAP_IND", pdu: [0x01, 0xFF, 0xFF, 0x00, 0xFF, 0x1F, 0x10, 0x02],
-      fields: ["ChM: 0x1fff00ffff", "Instant: 528"]),
+      "LL_CHANNEL_MAP_IND", [0x01, 0xFF, 0xFF, 0x00, 0xFF, 0x1F, 0x10, 0x02],
+      ["ChM: 0x1fff00ffff", "Instant: 528"]),
     Sent(
-      testDescription: "LL_LENGTH_REQ",
-      pdu: [0x14, 0xFB, 0x00, 0x48, 0x08, 0xFB, 0x00, 0x48, 0x08],
-      fields: ["MaxRxOctets: 251", "MaxRxTime: 2120", "MaxTxOctets: 251", "MaxTxTime: 2120"]),
+      "LL_LENGTH_REQ", [0x14, 0xFB, 0x00, 0x48, 0x08, 0xFB, 0x00, 0x48, 0x08],
+      ["MaxRxOctets: 251", "MaxRxTime: 2120", "MaxTxOctets: 251", "MaxTxTime: 2120"]),
     Sent(
-      testDescription: "LL_PHY_UPDATE_IND", pdu: [0x18, 0x02, 0x02, 0x10, 0x00],
-      fields: ["C to P: LE 2M (0x02)", "P to C: LE 2M (0x02)", "Instant: 16"]),
-    Sent(
-      testDescription: "LL_TERMINATE_IND", pdu: [0x02, 0x13],
-      fields: ["Reason: Remote User Terminated Connection (0x13)"]),
-    Sent(testDescription: "LL_PING_REQ", pdu: [0x12], fields: []),
+      "LL_PHY_UPDATE_IND", [0x18, 0x02, 0x02, 0x10, 0x00],
+      ["C to P: LE 2M (0x02)", "P to C: LE 2M (0x02)", "Instant: 16"]),
+    Sent("LL_TERMINATE_IND", [0x02, 0x13], ["Reason: Remote User Terminated Connection (0x13)"]),
+    Sent("LL_PING_REQ", [0x12], []),
     // A PDU of which only the name is known, and one that is longer than the fields that are.
+    Sent("LL_CTE_REQ", [0x1A, 0x25], ["Data: 25"]),
     Sent(
-      testDescription: "LL_CTE_REQ", pdu: [0x1A, 0x25], fields: ["Data: 25"]),
-    Sent(
-      testDescription: "LL_ENC_REQ",
-      pdu: [
+      "LL_ENC_REQ",
+      [
         0x03, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0xA1, 0xA2, 0xA3, 0xA4, 0xA5, 0xA6, 0xA7, 0xA8, 3, 4, 5,
         6,
-      ],
-      fields: ["Rand: 0x0000000000000001", "EDIV: 0x0002", "Data: a1a2a3a4a5a6a7a803040506"]),
-    Sent(
-      testDescription: "a vendor's LL Control PDU 0xff", pdu: [0xFF, 0xF0, 0x3B, 0, 0, 0],
-      fields: ["Data: f03b000000"]),
+      ], ["Rand: 0x0000000000000001", "EDIV: 0x0002", "Data: a1a2a3a4a5a6a7a803040506"]),
+    Sent("a vendor's LL Control PDU 0xff", [0xFF, 0xF0, 0x3B, 0, 0, 0], ["Data: f03b000000"]),
   ]
 
   @Test("Each has its name, its fields, its link and the clock", arguments: sent, [false, true])

@@ -44,98 +44,67 @@ struct PhoneInstructionTests {
   }
 
   @Test(
-    "Every other command is read with its members",
+    "Every other command is read with its members, here in the words in which it may be typed",
     arguments: [
       (
-        #"{"command":"burst","count":500,"category":12}"#,
+        "burst count=500 category=12",
         .command(
           .burst(
             500,
             NotificationContents(
               Category(rawValue: 12), app: "com.apple.MobileSMS", negative: "Clear")))
       ),
-      (#"{"command":"remove","uid":3}"#, .command(.remove(3))),
-      (#"{"command":"remove-all"}"#, .command(.removeAll)),
-      (#"{"command":"renumber"}"#, .command(.renumber)),
-      (#"{"command":"app","app_id":"a","app":"A"}"#, .command(.nameApp("a", "A"))),
-      (#"{"command":"app","app_id":"a","app":null}"#, .command(.nameApp("a", nil))),
-      (#"{"command":"authorize","granted":false}"#, .command(.authorize(false))),
-      (#"{"command":"fragments","size":1}"#, .command(.fragments(ofAtMost: 1))),
-      (#"{"command":"fragments"}"#, .command(.fragments(ofAtMost: nil))),
+      ("remove uid=3", .command(.remove(3))), ("remove-all", .command(.removeAll)),
+      ("renumber", .command(.renumber)), ("app app_id=a app=A", .command(.nameApp("a", "A"))),
+      ("app app_id=a app=null", .command(.nameApp("a", nil))),
+      ("authorize granted=false", .command(.authorize(false))),
+      ("fragments size=1", .command(.fragments(ofAtMost: 1))),
+      ("fragments", .command(.fragments(ofAtMost: nil))),
+      ("pace answer=1.5", .command(.pace(response: .milliseconds(1500), fragment: .zero))),
+      ("fail code=0xA2 count=3", .command(.failCommands(code: 0xA2, count: 3))),
+      ("fail code=3", .command(.failCommands(code: 3, count: 1))),
+      ("silence", .command(.silence(1))), ("cut count=2", .command(.cutResponses(2))),
+      ("remote name=next", .command(.remote(.nextTrack))),
+      ("battery level=79", .command(.battery(79))),
       (
-        #"{"command":"pace","answer":1.5}"#,
-        .command(.pace(response: .milliseconds(1500), fragment: .zero))
-      ),
-      (
-        #"{"command":"fail","code":"0xA2","count":3}"#,
-        .command(.failCommands(code: 0xA2, count: 3))
-      ),
-      (#"{"command":"fail","code":3}"#, .command(.failCommands(code: 3, count: 1))),
-      (#"{"command":"silence"}"#, .command(.silence(1))),
-      (#"{"command":"cut","count":2}"#, .command(.cutResponses(2))),
-      (#"{"command":"remote","name":"next"}"#, .command(.remote(.nextTrack))),
-      (#"{"command":"battery","level":79}"#, .command(.battery(79))),
-      (
-        #"{"command":"time","time":"2026-11-21T07:00:00","zone":3600}"#,
+        "time time=2026-11-21T07:00:00 zone=3600",
         .command(
           .time(
             CivilTime("2026-11-21T07:00:00")!,
             zone: LocalTimeInformation(timeZone: 4, daylightSaving: 0)))
       ),
-      (#"{"command":"publish","service":"ancs"}"#, .command(.publish(.ancs, freshHandles: true))),
+      ("publish service=ancs", .command(.publish(.ancs, freshHandles: true))),
+      ("publish service=ams handles=same", .command(.publish(.ams, freshHandles: false))),
+      ("unpublish service=time", .command(.unpublish(.time))),
+      ("forget-subscriptions", .command(.forgetSubscriptions(nil))),
+      ("encrypt encrypted=false", .command(.encrypt(false))),
+      ("limit-mtu mtu=23", .command(.limitMTU(23))),
+      ("freeze frozen=true", .command(.freeze(true))),
+      ("disconnect", .command(.disconnect)), ("leave", .command(.leave)),
+      ("come-back", .command(.comeBack)), ("connect", .link(.connect(nil))),
+      ("connect accessory=board", connect(to: "board")),
       (
-        #"{"command":"publish","service":"ams","handles":"same"}"#,
-        .command(.publish(.ams, freshHandles: false))
-      ),
-      (#"{"command":"unpublish","service":"time"}"#, .command(.unpublish(.time))),
-      (#"{"command":"forget-subscriptions"}"#, .command(.forgetSubscriptions(nil))),
-      (#"{"command":"encrypt","encrypted":false}"#, .command(.encrypt(false))),
-      (#"{"command":"limit-mtu","mtu":23}"#, .command(.limitMTU(23))),
-      (#"{"command":"freeze","frozen":true}"#, .command(.freeze(true))),
-      (#"{"command":"disconnect"}"#, .command(.disconnect)),
-      (#"{"command":"leave"}"#, .command(.leave)),
-      (#"{"command":"come-back"}"#, .command(.comeBack)),
-      (#"{"command":"connect"}"#, .link(.connect(nil))),
-      (#"{"command":"connect","accessory":"board"}"#, connect(to: "board")),
-      (
-        #"{"command":"connect","accessory":"F0:F1:F2:F3:F4:F5"}"#,
+        "connect accessory=F0:F1:F2:F3:F4:F5",
         connect(to: "F0:F1:F2:F3:F4:F5")
       ),
-      (#"{"command":"forget"}"#, .link(.forget)),
-      (#"{"command":"explore"}"#, .request(.explore)),
-      (#"{"command":"respond","accept":false}"#, .link(.respond(accept: false, nil))),
+      ("forget", .link(.forget)), ("explore", .request(.explore)),
+      ("respond accept=false", .link(.respond(accept: false, nil))),
+      ("respond accept=true passkey=012345", .link(.respond(accept: true, Passkey(value: 12345)))),
+      ("send pdu='1b 28 00'", .command(.send([0x1B, 0x28, 0]))),
+      ("notify characteristic=data-source value=00", .command(.notify(.dataSource, [0]))),
+      ("indicate characteristic=service-changed value=", .command(.indicate(.serviceChanged, []))),
       (
-        #"{"command":"respond","accept":true,"passkey":"012345"}"#,
-        .link(.respond(accept: true, Passkey(value: 12345)))
-      ),
-      (#"{"command":"send","pdu":"1b 28 00"}"#, .command(.send([0x1B, 0x28, 0]))),
-      (
-        #"{"command":"notify","characteristic":"data-source","value":"00"}"#,
-        .command(.notify(.dataSource, [0]))
-      ),
-      (
-        #"{"command":"indicate","characteristic":"service-changed","value":""}"#,
-        .command(.indicate(.serviceChanged, []))
-      ),
-      (
-        #"{"command":"media-attribute","entity":"track","attribute":"title","value":"x"}"#,
+        "media-attribute entity=track attribute=title value=x",
         .command(.mediaAttribute(.title, [0x78]))
       ),
-      (
-        #"{"command":"media-attribute","entity":0,"attribute":1}"#,
-        .command(.mediaAttribute(.playbackInfo, nil))
-      ),
-      (#"{"command":"exchange-mtu"}"#, .request(.exchangeMTU)),
-      (#"{"command":"discover"}"#, .request(.discover)),
-      (#"{"command":"read","uuid":"2A00"}"#, .request(.read(0x2A00))),
-      (#"{"command":"day"}"#, .day(once: true)),
-      (#"{"command":"stop-day"}"#, .stopDay),
-      (#"{"command":"wait","seconds":0.25}"#, .wait(.milliseconds(250), event: nil)),
-      (#"{"command":"wait","event":"mtu"}"#, .wait(nil, event: "mtu")),
-      (#"{"command":"quit"}"#, .quit),
+      ("media-attribute entity=0 attribute=1", .command(.mediaAttribute(.playbackInfo, nil))),
+      ("exchange-mtu", .request(.exchangeMTU)), ("discover", .request(.discover)),
+      ("read uuid=2A00", .request(.read(0x2A00))), ("day", .day(once: true)),
+      ("stop-day", .stopDay), ("wait seconds=0.25", .wait(.milliseconds(250), event: nil)),
+      ("wait event=mtu", .wait(nil, event: "mtu")), ("quit", .quit),
     ] as [(String, PhoneInstruction)])
-  func commands(text: String, instruction: PhoneInstruction) throws {
-    #expect(try read(text) == instruction)
+  func commands(line: String, instruction: PhoneInstruction) throws {
+    #expect(try PhoneInstruction(json: PhoneInstruction.object(words: line)) == instruction)
   }
 
   @Test("Media are given in the form of the daemon's event")
@@ -187,19 +156,17 @@ struct PhoneInstructionTests {
     #expect(error?.description == sentence)
   }
 
-  @Test("A command can be typed in words")
+  @Test("Words that are typed are texts, unless they are JSON")
   func words() throws {
-    func typed(_ line: String) throws -> PhoneInstruction {
-      try PhoneInstruction(json: try PhoneInstruction.object(words: line))
-    }
-    #expect(try typed("add") == read(#"{"command":"add"}"#))
+    let line = #"add uid=7 title=Mum message="Saturday? At 7" 'flags=["silent"]'"#
     #expect(
-      try typed(#"add uid=7 title=Mum message="Saturday? At 7" 'flags=["silent"]'"#)
-        == read(
-          #"{"command":"add","uid":7,"title":"Mum","message":"Saturday? At 7","flags":["silent"]}"#)
-    )
-    #expect(throws: JSONError.self) { try typed("add Mum") }
-    #expect(throws: JSONError.self) { try typed("") }
+      try PhoneInstruction.object(words: line)
+        == [
+          "command": "add", "uid": 7, "title": "Mum", "message": "Saturday? At 7",
+          "flags": ["silent"],
+        ])
+    #expect(throws: JSONError.self) { try PhoneInstruction.object(words: "add Mum") }
+    #expect(throws: JSONError.self) { try PhoneInstruction(json: PhoneInstruction.object(words: "")) }
   }
 
   @Test("The help has every command, and its members")

@@ -61,23 +61,13 @@ struct DatabaseHashTests {
     return database
   }
 
-  @Test("The specification's sample database has the specification's hash")
+  @Test("The specification's sample database has the specification's hash, whatever its values are")
   func specification() throws {
     let database = try Self.sample()
-    #expect(database.hash.reversed().hex == "f1ca2d48ecf58bac8a8830bbb9fba990")
-  }
-
-  @Test("A value does not change the hash, a service does, and its removal restores it")
-  func changes() throws {
-    let database = try Self.sample()
-    let hash = database.hash
+    let hash = "f1ca2d48ecf58bac8a8830bbb9fba990"
+    #expect(database.hash.reversed().hex == hash)
     database.setValue([100], at: 0x16)
     #expect(database.value(at: 0x16) == [100])
-    #expect(database.hash == hash)
-    let added = try database.add(ServiceDefinition(0x1805))
-    #expect(added.service.range == HandleRange(0x17, 0x17))
-    #expect(database.hash != hash)
-    database.remove(at: 0x17)
-    #expect(database.hash == hash)
+    #expect(database.hash.reversed().hex == hash)
   }
 }

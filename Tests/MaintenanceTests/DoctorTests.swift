@@ -69,133 +69,129 @@ struct DoctorTests {
     BluetoothError(SystemError("socket", errno))
   }
 
-  /// A fault: what is changed, the check that finds it, the words and the command that must be there.
+  /// A fault: the check that finds it, the words and the command that must be there, and what is changed.
   struct Fault: Sendable, CustomTestStringConvertible {
-    var testDescription: String
-    var check: String
-    var verdict = Finding.Verdict.problem
-    var words: String
-    var command: String?
-    var status = Control.ExitStatus.unavailable
-    var change: @Sendable (inout DoctorFacts) -> Void
+    let testDescription: String
+    let check: String
+    let verdict: Finding.Verdict
+    let words: String
+    let command: String?
+    let status: Control.ExitStatus
+    let change: @Sendable (inout DoctorFacts) -> Void
+
+    init(
+      _ name: String, _ check: String, _ verdict: Finding.Verdict = .problem, says words: String,
+      command: String? = nil, status: Control.ExitStatus? = nil,
+      _ change: @escaping @Sendable (inout DoctorFacts) -> Void
+    ) {
+      (testDescription, self.check, self.verdict, self.words) = (name, check, verdict, words)
+      self.command = command
+      self.status = status ?? (verdict == .warning ? .done : .unavailable)
+      self.change = change
+    }
   }
 
   static let faults = [
     Fault(
-      testDescription: "no Bluetooth in the kernel", check: "kernel", words: "no Bluetooth",
+      "no Bluetooth in the kernel", "kernel", says: "no Bluetooth",
       command: "modprobe bluetooth"
     ) { $0.bluetooth = error(.addressFamilyNotSupported) },
+    Fault("no leave to open it", "kernel", says: "CAP_NET_ADMIN", status: .noPermission) {
+      $0.bluetooth = error(.permissionDenied)
+    },
     Fault(
-      testDescription: "no leave to open it", check: "kernel", words: "CAP_NET_ADMIN",
-      status: .noPermission
-    ) { $0.bluetooth = error(.permissionDenied) },
-    Fault(
-      testDescription: "no capabilities", check: "permission", words: "CAP_NET_RAW",
+      "no capabilities", "permission", says: "CAP_NET_RAW",
       command: "sudo", status: .noPermission
     ) {
       $0.missingCapabilities = ["CAP_NET_RAW"]
       $0.daemon = .none
     },
+    Fault("no adapter", "adapter", says: "there is none", command: "dmesg") { $0.adapters = [] },
+    Fault("an adapter without LE", "adapter", says: "no Bluetooth LE") {
+      $0.adapters = [adapter(supported: [.powered, .classic])]
+    },
     Fault(
-      testDescription: "no adapter", check: "adapter", words: "there is none", command: "dmesg"
-    ) { $0.adapters = [] },
-    Fault(
-      testDescription: "an adapter without LE", check: "adapter", words: "no Bluetooth LE"
-    ) { $0.adapters = [adapter(supported: [.powered, .classic])] },
-    Fault(
-      testDescription: "an adapter without Secure Connections", check: "adapter",
-      words: "without Secure Connections", command: "--hci0 --allow-legacy"
+      "an adapter without Secure Connections", "adapter", says: "without Secure Connections",
+      command: "--hci0 --allow-legacy"
     ) { $0.adapters = [adapter(supported: [.powered, .lowEnergy])] },
     Fault(
-      testDescription: "an adapter that only its vendor's tool configures", check: "adapter",
-      words: "hci0 is unconfigured, and needs a tool", command: "dmesg"
+      "an adapter that only its vendor's tool configures", "adapter",
+      says: "hci0 is unconfigured, and needs a tool", command: "dmesg"
     ) {
       $0.adapters = []
       $0.unconfigured = [ControllerIndex(0): false]
     },
-    Fault(
-      testDescription: "a controller that refuses link parameters", check: "parameters",
-      verdict: .warning, words: "hci0: ", status: .done
-    ) {
+    Fault("a controller that refuses link parameters", "parameters", .warning, says: "hci0: ") {
       $0.daemon = .status(serving { $0.parametersRefusal = 0x0C })
     },
+    Fault("one of two adapters", "adapter", .warning, says: "no Bluetooth LE") {
+      $0.adapters.append(adapter(1, supported: [.powered, .classic]))
+    },
     Fault(
-      testDescription: "one of two adapters", check: "adapter", verdict: .warning,
-      words: "no Bluetooth LE", status: .done
-    ) { $0.adapters.append(adapter(1, supported: [.powered, .classic])) },
-    Fault(
-      testDescription: "a radio that software blocks", check: "radio", words: "blocked by software",
+      "a radio that software blocks", "radio", says: "blocked by software",
       command: "rfkill unblock bluetooth"
     ) { $0.radios = [0: .soft] },
+    Fault("a radio that a switch blocks", "radio", says: "a hardware switch") {
+      $0.radios = [0: .hard]
+    },
     Fault(
-      testDescription: "a radio that a switch blocks", check: "radio", words: "a hardware switch"
-    ) { $0.radios = [0: .hard] },
-    Fault(
-      testDescription: "bluetoothd", check: "bluetoothd", words: "takes every phone",
+      "bluetoothd", "bluetoothd", says: "takes every phone",
       command: "systemctl disable --now bluetooth && systemctl enable --now ancsd"
     ) { $0.bluetoothd = 812 },
     Fault(
-      testDescription: "bluetoothd under OpenRC, without ancsd's service", check: "bluetoothd",
-      words: "takes every phone",
+      "bluetoothd under OpenRC, without ancsd's service", "bluetoothd", says: "takes every phone",
       command: "rc-service bluetooth stop && rc-update --all del bluetooth"
     ) {
       $0.bluetoothd = 812
       $0.host = ServiceHost(.openRC, bluetooth: .init("bluetooth"))
     },
     Fault(
-      testDescription: "bluetoothd that was started by hand", check: "bluetoothd",
-      words: "no service has started it", command: "kill 812 && systemctl enable --now ancsd"
+      "bluetoothd that was started by hand", "bluetoothd", says: "no service has started it",
+      command: "kill 812 && systemctl enable --now ancsd"
     ) {
       $0.bluetoothd = 812
       $0.host.bluetooth?.isStarted = false
     },
     Fault(
-      testDescription: "bluetoothd at the next boot", check: "bluetoothd", verdict: .warning,
-      words: "the next boot may start it", command: "systemctl disable --now bluetooth",
-      status: .done
+      "bluetoothd at the next boot", "bluetoothd", .warning, says: "the next boot may start it",
+      command: "systemctl disable --now bluetooth"
     ) { $0.host.bluetooth?.isEnabled = true },
+    Fault("a kernel without drbg", "crypto", says: "lacks drbg, without") {
+      $0.crypto = KernelCrypto(hasP256: nil, missing: ["drbg"])
+    },
     Fault(
-      testDescription: "a kernel without drbg", check: "crypto", words: "lacks drbg, without"
-    ) { $0.crypto = KernelCrypto(hasP256: nil, missing: ["drbg"]) },
-    Fault(
-      testDescription: "P-256 that failed its test", check: "crypto", words: "failed its self-test",
+      "P-256 that failed its test", "crypto", says: "failed its self-test",
       command: "modprobe -a"
     ) { $0.crypto = KernelCrypto(hasP256: nil, missing: []) },
-    Fault(
-      testDescription: "a kernel of which nothing is known", check: "crypto", verdict: .warning,
-      words: "only once an adapter", status: .done
-    ) {
+    Fault("a kernel of which nothing is known", "crypto", .warning, says: "only once an adapter") {
       $0.crypto = KernelCrypto()
       $0.adapters = [adapter(current: [])]
     },
     Fault(
-      testDescription: "the kernel's bug", check: "kernel-bug", verdict: .warning,
-      words: "never sent a byte", command: "apt install", status: .done
-    ) { $0.kernelRelease = "6.1.0-56-amd64" },
+      "the kernel's bug", "kernel-bug", .warning, says: "never sent a byte", command: "apt install"
+    ) {
+      $0.kernelRelease = "6.1.0-56-amd64"
+    },
     Fault(
-      testDescription: "a state directory of somebody else's", check: "state",
-      words: "not this user's", command: "sudo", status: .noPermission
+      "a state directory of somebody else's", "state", says: "not this user's", command: "sudo",
+      status: .noPermission
     ) {
       $0.state = .unusable(SystemError("access", .permissionDenied))
       $0.daemon = .none
     },
-    Fault(
-      testDescription: "a damaged bond", check: "state", words: "bond.json.bad",
-      command: "ancsd pair"
-    ) { $0.state = .fine(bonds: 0, unusable: ["/x/random-c0.bond.json.bad"]) },
-    Fault(
-      testDescription: "a state directory that can't be", check: "state", words: "can't be saved"
-    ) { $0.state = .unusable(SystemError("access", .notDirectory)) },
-    Fault(
-      testDescription: "a state directory that others can write to", check: "state",
-      words: "chmod 700 /var/lib/ancsd"
-    ) {
+    Fault("a damaged bond", "state", says: "bond.json.bad", command: "ancsd pair") {
+      $0.state = .fine(bonds: 0, unusable: ["/x/random-c0.bond.json.bad"])
+    },
+    Fault("a state directory that can't be", "state", says: "can't be saved") {
+      $0.state = .unusable(SystemError("access", .notDirectory))
+    },
+    Fault("a state directory that others can write to", "state", says: "chmod 700 /var/lib/ancsd") {
       $0.state = .refused(.isOpen(mode: 0o777))
       $0.daemon = .none
     },
     Fault(
-      testDescription: "notifications that nothing forwards", check: "forward",
-      verdict: .warning, words: "“mail” (mailto://…): not running", status: .done
+      "notifications that nothing forwards", "forward", .warning,
+      says: "“mail” (mailto://…): not running"
     ) {
       var (status, forward) = (StatusReport(), ForwardReport(name: "mail", to: "mailto"))
       forward.why = "not running"
@@ -203,56 +199,53 @@ struct DoctorTests {
       $0.daemon = .status(status)
     },
     Fault(
-      testDescription: "no daemon, and no service", check: "daemon", verdict: .warning,
-      words: "none is running", command: "ancsd --hci0", status: .done
+      "no daemon, and no service", "daemon", .warning, says: "none is running",
+      command: "ancsd --hci0"
     ) { ($0.daemon, $0.host.daemon) = (.none, nil) },
     Fault(
-      testDescription: "a stopped service", check: "daemon", verdict: .warning,
-      words: "the service is stopped", command: "systemctl enable --now ancsd", status: .done
+      "a stopped service", "daemon", .warning, says: "the service is stopped",
+      command: "systemctl enable --now ancsd"
     ) {
       $0.daemon = .none
       $0.host.daemon?.isStarted = false
     },
     Fault(
-      testDescription: "a service that does not come up", check: "daemon", verdict: .warning,
-      words: "although the service is started", command: "journalctl -u ancsd", status: .done
+      "a service that does not come up", "daemon", .warning,
+      says: "although the service is started",
+      command: "journalctl -u ancsd"
     ) { $0.daemon = .none },
     Fault(
-      testDescription: "a daemon that lets nobody in", check: "daemon", words: "refuses this user",
+      "a daemon that lets nobody in", "daemon", says: "refuses this user",
       command: "sudo usermod -aG ancsd $USER", status: .noPermission
     ) { $0.daemon = .closed(path: "/run/ancsd/control.sock") },
     Fault(
-      testDescription: "a daemon that lets nobody in, on Alpine", check: "daemon",
-      words: "refuses this user", command: "addgroup $USER ancsd", status: .noPermission
+      "a daemon that lets nobody in, on Alpine", "daemon", says: "refuses this user",
+      command: "addgroup $USER ancsd", status: .noPermission
     ) {
       $0.daemon = .closed(path: "/run/ancsd/control.sock")
       $0.host.hasShadow = false
     },
     Fault(
-      testDescription: "a daemon that does not answer", check: "daemon", words: "does not respond",
+      "a daemon that does not answer", "daemon", says: "does not respond",
       command: "systemctl restart ancsd"
     ) { $0.daemon = .mute(path: "/run/ancsd/control.sock") },
-    Fault(
-      testDescription: "a daemon that waits", check: "daemon", verdict: .warning,
-      words: "hci0: on the air, no phone is bonded", status: .done
-    ) {
+    Fault("a daemon that waits", "daemon", .warning, says: "hci0: on the air, no phone is bonded") {
       $0.daemon = .status(serving { $0.waiting = WaitReport(.firstPhone, name: "kitchen") })
     },
     Fault(
-      testDescription: "a bridge without a broker", check: "mqtt", verdict: .warning,
-      words: "not connected to mqtt://ha.lan as “kitchen”: “ha.lan” can't be resolved",
-      status: .done
+      "a bridge without a broker", "mqtt", .warning,
+      says: "not connected to mqtt://ha.lan as “kitchen”: “ha.lan” can't be resolved"
     ) { $0.daemon = .status(bridge(.connecting, why: "“ha.lan” can't be resolved")) },
     Fault(
-      testDescription: "a bridge whose messages are too long for the broker", check: "mqtt",
-      verdict: .warning, words: "refuses homeassistant/device/kitchen/board/config", status: .done
+      "a bridge whose messages are too long for the broker", "mqtt", .warning,
+      says: "refuses homeassistant/device/kitchen/board/config"
     ) {
       $0.daemon = .status(
         bridge(.connected, refused: ["homeassistant/device/kitchen/board/config"]))
     },
     Fault(
-      testDescription: "a clock that begins in 1970", check: "clock", verdict: .warning,
-      words: "the year 1970", command: "timedatectl", status: .done
+      "a clock that begins in 1970", "clock", .warning, says: "the year 1970",
+      command: "timedatectl"
     ) { $0.clock = 100 },
   ]
 
