@@ -242,7 +242,7 @@ let package = Package(
       ]),
     suite(
       "ArgumentsTests",
-      ["Arguments", "Control", "EventLoop", "System", "JSON", "Wire", "OnLoop"]),
+      ["Arguments", "Control", "EventLoop", "System", "JSON", "Wire", "OnLoop", "Scratch"]),
     suite(
       "BoardTests",
       [
@@ -304,7 +304,7 @@ let package = Package(
     suite("SystemTests", ["System", "Wire", "Scratch"]),
     suite("EventLoopTests", ["EventLoop", "System", "Wire", "OnLoop", "Scratch"]),
     suite("BluetoothTests", ["Bluetooth", "EventLoop", "System", "GAP", "Wire"]),
-    suite("GAPTests", ["GAP", "Wire", "TestLoop"]),
+    suite("GAPTests", ["GAP", "Wire"]),
     suite("ATTTests", ["ATT", "Wire", "TestLoop"]),
     suite("MgmtTests", ["Mgmt", "GAP", "Wire", "TestLoop"]),
     suite("GATTTests", ["FuzzTargets", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),
@@ -318,7 +318,7 @@ let package = Package(
       ]),
     suite("PictureTests", ["Picture", "Capture", "Control", "JSON", "ATT", "GATT", "GAP", "Wire"]),
     suite("ConformanceTests", ["Conformance", "JSON", "TestLoop"]),
-    suite("FuzzTests", ["FuzzTargets", "System", "TestLoop"], exclude: ["Found"]),
+    suite("FuzzTests", ["FuzzTargets", "System", "Wire", "TestLoop"], exclude: ["Found"]),
     suite(
       "VirtualPhoneTests",
       ["VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),

@@ -127,28 +127,4 @@ struct AssemblerTests {
       if found.allSatisfy(\.isHexDigit) { #expect(bytes.hex.hasPrefix(found)) }
     }
   }
-
-  @Test("Commands that can be decoded are encoded as they were")
-  func commandFuzz() throws {
-    var random = SeededGenerator(seed: 2)
-    let known: [[UInt8]] = [
-      Self.command.encoded,
-      ControlPointCommand.getAppAttributes(
-        appIdentifier: "com.apple.MobileSMS", [.displayName]
-      ).encoded,
-      ControlPointCommand.performNotificationAction(7, .negative).encoded,
-    ]
-    var readable = 0
-    for round in 0..<20_000 {
-      let bytes = random.mutated(known[round % 3])
-      guard let command = try? ControlPointCommand(decoding: bytes) else { continue }
-      readable += 1
-      // An app id that is not UTF-8 cannot be encoded as it was.
-      if case .getAppAttributes(let app, _) = command, app.unicodeScalars.contains("\u{FFFD}") {
-        continue
-      }
-      #expect(command.encoded == bytes)
-    }
-    #expect(readable > 1000)
-  }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Arguments
-import Glibc
+import Scratch
 import System
 import Testing
 
@@ -8,19 +8,12 @@ import Testing
 struct ServiceHostTests {
   /// The host with these files, each with its content.
   private static func host(_ files: [String: String]) throws -> ServiceHost {
-    let root = "/tmp/ancsd-host-\(UInt32.random(in: 0...UInt32.max))"
-    defer { remove(root) }
-    try Files.makeDirectory(root)
+    let scratch = try Scratch()
     for (path, content) in files {
-      try Files.makeDirectory(try #require(Files.parent(of: root + path)))
-      try Files.create(root + path).writeAll(content.utf8)
+      try Files.makeDirectory(try #require(Files.parent(of: scratch.path + path)))
+      try Files.create(scratch.path + path).writeAll(content.utf8)
     }
-    return ServiceHost(root: root)
-  }
-
-  private static func remove(_ path: String) {
-    for name in (try? Files.names(in: path)) ?? [] { remove("\(path)/\(name)") }
-    if rmdir(path) != 0 { unlink(path) }
+    return ServiceHost(root: scratch.path)
   }
 
   @Test("A board without a service manager has no services, whatever is installed")

@@ -156,7 +156,6 @@ extension FuzzTarget {
     try check(json, ActionParameters.self)
     try check(json, AppParameters.self)
     try check(json, MediaParameters.self)
-    try check(json, PhoneParameters.self)
     try check(json, PairingParameters.self)
     try check(json, PairingResponse.self)
     try check(json, ReadParameters.self)

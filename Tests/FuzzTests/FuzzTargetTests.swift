@@ -3,6 +3,7 @@ import FuzzTargets
 import System
 import TestLoop
 import Testing
+import Wire
 
 extension FuzzTarget: CustomTestStringConvertible {
   public var testDescription: String { name }
@@ -24,11 +25,35 @@ struct FuzzTargetTests {
     }
   }
 
-  @Test("Any bytes at all are no trouble", arguments: FuzzTarget.all)
+  /// Well-formed inputs, of which the suite makes others that are nearly so.
+  private static let wellFormed: [String: [String]] = [
+    "att-pdu": [
+      "0110341210", "020502", "0501010000280200032a", "07010004000500ffff", "080100ffff0328",
+      "09030500aa0600bb", "0e01000200", "110610f018f00018ffffffff0a18", "1204000100",
+      "1604001200ff",
+      "1801", "1d040001", "210000" + "0100aa" + "0500bbcc", "2304000100aa" + "05000000",
+      "d20400ff" + "000000000102030405060708",
+    ],
+    "notification-source": ["0018040141000000"],
+    "control-point": [
+      "0004030201" + "00" + "010800" + "05", "01" + "636f6d2e6170706c65" + "00" + "00",
+      "020700000001",
+    ],
+    "media-values": ["000100312c312e302c37312e313437", "020102", "0202"],
+    "companion": ["ea070b15071e0f068001", "0404", "1800280004005802"],
+    "advertising-data": ["020106" + "0609626f617264" + "03190102", "05030d180f18"],
+    "mgmt-event": ["0b0000000d00" + "665544332211" + "02" + "00000000" + "0000"],
+  ]
+
+  @Test("Any bytes are no trouble, nor is what is nearly well formed", arguments: FuzzTarget.all)
   func random(target: FuzzTarget) {
     var generator = SeededGenerator(seed: 2026)
-    for _ in 0..<500 {
-      let input = generator.bytes(upTo: target.longest)
+    var inputs = (0..<500).map { _ in generator.bytes(upTo: target.longest) }
+    for input in Self.wellFormed[target.name] ?? [] {
+      let bytes = [UInt8](hex: input) ?? []
+      inputs += (0..<1_000).map { _ in generator.mutated(bytes) }
+    }
+    for input in inputs {
       #expect(throws: Never.self, "\(input)") { try target.play(input) }
     }
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import GAP
-import TestLoop
 import Testing
 import Wire
 
@@ -46,17 +45,6 @@ struct AdvertisingDataTests {
     #expect(Structure.name("Büro", atMost: 4) == Structure(.shortenedName, Array("B".utf8)))
     #expect(Structure.name("Büro", atMost: 2) == nil)
     #expect(Structure.name("", atMost: 31) == nil)
-  }
-
-  @Test("Random bytes are read without a trap, and nothing is made up")
-  func random() {
-    var generator = SeededGenerator(seed: 3)
-    for _ in 0..<5_000 {
-      let bytes = (0..<Int.random(in: 0..<40, using: &generator)).map { _ in
-        UInt8.random(in: 0..<40, using: &generator)
-      }
-      #expect(bytes.starts(with: AdvertisingData(decoding: bytes).encoded))
-    }
   }
 }
 
