@@ -8,7 +8,7 @@ import Wire
 
 @Suite("AMS: the media remote")
 struct RemoteTests {
-  private let playing: [MediaAttribute: String] = [
+  private static let playing: [MediaAttribute: String] = [
     .playerName: "Music", .playbackInfo: "1,1.0,10.0", .volume: "0.5", .queueIndex: "0",
     .queueCount: "9", .shuffleMode: "0", .repeatMode: "2", .artist: "Miles Davis",
     .album: "Kind of Blue", .title: "So What", .duration: "562.0",
@@ -18,9 +18,8 @@ struct RemoteTests {
     "Two writes subscribe, then one registers each entity, and the first values come as one"
   )
   func subscribe() throws {
-    let playing = playing
     try RemoteSession.run { loop, session in
-      session.source.values = playing
+      session.source.values = Self.playing
       session.source.commands = [0, 1, 2]
       try await session.remote.subscribe()
       #expect(session.source.log == ["53 = 0100", "50 = 0100"])
@@ -40,9 +39,8 @@ struct RemoteTests {
 
   @Test("Changes that arrive together are published together")
   func gathering() throws {
-    let playing = playing
     try RemoteSession.run { loop, session in
-      session.source.values = playing
+      session.source.values = Self.playing
       try await session.begin(loop)
       session.source.notify(.title, "Blue in Green")
       await loop.sleep(for: .milliseconds(20))
@@ -58,9 +56,8 @@ struct RemoteTests {
 
   @Test("A truncated value is read whole before it is published", arguments: [18, 22, 44, 400])
   func truncated(length: Int) throws {
-    let playing = playing
     try RemoteSession.run { loop, session in
-      session.source.values = playing
+      session.source.values = Self.playing
       session.source.values[.title] = String(repeating: "é", count: length)
       try await session.begin(loop)
       #expect(session.told == [MediaField.allCases.filter { $0 != .commands }])
@@ -99,9 +96,8 @@ struct RemoteTests {
 
   @Test("When the player changes, its commands are requested")
   func playerChange() throws {
-    let playing = playing
     try RemoteSession.run { loop, session in
-      session.source.values = playing
+      session.source.values = Self.playing
       session.source.commands = [0, 1]
       try await session.begin(loop)
       #expect(session.source.log.count == 5)
@@ -188,10 +184,9 @@ struct RemoteTests {
 
   @Test("What a phone does not send after the registration is read, once; what has come is not")
   func changesOnly() throws {
-    let playing = playing
     try RemoteSession.run { loop, session in
       session.source.tellsAll = false
-      session.source.values = playing
+      session.source.values = Self.playing
       session.source.values[.album] = nil
       try await session.begin(loop)
       session.source.notify(.title, "Blue in Green")

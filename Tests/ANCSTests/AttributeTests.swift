@@ -16,17 +16,6 @@ struct AttributeTests {
       response, requested: values.map { .init($0.0, maximumLength: maximum) })
   }
 
-  @Test("Attributes that were not fetched are nil, empty ones are empty")
-  func absentAndEmpty() {
-    let fetched = attributes([(.title, ""), (.date, ""), (.messageSize, "")])
-    #expect(fetched.title == "")
-    #expect(fetched.message == nil)
-    #expect(fetched.date == nil)
-    #expect(fetched.has(.date))
-    #expect(!fetched.has(.message))
-    #expect(fetched.messageSize == nil)
-  }
-
   @Test(
     "The leading digits of the message size are decoded",
     arguments: [

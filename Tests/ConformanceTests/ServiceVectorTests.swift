@@ -53,6 +53,11 @@ struct ServiceVectorTests {
         "meaning": "player: volume",
       ]) == .failed("other attributes than in \"player: volume\""))
     #expect(
+      try Self.verdict([
+        "kind": "ams.write", "characteristic": "remoteCommand", "hex": "00",
+        "expect": ["error": "invalidCommand"],
+      ]) == .failed("taken for a command"))
+    #expect(
       try Self.verdict(["kind": "ancs.notificationSource"])
         == .failed("the vector has no usable hex"))
     #expect(
@@ -72,20 +77,6 @@ struct ServiceVectorTests {
     #expect(try verdict([], "a", "unexpectedData") == .passed)
     #expect(try verdict([0], "b", "appMismatch") == .passed)
     #expect(try verdict([0], "a", "appMismatch") == .failed("error is missing"))
-  }
-
-  @Test("Invalid writes are refused")
-  func refusedWrites() throws {
-    func verdict(_ characteristic: JSONValue, _ hex: JSONValue) throws -> Verdict {
-      try Self.verdict([
-        "kind": "ams.write", "characteristic": characteristic, "hex": hex,
-        "expect": ["error": "invalidCommand"],
-      ])
-    }
-    #expect(try verdict("remoteCommand", "0001") == .passed)
-    #expect(try verdict("entityUpdate", "") == .passed)
-    #expect(try verdict("entityAttribute", "02") == .passed)
-    #expect(try verdict("remoteCommand", "00") == .failed("taken for a command"))
   }
 
   @Test("Bytes must be refused with the vector's error, if its name is known")

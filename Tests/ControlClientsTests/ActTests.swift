@@ -23,21 +23,14 @@ struct ActTests {
       return report
     }
     return FakeDaemon(.text) { request in
-      if let query = request.parameters(of: ControlMethods.listNotifications) {
-        return [.result(Page(all.filter(query.matches).map { ActiveNotification($0) }))]
-      }
-      if request.calls(ControlMethods.status) { return [.result(ClientTests.connected)] }
-      if let wanted = request.parameters(of: ControlMethods.getNotification),
-        let found = labelled.first(where: { $0.event.uid == wanted.uid })
-      {
-        return [.result(ActiveNotification(found))]
-      }
       if let wanted = request.parameters(of: ControlMethods.act),
         all.contains(where: { $0.event.uid == wanted.uid })
       {
         return [.result(true)]
       }
-      return [.error(.phone("Invalid Parameter", att: 0xA2))]
+      let isFetched = request.calls(ControlMethods.getNotification)
+      let response = ClientTests.response(to: request, of: isFetched ? labelled : all)
+      return [response ?? .error(.phone("Invalid Parameter", att: 0xA2))]
     }
   }
 

@@ -36,6 +36,18 @@ struct ClientTests {
     return status
   }
 
+  /// What a daemon with these notifications responds to a request for any of them, or for its status.
+  static func response(
+    to request: ReceivedRequest, of all: [NotificationReport]
+  ) -> FakeDaemon.Reaction? {
+    if let query = request.parameters(of: ControlMethods.listNotifications) {
+      return .result(Page(all.filter(query.matches).map { ActiveNotification($0) }))
+    }
+    if request.calls(ControlMethods.status) { return .result(connected) }
+    let wanted = request.parameters(of: ControlMethods.getNotification)
+    return all.first { $0.event.uid == wanted?.uid }.map { .result(ActiveNotification($0)) }
+  }
+
   /// A daemon that has three notifications.
   private func daemon(_ format: OutputFormat = .json) -> FakeDaemon {
     let all = [
@@ -43,19 +55,8 @@ struct ClientTests {
       Self.notification(2, app: "Chat", .social, [.important, .silent]),
       Self.notification(3, app: "Chess", .social, .positiveAction),
     ]
-    return FakeDaemon(format) { request in
-      if let query = request.parameters(of: ControlMethods.listNotifications) {
-        return [.result(Page(all.filter(query.matches).map { ActiveNotification($0) }))]
-      }
-      if request.calls(ControlMethods.status) { return [.result(Self.connected)] }
-      if let wanted = request.parameters(of: ControlMethods.getNotification) {
-        let found = all.first { $0.event.uid == wanted.uid }
-        return [
-          found.map { .result(ActiveNotification($0)) }
-            ?? .error(.phone("Invalid Parameter", att: 0xA2))
-        ]
-      }
-      return [.error(.unavailable("no phone is connected"))]
+    return FakeDaemon(format) {
+      [Self.response(to: $0, of: all) ?? .error(.phone("Invalid Parameter", att: 0xA2))]
     }
   }
 

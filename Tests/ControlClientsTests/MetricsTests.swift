@@ -30,27 +30,17 @@ struct MetricsTests {
   )
   func text() {
     var status = StatusReport()
-    status.version = "0.3.0 \"x\"\\\n"
-    status.started = WallTime(seconds: 1_795_236_000)
-    status.seq = 12
-    status.memory = 8_388_608
+    (status.version, status.started) = ("0.3.0 \"x\"\\\n", WallTime(seconds: 1_795_236_000))
+    (status.seq, status.memory) = (12, 8_388_608)
     var adapter = AdapterReport()
-    adapter.adapter = "hci0"
-    adapter.isPowered = true
-    adapter.waiting.wait = "any-phone"
-    adapter.waiting.why = "waiting for a phone"
-    status.adapters = [adapter]
+    (adapter.adapter, adapter.isPowered) = ("hci0", true)
+    (adapter.waiting.wait, adapter.waiting.why) = ("any-phone", "waiting for a phone")
     var link = LinkReport()
-    link.adapter = "hci0"
-    link.phone = Address("C0:11:22:33:44:55")
-    link.isBonded = true
-    link.since = WallTime(seconds: 1_795_236_100)
-    link.services = [.ancs, .battery]
-    link.authorization = .granted
-    link.battery = 80
-    link.rssi = -58
-    // A stranger, of whom nothing is told but that there is a link.
-    status.links = [link, LinkReport()]
+    (link.adapter, link.phone, link.isBonded) = ("hci0", Address("C0:11:22:33:44:55"), true)
+    (link.since, link.services) = (WallTime(seconds: 1_795_236_100), [.ancs, .battery])
+    (link.authorization, link.battery, link.rssi) = (.granted, 80, -58)
+    // And a stranger, of whom nothing is told but that there is a link.
+    (status.adapters, status.links) = ([adapter], [link, LinkReport()])
     var totals = Totals()
     totals.links = 3
     totals.count(NotificationReport(NotificationEvent(.added, 1, category: .email)))

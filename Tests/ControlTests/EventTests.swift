@@ -7,34 +7,10 @@ import Testing
 
 @Suite("Events as JSON")
 struct EventJSONTests {
-  @Test("Every event is read back as it was", arguments: Examples.all)
-  func roundTrip(content: Event.Content) throws {
-    let event = NumberedEvent(seq: 7, time: Examples.time, Event(content, adapter: "hci0"))
-    let read = try NumberedEvent(reading: JSONValue(parsing: event.json))
-    // Numbers of media are rounded on the way; EventLineTests holds the line.
-    if event.event.name != .media { #expect(read.event == event.event) }
-  }
-
   @Test("Every kind of event has an example here")
   func complete() {
     let names = Set(Examples.all.map { Event($0).name })
     #expect(names == Set(EventName.allCases))
-  }
-
-  @Test("What was not fetched is absent, what came empty is present")
-  func fetched() {
-    var report = NotificationReport(NotificationEvent(.added, 1))
-    let members = #""uid":1,"category":"other","category_count":1,"flags":[]"#
-    #expect(report.jsonText == "{\(members)}")
-    report.attributes.fetchedDate = .some(nil)
-    report.attributes[.title] = ""
-    report.attributes.truncated = [.title, .message]
-    report.isRepeat = true
-    report.failure = "Invalid Parameter"
-    #expect(
-      report.jsonText
-        == "{\(members),\"title\":\"\",\"date\":null,\"truncated\":[\"title\",\"message\"],"
-        + "\"repeat\":true,\"error\":\"Invalid Parameter\"}")
   }
 
   @Test(

@@ -12,44 +12,30 @@ import Wire
 struct ReportTests {
   private var status: StatusReport {
     var status = StatusReport()
-    status.version = "0.1.0"
+    (status.version, status.life, status.seq) = ("0.1.0", "2f", 7)
     status.started = WallTime(seconds: 1_795_236_000)
-    status.life = "2f"
-    status.seq = 7
     var adapter = AdapterReport()
-    adapter.adapter = "hci0"
+    (adapter.adapter, adapter.name) = ("hci0", "kitchen")
     adapter.address = Address("00:1A:7D:DA:71:13")
-    adapter.name = "kitchen"
-    adapter.isPowered = true
-    adapter.isPairable = true
+    (adapter.isPowered, adapter.isPairable) = (true, true)
     var missing = AdapterReport()
-    missing.adapter = "hci1"
-    missing.isPresent = false
+    (missing.adapter, missing.isPresent) = ("hci1", false)
     missing.waiting.why = "waiting for it to be plugged in"
     status.adapters = [adapter, missing]
     var link = LinkReport()
     link.since = WallTime(seconds: 1_795_244_000)
-    link.adapter = "hci0"
-    link.phone = Examples.phone
-    link.name = "Anna’s iPhone"
-    link.isEncrypted = true
-    link.isBonded = true
-    link.mtu = 185
-    link.services = [.ancs, .ams]
-    link.authorization = .refused
-    link.battery = 80
-    link.notifications = 3
-    link.backlog = 1
-    link.requests = 15
-    link.rssi = -58
+    (link.adapter, link.phone, link.name) = ("hci0", Examples.phone, "Anna’s iPhone")
+    (link.isEncrypted, link.isBonded, link.mtu) = (true, true, 185)
+    (link.services, link.authorization) = ([.ancs, .ams], .refused)
+    (link.notifications, link.backlog, link.requests) = (3, 1, 15)
+    (link.battery, link.rssi) = (80, -58)
     // 48.75 ms and 6,000 ms.
     (link.interval, link.latency, link.timeout) = (48.75, 4, 6_000)
     link.parametersPause = 7_201
     link.waiting.why = "the phone does not share its notifications"
     status.links = [link]
     var bonded = PhoneReport()
-    bonded.phone = Examples.phone ?? Address(0)
-    bonded.adapter = "hci0"
+    (bonded.phone, bonded.adapter) = (Examples.phone ?? Address(0), "hci0")
     bonded.isConnected = true
     bonded.key = Self.key(isSecureConnections: true, isAuthenticated: false, size: 16)
     var other = PhoneReport()
@@ -63,8 +49,7 @@ struct ReportTests {
     isSecureConnections: Bool, isAuthenticated: Bool, size: Int
   ) -> PhoneReport.BondKey {
     var key = PhoneReport.BondKey()
-    key.isSecureConnections = isSecureConnections
-    key.isAuthenticated = isAuthenticated
+    (key.isSecureConnections, key.isAuthenticated) = (isSecureConnections, isAuthenticated)
     key.size = size
     return key
   }

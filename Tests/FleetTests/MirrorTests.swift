@@ -403,17 +403,6 @@ import Wire
     #expect(board.mirror.names.name(of: other) == TopicName("iphone-2"))
   }
 
-  @Test("A phone to which the settings give a name leaves nothing under the one that it had")
-  func named() throws {
-    var board = try MirroredBoard.begun(MirrorPolicy(), isNamed: false)
-    let retained = board.mirror.retained
-    board.mirror = try board.next(named: "anna")
-    let told = board.update()
-    let former = retained.filter { $0.hasPrefix("ancsd/kitchen/phone/iphone/") }
-    #expect(!former.isEmpty && Set(told.filter(\.payload.isEmpty).topics) == former)
-    #expect(told.count { $0.isOfDevice } == 2)
-  }
-
   @Test("After a change of settings no stale message stays retained")
   func removals() throws {
     var board = try MirroredBoard.begun(MirrorPolicy())

@@ -23,26 +23,16 @@ struct MirroredBoard {
       topics, policy, names: PhoneNames(given: isNamed ? [Self.anna: anna] : [:]),
       board: BoardIdentity(id: "b1", model: "Raspberry Pi 5"),
       newID: Self.newID)
-    status.version = "1.0"
-    status.life = "life"
+    (status.version, status.life) = ("1.0", "life")
     var phone = PhoneReport()
-    phone.phone = Self.anna
-    phone.name = "Anna’s iPhone"
-    phone.adapter = "hci0"
-    status.phones = [phone]
+    (phone.phone, phone.name, phone.adapter) = (Self.anna, "Anna’s iPhone", "hci0")
     var link = LinkReport()
-    link.phone = Self.anna
-    link.name = "Anna’s iPhone"
-    link.isBonded = true
-    link.services = [.ancs, .ams]
-    link.authorization = .granted
-    link.battery = 80
+    (link.phone, link.name, link.isBonded) = (Self.anna, "Anna’s iPhone", true)
+    (link.services, link.authorization, link.battery) = ([.ancs, .ams], .granted, 80)
     link.since = WallTime(seconds: Self.now.seconds - 60)
-    status.links = [link]
     var adapter = AdapterReport()
-    adapter.adapter = "hci0"
-    adapter.isPowered = true
-    status.adapters = [adapter]
+    (adapter.adapter, adapter.isPowered) = ("hci0", true)
+    (status.phones, status.links, status.adapters) = ([phone], [link], [adapter])
   }
 
   /// The mirror of the next run, which reads what this one has kept.

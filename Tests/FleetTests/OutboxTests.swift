@@ -23,37 +23,6 @@ import Wire
     #expect(outbox.lastAcknowledged?.seq == 9)
   }
 
-  @Test("A link that is lost takes back what it has not acknowledged", arguments: 0...3)
-  func lost(acknowledged count: Int) throws {
-    var outbox = Outbox(position: Position(life: "a", seq: 10))
-    outbox.begin(receiveMaximum: 2)
-    for seq: UInt64 in 11...13 {
-      outbox.add([event(seq)], at: .zero)
-      outbox.handled(Position(life: "a", seq: seq))
-      if outbox.next(at: .zero) != nil { outbox.sent(as: UInt16(seq)) }
-    }
-    for number in 11..<11 + count {
-      _ = outbox.acknowledged(UInt16(number), ReasonCode(0), at: .zero)
-      if outbox.next(at: .zero) != nil { outbox.sent(as: 13) }
-    }
-    outbox.begin(receiveMaximum: 2)
-    #expect(outbox.lastAcknowledged == Position(life: "a", seq: 10 + UInt64(count)))
-    #expect(!outbox.isAwaiting && !outbox.isFull)
-  }
-
-  @Test("What could not be sent is not passed over")
-  func failed() {
-    var outbox = Outbox(position: Position(life: "a", seq: 10))
-    outbox.begin(receiveMaximum: 2)
-    outbox.add([event(11)], at: .zero)
-    outbox.handled(Position(life: "a", seq: 11))
-    // The connection fails while it is sent: nothing more is said of it.
-    #expect(outbox.next(at: .zero) == event(11))
-    #expect(outbox.lastAcknowledged?.seq == 10 && outbox.isFull)
-    outbox.begin(receiveMaximum: 2)
-    #expect(outbox.lastHandled?.seq == 10)
-  }
-
   @Test(
     "An event for which the broker has no space is sent again, in its place, after growing pauses")
   func noSpace() {

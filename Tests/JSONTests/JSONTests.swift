@@ -47,13 +47,14 @@ struct JSONTests {
     #expect(JSONValue.double(-.infinity).text == "null")
   }
 
-  @Test("A value survives being written and read")
+  @Test("A value survives being written and read, with its members in their order")
   func roundTrip() throws {
     let value: JSONValue = [
       "null": nil, "bools": [true, false], "int": -12, "double": 1.5,
       "nested": [[], [:], [["deep": "ß"]]], "big": 4_294_967_295,
     ]
-    #expect(try JSONValue(parsing: value.json) == value)
+    let read = try JSONValue(parsing: value.json)
+    #expect(read == value && read.text == value.text)
   }
 
   private static let many = "more than 12 values (an array or an object counts as 3)"
@@ -111,12 +112,6 @@ struct JSONTests {
   func secrets() {
     let error = #expect(throws: JSONError.self) { try JSONValue(parsing: #"{"ltk":"00112233"#) }
     #expect(error?.description.contains("0011") == false)
-  }
-
-  @Test("Members keep their order")
-  func orderOfText() throws {
-    let text = #"{"z":1,"a":{"c":2,"b":3},"m":[]}"#
-    #expect(try JSONValue(parsing: text).text == text)
   }
 
   @Test(

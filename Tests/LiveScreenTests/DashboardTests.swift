@@ -35,14 +35,9 @@ import Wire
     -> StatusReport
   {
     var link = LinkReport()
-    link.adapter = "hci0"
-    link.phone = phone
-    link.name = "iPhone"
-    link.isEncrypted = true
-    link.isBonded = true
-    link.services = [.ancs]
-    link.battery = battery
-    link.backlog = backlog
+    (link.adapter, link.phone, link.name) = ("hci0", phone, "iPhone")
+    (link.isEncrypted, link.isBonded, link.services) = (true, true, [.ancs])
+    (link.battery, link.backlog) = (battery, backlog)
     link.waiting = WaitReport(wait, name: "board")
     var status = StatusReport()
     status.links = [link]

@@ -54,31 +54,23 @@ struct RedactorTests {
     #expect(redactor.sentence("C4:11:22:33:44:55") == "address-1")
   }
 
-  @Test("Of an event only the interface's own words remain")
+  /// What a report leaves out is ReportTests'.
+  @Test("Of an event the interface's own words remain")
   func events() throws {
     var redactor = Redactor()
     func redact(_ event: String) throws -> String {
       redactor.event(try JSONValue(parsing: Array(event.utf8)))
     }
-    let notification = try redact(
-      #"{"event":"notification","seq":7,"phone":"C4:11:22:33:44:55","change":"added","uid":7,"#
-        + #""category":"social","flags":["silent"],"app_id":"com.apple.MobileSMS","app":"Messages","#
-        + #""title":"Anna","subtitle":"","message":"Dinner?","new":{"deep":["Secret"]},"#
-        + #""truncated":["message"]}"#)
-    for secret in ["Anna", "Dinner", "Messages", "MobileSMS", "Secret", "C4:11"] {
-      #expect(!notification.contains(secret))
-    }
-    #expect(notification.hasPrefix(#"{"event":"notification","seq":7,"phone":"address-1","#))
-    for words in ["added", "social", "silent", #"["message"]"#, #""subtitle":"""#] {
-      #expect(notification.contains(words))
-    }
+    #expect(
+      try redact(
+        #"{"event":"notification","seq":7,"phone":"C4:11:22:33:44:55","change":"added","uid":7,"#
+          + #""category":"social","flags":["silent"],"subtitle":"","message":"Dinner?","#
+          + #""truncated":["message"]}"#)
+        == #"{"event":"notification","seq":7,"phone":"address-1","category":"social","#
+        + #""change":"added","flags":["silent"],"message":"text-1 (7 bytes)","subtitle":"","#
+        + #""truncated":["message"],"uid":7}"#)
     let pairing = try redact(
       #"{"event":"pairing","method":"confirm","passkey":"123456","phone":"C4:11:22:33:44:55"}"#)
-    #expect(!pairing.contains("123456"))
     #expect(pairing.contains("confirm") && pairing.contains("address-1"))
-    let error = try redact(
-      #"{"event":"error","what":"saving","message":"C4:11:22:33:44:55: /home/anna/x is full"}"#)
-    #expect(!error.contains("anna") && !error.contains("C4:11"))
-    #expect(try redact(#"{"event":"later","story":"Anna"}"#).contains("Anna") == false)
   }
 }

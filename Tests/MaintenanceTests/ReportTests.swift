@@ -35,19 +35,16 @@ struct ReportTests {
 
   private static var timeline: TimelineReport {
     var pairing = LinkTimeline()
-    pairing.adapter = "hci0"
-    pairing.phone = phone
+    (pairing.adapter, pairing.phone) = ("hci0", phone)
     pairing.started = WallTime(seconds: 1_795_244_400)
-    pairing.hasPairing = true
-    pairing.isOver = true
+    (pairing.hasPairing, pairing.isOver) = (true, true)
     pairing.beginning = [
       TimelineEntry(.step(.link, name: "Device Connected", detail: "random address"), at: 0),
       TimelineEntry(.step(.smp, name: "Pair Device", detail: "sent"), at: 4_200),
       TimelineEntry(.step(.event, name: "paired", detail: "paired with \(phone)"), at: 3_004_200),
     ]
     var session = LinkTimeline()
-    session.adapter = "hci0"
-    session.phone = phone
+    (session.adapter, session.phone) = ("hci0", phone)
     session.started = WallTime(seconds: 1_795_248_000)
     session.beginning = [
       entry(31_000, [0x02, 0x05, 0x02], isSent: true),
@@ -84,33 +81,23 @@ struct ReportTests {
     var status = StatusReport()
     status.version = "0.1.0"
     var served = AdapterReport()
-    served.adapter = "hci0"
-    served.address = adapter
-    served.name = "Küche  von Jürgen"
+    (served.adapter, served.address, served.name) = ("hci0", adapter, "Küche  von Jürgen")
     served.waiting.wait = "first-phone"
     served.waiting.why = "on it choose Küche  von Jürgen; see /home/juergen/x on wohnzimmer"
     var link = LinkReport()
-    link.adapter = "hci0"
-    link.phone = phone
-    link.name = "Jürgens iPhone"
-    link.waiting.wait = "security-request"
-    link.waiting.why = "ancsd forget \(phone)"
+    (link.adapter, link.phone, link.name) = ("hci0", phone, "Jürgens iPhone")
+    (link.waiting.wait, link.waiting.why) = ("security-request", "ancsd forget \(phone)")
     var bond = PhoneReport()
-    bond.phone = phone
-    bond.name = "Jürgens iPhone"
-    bond.key = PhoneReport.BondKey()
+    (bond.phone, bond.name, bond.key) = (phone, "Jürgens iPhone", PhoneReport.BondKey())
     (status.adapters, status.links, status.phones) = ([served], [link], [bond])
     var bridge = BridgeReport()
-    bridge.broker = "mqtts://makler.example:8883"
-    bridge.client = "ancsd-dachboden"
-    bridge.user = "benutzerin"
-    bridge.topics = "ancsd/dachboden"
+    (bridge.broker, bridge.user) = ("mqtts://makler.example:8883", "benutzerin")
+    (bridge.client, bridge.topics) = ("ancsd-dachboden", "ancsd/dachboden")
     bridge.why = "connection refused: no broker listens at mqtts://makler.example:8883"
     bridge.refused = ["ancsd/dachboden/state"]
-    status.bridges = [bridge]
     var forward = ForwardReport(name: "Postfach", to: "/srv/geheim/postfach.url")
     forward.why = "makler.example does not answer"
-    status.forwards = [forward]
+    (status.bridges, status.forwards) = ([bridge], [forward])
     return status
   }
 

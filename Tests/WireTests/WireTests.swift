@@ -57,20 +57,6 @@ struct WireTests {
     #expect(throws: DecodeError(offset: 0, .trailing(2))) { try reader.end() }
   }
 
-  @Test("A reader reads what a writer wrote")
-  func roundTrip() throws {
-    var writer = ByteWriter()
-    writer.u8(7)
-    writer.u16(0xBEEF)
-    writer.u64(0x0123_4567_89AB_CDEF)
-    writer.address(Address(0xF0E1_D2C3_B4A5))
-    var reader = ByteReader(writer.bytes)
-    #expect(try reader.u8() == 7)
-    #expect(try reader.u16() == 0xBEEF)
-    #expect(try reader.u64() == 0x0123_4567_89AB_CDEF)
-    #expect(try reader.address() == Address(0xF0E1_D2C3_B4A5))
-  }
-
   @Test(
     "A UUID is read in every usual spelling and printed in the shortest",
     arguments: [
