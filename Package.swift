@@ -314,7 +314,7 @@ let package = Package(
     suite(
       "CaptureTests",
       [
-        "Capture", "JSON", "ANCS", "AMS", "GATT", "ATT", "GAP", "Wire", "TestLoop",
+        "FuzzTargets", "Capture", "JSON", "ANCS", "AMS", "GATT", "ATT", "GAP", "Wire", "TestLoop",
       ]),
     suite("PictureTests", ["Picture", "Capture", "Control", "JSON", "ATT", "GATT", "GAP", "Wire"]),
     suite("ConformanceTests", ["Conformance", "JSON", "TestLoop"]),

@@ -5,7 +5,7 @@ import Testing
 import Wire
 
 /// A bearer whose peer is the test.
-private final class Bench {
+final class Bench {
   let bearer: Bearer
   private(set) var sent: [String] = []
   private(set) var dropped: [String] = []

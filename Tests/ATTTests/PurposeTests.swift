@@ -6,21 +6,6 @@ import Wire
 
 @Suite("ATT: which request goes first")
 struct PurposeTests {
-  /// A bearer whose peer answers every read when it is told to.
-  private final class Bench {
-    let bearer: Bearer
-    private(set) var handles: [Handle] = []
-
-    init(_ loop: isolated TestLoop) {
-      bearer = Bearer(scheduler: loop.clock)
-      bearer.send = { [unowned self] bytes in
-        if case .readRequest(let handle)? = try? PDU(decoding: bytes) { handles.append(handle) }
-      }
-    }
-
-    func respond() { bearer.receive([0x0B, 1]) }
-  }
-
   @Test("The session's requests go before a user's, and those before debugging")
   func order() throws {
     try TestLoop.run { loop in
@@ -36,11 +21,11 @@ struct PurposeTests {
         await loop.settle()
       }
       for _ in purposes {
-        bench.respond()
+        bench.receive("0b01")
         await loop.settle()
       }
       // The first was under way before the others came.
-      #expect(bench.handles == [1, 4, 6, 3, 5, 2])
+      #expect(bench.sent == [1, 4, 6, 3, 5, 2].map { "0a0\($0)00" })
     }
   }
 
@@ -62,11 +47,11 @@ struct PurposeTests {
       gone.cancel()
       await loop.settle()
       #expect(requests.dropFirst().allSatisfy { $0.failure as? ATTFailure == .cancelled })
-      bench.respond()
+      bench.receive("0b01")
       await loop.settle()
-      bench.respond()
+      bench.receive("0b01")
       await loop.settle()
-      #expect(bench.handles == [1, 500])
+      #expect(bench.sent == ["0a0100", "0af401"])
       #expect(stays.failure == nil && requests[0].failure == nil)
     }
   }

@@ -3,6 +3,8 @@ import Capture
 import Testing
 import Wire
 
+@testable import FuzzTargets
+
 @Suite("Captures of a sniffer")
 struct AirTests {
   /// A sniffer's capture, decoded packet by packet.

@@ -8,6 +8,7 @@ import Testing
 import Wire
 
 @testable import Capture
+@testable import FuzzTargets
 
 /// A link on which the board has discovered the phone's ANCS and AMS, as `ancsd` does.
 struct DiscoveredLink {

@@ -7,6 +7,8 @@ import GATT
 import Testing
 import Wire
 
+@testable import FuzzTargets
+
 @Suite("Links that were up before the capture began")
 struct EarlierLinkTests {
   private static let source = LocatedService(

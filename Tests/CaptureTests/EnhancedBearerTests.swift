@@ -3,6 +3,8 @@ import Capture
 import Testing
 import Wire
 
+@testable import FuzzTargets
+
 @Suite("Captured ATT on dynamic channels")
 struct EnhancedBearerTests {
   /// A link on which the phone has opened two enhanced bearers: the phone's 0x50 and 0x51 are the

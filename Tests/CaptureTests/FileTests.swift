@@ -4,6 +4,8 @@ import TestLoop
 import Testing
 import Wire
 
+@testable import FuzzTargets
+
 @Suite("Capture files")
 struct FileTests {
   @Test("All formats give the same packets", arguments: Sample.files.indices)

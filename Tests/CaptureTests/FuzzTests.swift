@@ -5,20 +5,10 @@ import TestLoop
 import Testing
 import Wire
 
+@testable import FuzzTargets
+
 @Suite("Captures: random input")
 struct FuzzTests {
-  @Test("Mutated files", arguments: Sample.files.indices)
-  func files(index: Int) {
-    var generator = SeededGenerator(seed: UInt64(index) + 1)
-    for _ in 0..<2_000 {
-      let file = generator.mutated(Sample.files[index].bytes)
-      let reading = Sample.read(file)
-      #expect(reading.records.count <= file.count)
-      var decoder = CaptureDecoder()
-      for record in reading.records { _ = decoder.decode(record) }
-    }
-  }
-
   @Test("Mutated PDUs on a discovered link")
   func talks() {
     var generator = SeededGenerator(seed: 79)

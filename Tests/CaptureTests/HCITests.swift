@@ -3,6 +3,7 @@ import Testing
 import Wire
 
 @testable import Capture
+@testable import FuzzTargets
 
 @Suite("Captured HCI")
 struct HCITests {

@@ -3,6 +3,8 @@ import Capture
 import Testing
 import Wire
 
+@testable import FuzzTargets
+
 @Suite("Captured L2CAP")
 struct L2CAPTests {
   @Test("Fragments are reassembled, in both directions at once")

@@ -3,6 +3,8 @@ import Capture
 import Testing
 import Wire
 
+@testable import FuzzTargets
+
 @Suite("Control PDUs of the link layer in PacketLogger files")
 struct LoggedControlTests {
   /// The peer, and the same as the file has it.

@@ -3,6 +3,8 @@ import Capture
 import Testing
 import Wire
 
+@testable import FuzzTargets
+
 @Suite("PacketLogger files")
 struct PacketLoggerTests {
   private static func later(_ milliseconds: Int64) -> WallTime {

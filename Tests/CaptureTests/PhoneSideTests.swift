@@ -6,6 +6,8 @@ import GAP
 import Testing
 import Wire
 
+@testable import FuzzTargets
+
 /// What an iPhone with iOS 26.5.1 logged of a bonded accessory, as PacketLogger saw it: the phone is the
 /// host, so what it sends is the response of a server. The accessory and the texts are invented.
 private struct PhoneLog {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import CaptureTools
-import CentralTools
 import Control
 import ControlClients
 import Daemon
@@ -10,6 +9,7 @@ import Maintenance
 import Testing
 
 @testable import Arguments
+@testable import CentralTools
 
 @Suite("All commands of the program")
 struct CommandTests {
@@ -26,7 +26,8 @@ struct CommandTests {
     let examples = lines.drop { $0 != "Examples:" }.dropFirst().prefix { !$0.isEmpty }
     #expect(examples.count >= 3)
     for line in examples {
-      let words = Self.words(line)
+      // Up to a pipe or a redirection.
+      let words = CommandLineWords.split(String(line)).prefix { !["|", ">", "<"].contains($0) }
       #expect(words.prefix(2) == ["ancsd", command.name])
       let invocation = try Invocation(Array(words.dropFirst()), commands: Self.all, width: 80)
       guard case .perform(let named, let arguments) = invocation else {
@@ -47,25 +48,6 @@ struct CommandTests {
       return
     }
     try command.check(arguments)
-  }
-
-  /// The words of a shell's line up to a pipe or a redirection.
-  private static func words(_ line: Substring) -> [String] {
-    var (words, isQuoted, isOpen) = ([String](), false, false)
-    for character in line {
-      if character == "'" {
-        isQuoted.toggle()
-        if !isOpen { words.append("") }
-        isOpen = true
-      } else if character == " ", !isQuoted {
-        isOpen = false
-      } else {
-        if !isOpen { words.append("") }
-        isOpen = true
-        words[words.count - 1].append(character)
-      }
-    }
-    return Array(words.prefix { !["|", ">", "<"].contains($0) })
   }
 
   @Test("Every option whose value is a file or a directory is completed as one", arguments: all)

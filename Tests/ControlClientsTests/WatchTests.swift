@@ -112,23 +112,19 @@ struct WatchTests {
         == .tryAgain)
   }
 
-  @Test("Requests to the daemon")
-  func subscription() async {
+  @Test(
+    "Requests to the daemon",
+    arguments: [
+      (
+        "--event incoming,Media --since 7 --replay",
+        Subscription(events: [.incoming, .media], replay: true, since: 7)
+      ),
+      ("--app x", Subscription(events: [.notification])),
+    ])
+  func subscription(arguments: String, subscription: Subscription) async {
     let daemon = daemon(.json, [])
-    _ = try? await daemon.run(
-      Clients.watch, "--event incoming,Media --since 7 --replay")
-    #expect(
-      daemon.requests == [
-        .call(
-          ControlMethods.subscribe,
-          Subscription(events: [.incoming, .media], replay: true, since: 7))
-      ])
-    let filtered = self.daemon(.json, [])
-    _ = try? await filtered.run(Clients.watch, "--app x")
-    #expect(
-      filtered.requests == [
-        .call(ControlMethods.subscribe, Subscription(events: [.notification]))
-      ])
+    _ = try? await daemon.run(Clients.watch, arguments)
+    #expect(daemon.requests == [.call(ControlMethods.subscribe, subscription)])
   }
 
   @Test("A filter lets through what matches, and the removal of what was shown")

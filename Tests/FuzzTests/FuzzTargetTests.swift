@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import FuzzTargets
 import System
 import TestLoop
 import Testing
 import Wire
+
+@testable import FuzzTargets
 
 extension FuzzTarget: CustomTestStringConvertible {
   public var testDescription: String { name }
@@ -49,9 +50,9 @@ struct FuzzTargetTests {
   func random(target: FuzzTarget) {
     var generator = SeededGenerator(seed: 2026)
     var inputs = (0..<500).map { _ in generator.bytes(upTo: target.longest) }
-    for input in Self.wellFormed[target.name] ?? [] {
-      let bytes = [UInt8](hex: input) ?? []
-      inputs += (0..<1_000).map { _ in generator.mutated(bytes) }
+    let wellFormed = Self.wellFormed[target.name]?.compactMap { [UInt8](hex: $0) } ?? []
+    for input in target.name == "capture" ? Sample.files.map(\.bytes) : wellFormed {
+      inputs += (0..<1_000).map { _ in generator.mutated(input) }
     }
     for input in inputs {
       #expect(throws: Never.self, "\(input)") { try target.play(input) }

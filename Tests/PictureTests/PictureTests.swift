@@ -48,36 +48,15 @@ struct ReadPage {
 
 extension String {
   fileprivate func components(between start: String, _ end: String) -> [String] {
-    var found: [String] = []
-    var rest = self[...]
-    while let begin = rest.range(of: start) {
-      rest = rest[begin.upperBound...]
-      guard let close = rest.range(of: end) else { break }
-      found.append(String(rest[..<close.lowerBound]))
-      rest = rest[close.upperBound...]
+    split(separator: start, omittingEmptySubsequences: false).dropFirst().compactMap { piece in
+      piece.firstRange(of: end).map { String(piece[..<$0.lowerBound]) }
     }
-    return found
   }
 
   fileprivate func split(at mark: String) -> (String, String)? {
-    self[...].range(of: mark).map {
+    firstRange(of: mark).map {
       (String(self[..<$0.lowerBound]), String(self[$0.upperBound...]))
     }
-  }
-}
-
-extension Substring {
-  /// Where a text is, without Foundation.
-  fileprivate func range(of text: String) -> Range<String.Index>? {
-    let bytes = Array(text.utf8)
-    var place = utf8.startIndex
-    while let found = utf8[place...].firstIndex(of: bytes[0]) {
-      if utf8[found...].starts(with: bytes) {
-        return found..<utf8.index(found, offsetBy: bytes.count)
-      }
-      place = utf8.index(after: found)
-    }
-    return nil
   }
 }
 

@@ -172,7 +172,11 @@ final class Bench {
 
   /// The error code of writing `value`.
   func refusal(of value: [UInt8], to characteristic: Characteristic) async -> UInt8? {
-    await refusal { () throws(ATTFailure) in try await client.write(characteristic.value, value) }
+    await refusal(of: value, at: characteristic.value)
+  }
+
+  func refusal(of value: [UInt8], at handle: Handle) async -> UInt8? {
+    await refusal { () throws(ATTFailure) in try await client.write(handle, value) }
   }
 
   /// The rules that the client broke.

@@ -68,10 +68,7 @@ struct PhoneTests {
   func security() throws {
     try Bench.run(.unencrypted) { _, bench in
       for handle: Handle in [0x25, 0x29, 0x2C, 0x2F, 0x31, 0x35, 0x37, 0x17] {
-        let code = await bench.refusal { () throws(ATTFailure) in
-          try await bench.client.write(handle, [1, 0])
-        }
-        #expect(code == 0x05, "at \(hexadecimal(handle))")
+        #expect(await bench.refusal(of: [1, 0], at: handle) == 0x05, "at \(hexadecimal(handle))")
       }
       try bench.phone.perform(.encrypt(true))
       try await bench.subscribeNotifications()
@@ -83,16 +80,11 @@ struct PhoneTests {
     try Bench.run { _, bench in
       try await bench.subscribeNotifications()
       let source = try bench.handle(bench.ancs, .notificationSource)
-      nonisolated(nonsending) func code(_ handle: Handle, _ value: [UInt8]) async -> UInt8? {
-        await bench.refusal { () throws(ATTFailure) in
-          try await bench.client.write(handle, value)
-        }
-      }
-      #expect(await code(source.cccd ?? 0, [1]) == 0x0D)
-      #expect(await code(source.cccd ?? 0, [2, 0]) == 0xFD)
-      #expect(await code(source.value, [0]) == 0x03)
-      #expect(await code(0x0003, [0x41]) == 0x03)
-      #expect(await code(0x0099, [0]) == 0x01)
+      #expect(await bench.refusal(of: [1], at: source.cccd ?? 0) == 0x0D)
+      #expect(await bench.refusal(of: [2, 0], at: source.cccd ?? 0) == 0xFD)
+      #expect(await bench.refusal(of: [0], to: source) == 0x03)
+      #expect(await bench.refusal(of: [0x41], at: 0x0003) == 0x03)
+      #expect(await bench.refusal(of: [0], at: 0x0099) == 0x01)
       #expect(bench.violations.count == 4)
       try bench.client.writeCommand(try bench.handle(bench.ancs, .controlPoint).value, [2])
       await bench.pass()

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import ATT
 import Capture
-import TestLoop
 import Wire
 
-/// Captures and packets for the tests.
+/// Captures and packets for the targets and the tests of captures.
 enum Sample {
   static let time = WallTime(seconds: 1_795_241_100, nanoseconds: 42_137_000)
   static let phone = DeviceAddress(Address(0x4455_6677_8899), .random)
@@ -72,7 +70,7 @@ enum Sample {
   }
 
   /// A btsnoop file of HCI packets: H4 (1002) or H1 (1001).
-  static func btsnoopHCI(_ datalink: UInt32) -> [UInt8] {
+  static func btsnoopHCI(_ datalink: UInt32, of records: [CaptureRecord] = records) -> [UInt8] {
     var file = Array("btsnoop\0".utf8) + big(UInt32(1)) + big(datalink)
     for record in records {
       let packet = datalink == 1002 ? [uart(record.opcode)] + record.data : record.data
@@ -146,7 +144,10 @@ enum Sample {
     return head.flatMap { isBig ? big($0) : little($0) } + [type] + data
   }
 
-  static func pcapng(_ linkType: UInt32, isBig: Bool = false, resolution: UInt8? = nil) -> [UInt8] {
+  static func pcapng(
+    _ linkType: UInt32, isBig: Bool = false, resolution: UInt8? = nil,
+    of records: [CaptureRecord] = records
+  ) -> [UInt8] {
     func number<Number: FixedWidthInteger>(_ value: Number) -> [UInt8] {
       isBig ? big(value) : little(value)
     }
@@ -195,59 +196,4 @@ enum Sample {
     ("PacketLogger, big endian", packetLogger()),
     ("PacketLogger, little endian", packetLogger(isBig: false)),
   ]
-}
-
-/// A link whose packets are decoded.
-struct DecodedLink {
-  var decoder = CaptureDecoder()
-  let handle: UInt16 = 0x0040
-
-  /// A connection from the phone.
-  mutating func connect(_ peer: DeviceAddress = Sample.phone) {
-    let event: [UInt8] =
-      [0x3E, 19, 0x01, 0x00] + Sample.little(handle)
-      + [0x01, peer.type == .random ? 1 : 0] + peer.address.littleEndian
-      + [24, 0, 0, 0, 0xF4, 0x01, 0]
-    _ = frame(.event, event)
-  }
-
-  mutating func disconnect(reason: UInt8 = 0x13) -> DecodedFrame {
-    frame(.event, [0x05, 4, 0x00] + Sample.little(handle) + [reason])
-  }
-
-  mutating func frame(_ opcode: MonitorOpcode, _ data: [UInt8]) -> DecodedFrame {
-    decoder.decode(CaptureRecord(opcode, data, time: Sample.time))
-  }
-
-  /// An L2CAP frame from the board.
-  mutating func send(_ payload: [UInt8], channel: UInt16 = 4) -> DecodedUnit? {
-    frame(.aclTransmitted, Sample.acl(handle, 0b00, Sample.frame(channel, payload))).units.first
-  }
-
-  /// An L2CAP frame from the phone.
-  mutating func receive(_ payload: [UInt8], channel: UInt16 = 4) -> DecodedUnit? {
-    frame(.aclReceived, Sample.acl(handle, 0b10, Sample.frame(channel, payload))).units.first
-  }
-
-  /// A PDU from the board.
-  mutating func send(_ pdu: PDU) -> DecodedUnit? { send(pdu.encoded) }
-
-  /// A PDU from the phone.
-  mutating func receive(_ pdu: PDU) -> DecodedUnit? { receive(pdu.encoded) }
-}
-
-extension DecodedUnit {
-  /// All details as `key: value`.
-  var said: [String] {
-    (details + attributes.flatMap(\.meaning)).flatMap(\.said)
-  }
-
-  /// The value of the detail with this key, at any depth.
-  func value(_ key: String) -> String? {
-    said.first { $0.hasPrefix(key + ": ") }.map { String($0.dropFirst(key.utf8.count + 2)) }
-  }
-}
-
-extension Detail {
-  var said: [String] { ["\(key): \(value)"] + children.flatMap(\.said) }
 }
