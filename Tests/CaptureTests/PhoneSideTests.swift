@@ -174,13 +174,4 @@ struct PhoneSideTests {
     decoder.learnHosts(ahead: reader)
     #expect(try events(decoder, reader) == 2)
   }
-
-  @Test("The services of iOS 26 that Apple has not documented have names")
-  func names() {
-    let units = Self.decode(PhoneLog().file).flatMap(\.units)
-    let said = units.flatMap(\.said)
-    #expect(
-      said.contains("service: Apple Service 410CD5ED (410CD5ED-2F82-4F77-8916-AB5F5010368F)"))
-    #expect(AssignedNumbers.name(of: .unknownApple) == "Characteristic F7DA4085")
-  }
 }

@@ -107,7 +107,7 @@ struct MethodTests {
       ControlMethods.explainRules, NotificationParameters(7, phone: nil),
       #""method":"rules.explain","params":{"uid":7}"#),
     .init(
-      ControlMethods.getApp, app("com.apple.MobileSMS"),
+      ControlMethods.getApp, with(AppParameters()) { $0.appID = "com.apple.MobileSMS" },
       #""method":"apps.get","params":{"app_id":"com.apple.MobileSMS"}"#),
     .init(ControlMethods.listApps, PhoneParameters(phone: nil), #""method":"apps.list""#),
   ]
@@ -115,29 +115,25 @@ struct MethodTests {
   private static let attributes: [RequestExample] = [
     .init(ControlMethods.discover, PhoneParameters(phone: nil), #""method":"gatt.discover""#),
     .init(ControlMethods.knownAttributes, #""method":"gatt.known""#),
-    .init(ControlMethods.readAttribute, read, #""method":"gatt.read","params":{"handle":3}"#),
     .init(
-      ControlMethods.writeAttribute, write,
+      ControlMethods.readAttribute,
+      with(ReadParameters()) { $0.handle = AttributeHandle(value: 3) },
+      #""method":"gatt.read","params":{"handle":3}"#),
+    .init(
+      ControlMethods.writeAttribute,
+      with(WriteParameters()) {
+        ($0.handle, $0.value) = (AttributeHandle(value: 0xFFFF), HexBytes([1, 0xAB]))
+        $0.isCommand = true
+      },
       #""method":"gatt.write","params":{"handle":65535,"value":"01ab","command":true}"#),
   ]
 
-  private static func app(_ identifier: String) -> AppParameters {
-    var parameters = AppParameters()
-    parameters.appID = identifier
-    return parameters
-  }
-
-  private static var read: ReadParameters {
-    var parameters = ReadParameters()
-    parameters.handle = AttributeHandle(value: 3)
-    return parameters
-  }
-
-  private static var write: WriteParameters {
-    var parameters = WriteParameters()
-    parameters.handle = AttributeHandle(value: 0xFFFF)
-    parameters.value = HexBytes([1, 0xAB])
-    parameters.isCommand = true
+  /// Parameters, changed.
+  private static func with<Parameters>(
+    _ parameters: Parameters, _ change: (inout Parameters) -> Void
+  ) -> Parameters {
+    var parameters = parameters
+    change(&parameters)
     return parameters
   }
 

@@ -32,20 +32,6 @@ extension OnTheLoop {
       return (client, try #require(server), listener)
     }
 
-    @Test("Lines go both ways")
-    func bothWays() async throws {
-      try await onLoop {
-        let (client, server, _) = try await connection("@ancsd-test-both-ways")
-        let came = Arrivals<String>()
-        server.onLine = { server.send("echo " + String(decoding: $0, as: UTF8.self)) }
-        client.onLine = { came.append(String(decoding: $0, as: UTF8.self)) }
-        client.send("one")
-        client.send(Array("two".utf8))
-        client.send("")
-        #expect(await came.wait(for: 3) == ["echo one", "echo two", "echo "])
-      }
-    }
-
     @Test("A line that exceeds the limit is reported and dropped; the next one is read")
     func overlong() async throws {
       try await onLoop {

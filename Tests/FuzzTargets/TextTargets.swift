@@ -148,18 +148,12 @@ extension FuzzTarget {
     _ = RPC.event(in: input)
     guard let json = try? JSONValue(parsing: input) else { return }
     if let id = RequestID(json: json) { try checkIsStable(id) }
-    try check(json, NoParameters.self)
-    try check(json, PhoneParameters.self)
-    try check(json, Subscription.self)
-    try check(json, NotificationQuery.self)
-    try check(json, NotificationParameters.self)
-    try check(json, ActionParameters.self)
-    try check(json, AppParameters.self)
-    try check(json, MediaParameters.self)
-    try check(json, PairingParameters.self)
-    try check(json, PairingResponse.self)
-    try check(json, ReadParameters.self)
-    try check(json, WriteParameters.self)
+    let types: [any (JSONCodable & Equatable).Type] = [
+      NoParameters.self, PhoneParameters.self, Subscription.self, NotificationQuery.self,
+      NotificationParameters.self, ActionParameters.self, AppParameters.self, MediaParameters.self,
+      PairingParameters.self, PairingResponse.self, ReadParameters.self, WriteParameters.self,
+    ]
+    for type in types { try check(json, type) }
   }
 
   /// Input: an expression, and behind a zero byte what a text is made of.

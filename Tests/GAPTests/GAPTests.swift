@@ -85,6 +85,8 @@ struct AssignedNumbersTests {
       (.batteryLevel, "Battery Level"), (0x2BED, "Battery Level Status"),
       (.notificationCenter, "Apple Notification Center Service"),
       (.entityAttribute, "Entity Attribute"),
+      // Of iOS 26, which Apple has not documented.
+      (.unknownAppleService, "Apple Service 410CD5ED"), (.unknownApple, "Characteristic F7DA4085"),
     ] as [(UUID, String)])
   func names(uuid: UUID, name: String) { #expect(AssignedNumbers.name(of: uuid) == name) }
 

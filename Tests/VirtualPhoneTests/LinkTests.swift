@@ -28,24 +28,16 @@ struct LinkTests {
     return (link, Ends(link))
   }
 
-  @Test("PDUs arrive at the other end in order, on a later turn")
-  func order() {
-    let (link, ends) = self.link()
+  @Test("PDUs arrive at the other end in order, after the link's delay", arguments: [0, 50])
+  func order(delay: Int64) {
+    let (link, ends) = self.link(delay: .milliseconds(delay))
     link.one.send([1])
     link.other.send([2])
     link.one.send([3])
     #expect(ends.atOther.isEmpty)
     while clock.turn() {}
-    #expect(ends.atOther == [[1], [3]])
-    #expect(ends.atOne == [[2]])
-  }
-
-  @Test("PDUs are delayed")
-  func delay() {
-    let (link, ends) = self.link(delay: .milliseconds(50))
-    link.one.send([1])
-    _ = clock.turn()
-    #expect(ends.atOther == [[1]] && clock.now == .zero + .milliseconds(50))
+    #expect(ends.atOther == [[1], [3]] && ends.atOne == [[2]])
+    #expect(clock.now == .zero + .milliseconds(delay))
   }
 
   @Test("PDUs can be lost or changed")
