@@ -93,35 +93,4 @@ struct AssemblerTests {
         })
     }
   }
-
-  @Test("However any bytes are cut, the outcome is the same, and a response is what was sent")
-  func anyPieces() throws {
-    /// What comes of the fragments; an error about an app names as much of it as has come.
-    func outcome(_ fragments: [[UInt8]], _ command: ControlPointCommand) throws -> String {
-      for progress in try receive(fragments, command) {
-        switch progress {
-        case .more: continue
-        case .complete(let response, _): return response.encoded.hex
-        case .failed(.appMismatch), .dropped: return "another app"
-        case .failed(let error): return "\(error)"
-        }
-      }
-      return "incomplete"
-    }
-    var random = SeededGenerator(seed: 3)
-    let appResponse = DataSourceResponse(
-      .app(identifier: "com.apple.x"), [.init(id: 0, value: Array("X".utf8))])
-    for round in 0..<20_000 {
-      let shuffled = DataSourceResponse(
-        .notification(0x01020304), Self.response.attributes.shuffled(using: &random))
-      let (command, sent) =
-        round % 3 == 0 ? (Self.appCommand, appResponse) : (Self.command, shuffled)
-      let isWhole = round % 7 == 0
-      let bytes = isWhole ? sent.encoded : random.mutated(sent.encoded)
-      let found = try outcome(random.pieces(of: bytes), command)
-      #expect(try found == outcome(bytes.map { [$0] }, command), "\(bytes)")
-      #expect(!isWhole || found == sent.encoded.hex)
-      if found.allSatisfy(\.isHexDigit) { #expect(bytes.hex.hasPrefix(found)) }
-    }
-  }
 }

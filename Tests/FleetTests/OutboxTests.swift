@@ -73,22 +73,6 @@ import Wire
     #expect(outbox.isFull)
   }
 
-  @Test("A state takes the place of an older one that waits")
-  func states() {
-    var outbox = Outbox()
-    outbox.begin(receiveMaximum: 1)
-    outbox.add(
-      [
-        Publication("a", [1], .state()), Publication("b", [2], .state()),
-        Publication("a", [3], .state()),
-      ], at: .zero)
-    #expect(outbox.next(at: .zero) == Publication("a", [3], .state()))
-    outbox.dropped()
-    #expect(outbox.next(at: .zero) == Publication("b", [2], .state()))
-    outbox.dropped()
-    #expect(outbox.next(at: .zero) == nil)
-  }
-
   @Test("Answers to requests that come faster than the broker takes them are bounded")
   func responses() {
     var outbox = Outbox()

@@ -59,18 +59,6 @@ struct DatabaseTests {
     #expect(database.services.count == 2)
   }
 
-  @Test("The handles of a removed service can be used again")
-  func reuse() throws {
-    let database = AttributeDatabase()
-    try database.add(ServiceDefinition(0x1800, at: 0x0010))
-    #expect(database.remove(at: 0x0010) == HandleRange(0x10, 0x10))
-    #expect(database.remove(at: 0x0010) == nil)
-    #expect(database.value(at: 0x0010) == nil)
-    let again = try database.add(ServiceDefinition(0x1801, at: 0x0010))
-    #expect(database[0x1801] == again)
-    #expect(database[0x1800] == nil)
-  }
-
   @Test("The daemon's own services keep their handles, which phones remember")
   func fixedHandles() throws {
     let database = AttributeDatabase()
