@@ -33,16 +33,6 @@ struct ValueTests {
         == "000100000001ffff")
   }
 
-  @Test("Reserved attributes and actions are kept")
-  func reserved() throws {
-    let command = try ControlPointCommand(decoding: [0, 1, 0, 0, 0, 9])
-    #expect(
-      command == .getNotificationAttributes(1, [.init(NotificationAttributeID(rawValue: 9))]))
-    #expect(
-      try ControlPointCommand(decoding: [2, 1, 0, 0, 0, 7])
-        == .performNotificationAction(1, NotificationAction(rawValue: 7)))
-  }
-
   @Test("A date is written as it was read", arguments: ["20261121T070000", "20240229T235959"])
   func dates(text: String) {
     #expect(CivilTime(notificationDate: Array(text.utf8))?.notificationDate == text)

@@ -314,34 +314,30 @@ struct BearerRuleTests {
     }
   }
 
-  @Test("After 30 seconds without a response the bearer is dead, and all requests fail")
-  func timeout() throws {
+  @Test(
+    "After 30 seconds without a response or a confirmation the bearer is dead, and all requests fail",
+    arguments: [false, true])
+  func timeout(isIndication: Bool) throws {
     try Bench.run { loop, bench in
       var death: ATTFailure?
       bench.bearer.onDead = { death = $0 }
-      let first = loop.start { try await bench.bearer.request(.readRequest(1)) }
-      let second = loop.start { try await bench.bearer.request(.readRequest(2)) }
-      await loop.sleep(for: .seconds(29))
+      let first = loop.start {
+        if isIndication {
+          try await bench.bearer.indicate(1, [])
+        } else {
+          _ = try await bench.bearer.request(.readRequest(1))
+        }
+      }
+      await loop.sleep(for: .seconds(2))
+      let second = loop.start { _ = try await bench.bearer.request(.readRequest(2)) }
+      await loop.sleep(for: .seconds(27))
       #expect(first.result == nil)
       await loop.sleep(for: .seconds(2))
-      #expect(first.failure as? ATTFailure == .timedOut(.readRequest))
-      #expect(second.failure as? ATTFailure == .timedOut(.readRequest))
-      #expect(death == .timedOut(.readRequest))
-      let third = loop.start { try await bench.bearer.request(.readRequest(3)) }
+      let third = loop.start { _ = try await bench.bearer.request(.readRequest(3)) }
       await loop.settle()
-      #expect(third.failure as? ATTFailure == .timedOut(.readRequest))
-    }
-  }
-
-  @Test("An indication that is not confirmed within 30 seconds ends the bearer")
-  func unconfirmed() throws {
-    try Bench.run { loop, bench in
-      var death: ATTFailure?
-      bench.bearer.onDead = { death = $0 }
-      let indication = loop.start { try await bench.bearer.indicate(1, []) }
-      await loop.sleep(for: .seconds(31))
-      #expect(indication.failure as? ATTFailure == .timedOut(.handleValueIndication))
-      #expect(death == .timedOut(.handleValueIndication))
+      let why = ATTFailure.timedOut(isIndication ? .handleValueIndication : .readRequest)
+      #expect(death == why)
+      for waiting in [first, second, third] { #expect(waiting.failure as? ATTFailure == why) }
     }
   }
 }

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Capture
 import Testing
 import Wire
 
-@testable import Capture
 @testable import FuzzTargets
 
 @Suite("Captured HCI")
 struct HCITests {
-  @Test("The tables have every command, event and PDU once")
-  func tables() {
-    #expect((0...UInt16.max).count { CommandTable.commands[$0] != nil } == 332)
-    #expect((0...UInt16.max).count { EventTable.events[$0] != nil } == 78)
-    #expect((0...UInt16.max).count { EventTable.meta[$0] != nil } == 42)
-    #expect((0...UInt16.max).count { LinkLayer.controlPDUs[$0] != nil } == 42)
-  }
-
   @Test(
     "A command has its name and its parameters",
     arguments: [

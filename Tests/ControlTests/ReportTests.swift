@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import AMS
 import ANCS
-import ATT
 import JSON
 import Testing
 import Wire
@@ -127,30 +126,6 @@ struct ReportTests {
     #expect(try reread(nothing) == nothing)
     // Commands that are not known are written as none.
     #expect(MediaState().jsonText == nothing.jsonText)
-  }
-
-  @Test("A notification has the members of the contract")
-  func notification() {
-    let event = NotificationEvent(.added, 5, category: .email, categoryCount: 2, flags: [.silent])
-    let response = DataSourceResponse(
-      .notification(5),
-      [
-        .init(id: 0, value: Array("com.apple.mobilemail".utf8)),
-        .init(id: 1, value: Array("A".utf8)),
-        .init(id: 3, value: Array("Hell".utf8)), .init(id: 4, value: Array("11".utf8)),
-        .init(id: 5, value: []),
-      ])
-    let attributes = NotificationAttributes(
-      response, requested: [.init(.title, maximumLength: 256), .init(.message, maximumLength: 4)])
-    var report = NotificationReport(event, attributes: attributes, app: "Mail")
-    report.isRepeat = true
-    #expect(
-      report.jsonText
-        == #"{"uid":5,"category":"email","category_count":2,"flags":["silent"],"#
-        + #""app_id":"com.apple.mobilemail","app":"Mail","title":"A","message":"Hell","#
-        + #""message_size":11,"date":null,"truncated":["message"],"repeat":true}"#)
-    let failed = NotificationReport(event, failure: .refused(ErrorCode(0xA2)))
-    #expect(failed.jsonText.hasSuffix(#""error":"Invalid Parameter"}"#))
   }
 
   @Test("The media state has the members of the contract, and its position as of now")

@@ -24,16 +24,6 @@ struct DayTests {
     }
   }
 
-  @Test("The long message is cut inside a character at every likely length")
-  func letter() throws {
-    let letter = try #require(
-      Self.contents.compactMap { $0.attributes[.message] }.max { $0.count < $1.count })
-    #expect(letter.count > 2048)
-    for length in [256, 1000, 1024, 2000, 2048] {
-      #expect(letter[length] & 0b1100_0000 == 0b1000_0000, "\(length) bytes end with a character")
-    }
-  }
-
   @Test(
     "The script begins with the first session, has every category, takes a quarter of a minute, and breaks no rule"
   )

@@ -14,28 +14,6 @@ import Wire
 struct PhoneTests {
   static let message = ProviderTests.message
 
-  @Test("The database has a phone's services and handles")
-  func database() throws {
-    try Bench.run { _, bench in
-      let services = try await bench.client.primaryServices()
-      #expect(
-        services.map(\.range) == [
-          HandleRange(0x01, 0x05), HandleRange(0x06, 0x0D), HandleRange(0x0F, 0x13),
-          HandleRange(0x14, 0x17), HandleRange(0x18, 0x1D), HandleRange(0x1E, 0x22),
-          HandleRange(0x23, 0x2C), HandleRange(0x2D, 0x38),
-        ])
-      let ancs = try await bench.client.locate(.notificationCenter)
-      #expect(ancs?[.controlPoint]?.value == 0x25)
-      #expect(ancs?[.notificationSource]?.value == 0x28)
-      #expect(ancs?[.dataSource]?.value == 0x2B)
-      #expect(ancs?[.dataSource]?.cccd == 0x2C)
-      #expect(try await bench.client.read(0x0003) == Array("iPhone".utf8))
-      #expect(try await bench.client.read(0x0020) == Array("Apple Inc.".utf8))
-      let hash = try await bench.client.read(.databaseHash)
-      #expect(hash.first?.value.count == 16)
-    }
-  }
-
   @Test("Battery and time are read and notified, and the clock runs")
   func smallServices() throws {
     try Bench.run { _, bench in

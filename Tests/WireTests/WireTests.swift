@@ -5,36 +5,6 @@ import Wire
 
 @Suite("Wire: cursors, UUIDs, addresses")
 struct WireTests {
-  @Test("Fields are read little endian and in order")
-  func littleEndian() throws {
-    var reader = ByteReader([0x01, 0x34, 0x12, 0x78, 0x56, 0x34, 0x12, 0xFF])
-    #expect(try reader.u8() == 1)
-    #expect(try reader.u16() == 0x1234)
-    #expect(try reader.u32() == 0x1234_5678)
-    #expect(try reader.i8() == -1)
-    try reader.end()
-  }
-
-  @Test("Fields can be read and written in network order")
-  func bigEndian() throws {
-    var writer = ByteWriter(order: .bigEndian)
-    writer.u16(0x1234)
-    writer.u32(0x1234_5678)
-    writer.u64(0x0123_4567_89AB_CDEF)
-    writer.order = .littleEndian
-    writer.u16(0x1234)
-    #expect(writer.bytes.hex == "1234" + "12345678" + "0123456789abcdef" + "3412")
-    var reader = ByteReader(writer.bytes, order: .bigEndian)
-    #expect(try reader.u16() == 0x1234)
-    #expect(try reader.u32() == 0x1234_5678)
-    #expect(try reader.u64() == 0x0123_4567_89AB_CDEF)
-    try reader.skip(1)
-    reader.order = .littleEndian
-    #expect(throws: DecodeError(offset: 15, .truncated(needed: 2, available: 1))) {
-      try reader.u16()
-    }
-  }
-
   @Test("A field that is cut short is an error with its offset, and consumes nothing")
   func truncated() throws {
     var reader = ByteReader([0xAA, 0x01, 0x02])
