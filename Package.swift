@@ -307,7 +307,7 @@ let package = Package(
     suite("GAPTests", ["GAP", "Wire"]),
     suite("ATTTests", ["ATT", "Wire", "TestLoop"]),
     suite("MgmtTests", ["Mgmt", "GAP", "Wire", "TestLoop"]),
-    suite("GATTTests", ["FuzzTargets", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),
+    suite("GATTTests", ["GATT", "ATT", "GAP", "Wire", "TestLoop"]),
     suite("ANCSTests", ["ANCS", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),
     suite("AMSTests", ["AMS", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),
     suite("CompanionTests", ["Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),

@@ -31,18 +31,4 @@ struct FuzzTests {
       #expect(unit?.layer == .att)
     }
   }
-
-  @Test("Fragments in any order and with any flags")
-  func fragments() {
-    var generator = SeededGenerator(seed: 80)
-    var link = DecodedLink()
-    for _ in 0..<20_000 {
-      let payload = Sample.att([0x1B, 0x15, 0] + generator.bytes(upTo: 40))
-      for piece in generator.pieces(of: generator.mutated(payload)) {
-        let boundary = UInt16.random(in: 0...3, using: &generator)
-        let opcode: MonitorOpcode = Bool.random(using: &generator) ? .aclReceived : .aclTransmitted
-        _ = link.frame(opcode, Sample.acl(0x40, boundary, piece))
-      }
-    }
-  }
 }
