@@ -121,7 +121,6 @@ final class RemoteSession {
   let remote: MediaRemote
   private(set) var told: [[MediaField]] = []
   private(set) var states: [MediaState] = []
-  private(set) var dropped = 0
 
   init(
     _ clock: HandClock, _ service: LocatedService = StubSource.service,
@@ -136,7 +135,6 @@ final class RemoteSession {
       told.append(changed)
       states.append(state)
     }
-    remote.onDropped = { [unowned self] _, _ in dropped += 1 }
   }
 
   /// Runs a test with a session.

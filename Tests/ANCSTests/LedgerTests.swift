@@ -120,17 +120,6 @@ struct LedgerTests {
     return telling
   }
 
-  @Test("A removal of an unsettled or unannounced notification is not reported")
-  func untold() {
-    var telling = Self.telling()
-    telling.announce(1)
-    #expect(telling.told == [] && telling.ledger.count == 1)
-    telling.remove(1)
-    telling.remove(2)
-    telling.settle(Telling.report(1, "Mum"))
-    #expect(telling.log == [] && telling.ledger.count == 0 && telling.ledger.size == 0)
-  }
-
   @Test("What comes in and out of hiding is added and removed, and a rule acts on it once")
   func hiding() {
     var telling = Self.telling()
@@ -161,17 +150,6 @@ struct LedgerTests {
     telling.tell(Telling.report(2, "Spam"), Judgement(.hidden))
     telling.fail(2)
     #expect(telling.log == [])
-  }
-
-  @Test("Contents of the first response are not reported again")
-  func unchanged() {
-    var telling = Self.telling(Telling.report(1, "Mum"))
-    telling.announce(1)
-    telling.settle(Telling.report(1, "Mum"), onlyIfChanged: true)
-    #expect(telling.log == ["added 1 Mum"])
-    telling.tell(Telling.report(1, "Mum"))
-    telling.settle(Telling.report(1, "Dad"), onlyIfChanged: true)
-    #expect(telling.log == ["added 1 Mum", "modified 1 Mum", "modified 1 Dad"])
   }
 
   @Test("New rules remove what they hide, change what they make urgent, and have the rest fetched")

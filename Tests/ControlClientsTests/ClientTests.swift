@@ -108,15 +108,6 @@ struct ClientTests {
     #expect(counter.output == "10\n")
   }
 
-  @Test("The daemon's reason for refusing more clients is shown")
-  func tooManyClients() async {
-    let daemon = FakeDaemon { _ in
-      [.line(#"{"jsonrpc":"2.0","id":null,"error":{"code":3,"message":"64 clients"}}"#)]
-    }
-    let failure = await daemon.failure(of: Clients.list)
-    #expect(failure?.status == .tryAgain && failure?.line.contains("64 clients") == true)
-  }
-
   @Test("A list as text is when, what and who, then the message")
   func listText() async throws {
     let lister = daemon(.text)
@@ -157,23 +148,21 @@ struct ClientTests {
     #expect(text.output.hasPrefix("#3\napp       Chess\n"))
   }
 
-  @Test("What the phone refuses ends with 1 and the ATT error by name")
-  func refused() async {
-    let failure = await daemon().failure(of: Clients.show, "9")
-    #expect(failure?.status == .refused)
-    #expect(
-      failure?.line
-        == "ancsd: show 9: the phone refused: Invalid Parameter (ATT error 0xa2); "
-        + "it no longer exists: “ancsd list” shows what does")
-  }
-
-  @Test("What only the daemon does not know is not called the phone's refusal") func unknown() async
-  {
-    let daemon = FakeDaemon { _ in [.error(.phone("there is no notification 9", att: nil))] }
-    let failure = await daemon.failure(of: Clients.show, "9")
-    #expect(
-      failure?.line
-        == "ancsd: show 9: there is no notification 9; “ancsd list” shows those that are active")
+  @Test(
+    "What the phone refuses has the ATT error by name, and is told from what only the daemon does not know",
+    arguments: [
+      (
+        RPCError.phone("Invalid Parameter", att: 0xA2),
+        "the phone refused: Invalid Parameter (ATT error 0xa2); it no longer exists: “ancsd list” shows what does"
+      ),
+      (
+        .phone("there is no notification 9", att: nil),
+        "there is no notification 9; “ancsd list” shows those that are active"
+      ),
+    ])
+  func refused(error: RPCError, why: String) async {
+    let failure = await FakeDaemon { _ in [.error(error)] }.failure(of: Clients.show, "9")
+    #expect(failure?.status == .refused && failure?.line == "ancsd: show 9: \(why)")
   }
 
   /// An error of a newer daemon.
@@ -236,14 +225,20 @@ struct ClientTests {
       ])
   }
 
-  @Test("A user without access learns which group has it")
-  func forbidden() async {
-    let refusal = #"{"jsonrpc":"2.0","id":null,"error":{"code":4,"message":"only these may"}}"#
+  @Test(
+    "The daemon's reason for refusing a client is shown, and which group has access",
+    arguments: [
+      (3, "64 clients", .tryAgain, []),
+      (4, "only these may", .noPermission, ["; join the group: sudo ", ", then log in again"]),
+    ] as [(Int, String, Control.ExitStatus, [String])])
+  func turnedAway(
+    code: Int, why: String, status: Control.ExitStatus, remedies: [String]
+  ) async {
+    let refusal = #"{"jsonrpc":"2.0","id":null,"error":{"code":\#(code),"message":"\#(why)"}}"#
     let daemon = FakeDaemon { _ in [.line(refusal), .input(.closed("the daemon has exited"))] }
     let failure = await daemon.failure(of: Clients.list)
-    #expect(failure?.status == .noPermission)
-    #expect(failure?.line.contains("only these may; join the group: sudo ") == true)
-    #expect(failure?.line.contains(", then log in again") == true)
+    #expect(failure?.status == status)
+    for words in [why] + remedies { #expect(failure?.line.contains(words) == true, "\(words)") }
   }
 
   @Test(

@@ -139,8 +139,12 @@ final class Bench {
   /// Writes to the Control Point, and assembles the response.
   func ask(_ command: ControlPointCommand) async throws(ATTFailure) -> DataSourceResponse? {
     data = []
-    try await client.writeLong(
-      try handle(ancs, .controlPoint).value, command.encoded, unless: bearer.mtu - 3)
+    let point = try handle(ancs, .controlPoint).value
+    if command.encoded.count <= bearer.mtu - 3 {
+      try await client.write(point, command.encoded)
+    } else {
+      try await client.writeLong(point, command.encoded)
+    }
     guard var assembler = DataSourceAssembler(for: command) else { return nil }
     for _ in 0..<2000 {
       await pass()
@@ -191,18 +195,5 @@ extension VirtualPhone.Configuration {
     var configuration = Self()
     configuration.isEncrypted = false
     return configuration
-  }
-}
-
-extension Client {
-  /// Writes a value in one request if it fits, otherwise in parts.
-  fileprivate func writeLong(
-    _ handle: Handle, _ value: [UInt8], unless room: Int
-  ) async throws(ATTFailure) {
-    if value.count <= room {
-      try await write(handle, value)
-    } else {
-      try await writeLong(handle, value)
-    }
   }
 }
