@@ -15,9 +15,6 @@ struct AssemblerTests {
       .init(id: 5, value: Array("20261121T070000".utf8)),
     ])
 
-  static let appCommand = ControlPointCommand.getAppAttributes(
-    appIdentifier: "com.apple.x", [.displayName])
-
   private func receive(
     _ fragments: [[UInt8]], _ command: ControlPointCommand = command, late: Bool = false
   ) throws -> [DataSourceAssembler.Progress] {
@@ -56,14 +53,6 @@ struct AssemblerTests {
     let response = DataSourceResponse(.notification(.probe), [])
     #expect(
       try receive([[0, 255, 255], [255, 255]], .probe) == [.more, .complete(response, trailing: 0)])
-  }
-
-  @Test("A response about another app is an error")
-  func otherApp() throws {
-    #expect(
-      try receive([[1, 0x63], [0x6E]], Self.appCommand)
-        == [.more, .failed(.appMismatch([0x63, 0x6E]))])
-    #expect(try receive([[1, 0]], Self.appCommand) == [.failed(.appMismatch([0]))])
   }
 
   @Test("Bytes after a response are counted and not decoded, and nothing is accepted after its end")

@@ -58,19 +58,6 @@ struct RunnerTests {
     if case .failed = transcript.run() { true } else { false }
   }
 
-  @Test("White space and case of the digits, and unknown members, do not matter")
-  func notation() throws {
-    let test: JSONValue = [
-      "name": "spaced", "role": "att", "colour": "red",
-      "step": ["func": "search_secondary", "speed": 3],
-      "pdus": [
-        ["dir": "tx", "hex": "02 00\t02", "n": 1], ["dir": "rx", "hex": " 030002 "],
-        ["dir": "tx", "hex": "10 0100 FFFF 0128"], ["dir": "rx", "hex": "01 10 01 00 0A"],
-      ],
-    ]
-    #expect(try #require(Transcripts.cases(in: ["tests": [test]])?.first).run() == .passed)
-  }
-
   @Test("If a step names no handles, they are those that the transcript asks for")
   func askedRange() throws {
     let step: JSONValue = ["func": "search_descs"]

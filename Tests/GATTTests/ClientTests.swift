@@ -54,23 +54,6 @@ struct ClientTests {
       ])
   }
 
-  @Test("The CCCDs of several services are found by one request over all their handles")
-  func configurations() throws {
-    try TestLoop.run { loop in
-      let bearer = Bearer(scheduler: loop.clock)
-      let client = Client(bearer)
-      var asked: [String] = []
-      bearer.send = { sent in
-        asked.append(sent.hex)
-        bearer.receive([UInt8](hex: "09 04 13000000 1a000000 24000000") ?? [])
-      }
-      var services = [service(0x10, 0x15, value: 0x12), service(0x20, 0x25, value: 0x23)]
-      try await client.findConfigurations(of: &services)
-      #expect(services.map { $0[0x2A19]?.cccd } == [0x13, 0x24])
-      #expect(asked == ["0812002500" + "0229"])
-    }
-  }
-
   @Test("If CCCDs may not be read by type, the descriptors' types are asked for")
   func refusedConfigurations() throws {
     try TestLoop.run { loop in
