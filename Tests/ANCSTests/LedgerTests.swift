@@ -205,14 +205,6 @@ struct LedgerTests {
     #expect(telling.told == ["1 Mum", "7 Dad"])
   }
 
-  @Test("The UID of another app's notification is freed before it is used again")
-  func sameUID() {
-    var telling = Self.telling(Telling.report(1, "Mum"))
-    telling.takeBreak()
-    telling.tell(Telling.report(1, "News", app: "c.d"))
-    #expect(telling.log == ["removed 1 Mum stale", "added 1 News"])
-  }
-
   @Test("What changed while the phone was away is no removal, and no change either")
   func changed() {
     var telling = Self.telling(Telling.report(1, "Mum"))

@@ -7,21 +7,16 @@ import Testing
 @Suite("The values of options")
 struct OptionTests {
   @Test(
-    "A time as people type it",
+    "A time as people type it, and what is none",
     arguments: [
       ("1", .seconds(1)), ("0.5", .milliseconds(500)), ("1e3", .seconds(1_000)),
       ("90s", .seconds(90)), ("10m", .seconds(600)), ("2H", .seconds(7_200)),
       ("1d", .seconds(86_400)),
-    ] as [(String, Duration)])
-  func times(text: String, duration: Duration) { #expect(Duration(typed: text) == duration) }
-
-  @Test(
-    "What is not a time",
-    arguments: [
-      "", "0", "-1", "inf", "nan", "1e300", "soon", "m", "5 m", "100d", "-5m", "nans", "1h30",
-      "1h-5m", "15w",
-    ])
-  func noTimes(text: String) { #expect(Duration(typed: text) == nil) }
+      ("", nil), ("0", nil), ("-1", nil), ("inf", nil), ("nan", nil), ("1e300", nil),
+      ("soon", nil), ("m", nil), ("5 m", nil), ("100d", nil), ("-5m", nil), ("nans", nil),
+      ("1h30", nil), ("1h-5m", nil), ("15w", nil),
+    ] as [(String, Duration?)])
+  func times(text: String, duration: Duration?) { #expect(Duration(typed: text) == duration) }
 
   @Test("The command line decides about the format, then the environment, else it is text")
   func formats() throws {

@@ -93,23 +93,4 @@ struct ServiceHostTests {
         == (isEnabled ? "rc-update add bluetooth default && " : "")
         + "rc-service bluetooth \(isStarted ? "start" : "stop")")
   }
-
-  @Test("A service that did not start is again stopped or restarted, and enabled only if it was")
-  func restarted() {
-    let stopped = ServiceHost.Service("ancsd", isEnabled: false, isStarted: false)
-    let systemd = ServiceHost(.systemd)
-    #expect(systemd.commands(to: .start, stopped).line == "systemctl enable --now ancsd")
-    #expect(
-      systemd.commands(to: .restart, stopped).line
-        == "systemctl enable ancsd && systemctl restart ancsd")
-    #expect(
-      systemd.commands(undoing: .restart, stopped).line
-        == "systemctl disable ancsd && systemctl stop ancsd")
-    #expect(
-      systemd.commands(undoing: .restart, ServiceHost.Service("ancsd")).line
-        == "systemctl restart ancsd")
-    #expect(
-      ServiceHost(.openRC).commands(to: .restart, stopped).line
-        == "rc-update add ancsd default && rc-service ancsd restart")
-  }
 }

@@ -18,13 +18,6 @@ struct FileTests {
     #expect(reading.records.map(\.time) == Sample.records.map(\.time), "\(name)")
   }
 
-  @Test("A file may be read in any pieces", arguments: Sample.files.indices)
-  func pieces(index: Int) {
-    let bytes = Sample.files[index].bytes
-    #expect(Sample.read(bytes, step: 1) == Sample.read(bytes))
-    #expect(Sample.read(bytes, step: 13) == Sample.read(bytes))
-  }
-
   @Test("A file cut at any byte is read as far as possible", arguments: Sample.files.indices)
   func cuts(index: Int) {
     let bytes = Sample.files[index].bytes

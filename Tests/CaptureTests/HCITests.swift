@@ -115,16 +115,6 @@ struct HCITests {
     #expect(unit?.value("cut") == "a structure of 5 bytes, 4 are left")
   }
 
-  @Test("A link begins with its connection and ends with its disconnection")
-  func links() {
-    var link = DecodedLink()
-    link.connect()
-    #expect(link.receive([0x1E])?.link?.peer == Sample.phone.address)
-    let ended = link.disconnect()
-    #expect(ended.units.first?.link?.peer == Sample.phone.address)
-    #expect(link.receive([0x1E])?.link?.peer == nil)
-  }
-
   @Test("A phone has its identity and its address on the air")
   func identity() {
     var link = DecodedLink()

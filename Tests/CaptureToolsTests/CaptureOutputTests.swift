@@ -101,20 +101,6 @@ struct CaptureOutputTests {
                 Service: Apple Notification Center Service (7905F431-B5CE-4E99-A40F-4B1E122D00D0)
       """
     #expect(Self.text().prefix(23).joined(separator: "\n") == expected)
-    let notification = """
-      > ACL Data RX: Handle 0 flags 0x02 dlen 15                    #8 [hci0] 0.007500
-            ATT: Handle Value Notification (0x1b) len 10
-              Handle: 0x0015 Notification Source (9FBF120D-6301-42D9-8C58-25E699A21DBD)
-              Value: 0010040107000000
-              ANCS Event: added
-                UID: 7
-                Category: social
-                Category Count: 1
-                Flags: negative-action (0x10)
-      """
-    let lines = Self.text()
-    let start = lines.firstIndex { $0.contains("Handle Value Notification") } ?? 1
-    #expect(lines[(start - 1)...].prefix(9).joined(separator: "\n") == notification)
   }
 
   @Test("No control character from the air reaches the terminal")

@@ -115,7 +115,7 @@ struct FuzzTargetTests {
     var inputs = (0..<500).map { _ in generator.bytes(upTo: target.longest) }
     let wellFormed = Self.wellFormed[target.name]?.compactMap { [UInt8](hex: $0) } ?? []
     for input in target.name == "capture" ? Sample.files.map(\.bytes) : wellFormed {
-      inputs += (0..<1_000).map { _ in generator.mutated(input) }
+      inputs += [input] + (0..<1_000).map { _ in generator.mutated(input) }
     }
     if let packets = Self.packets[target.name] {
       let hasChoice = ["att-server", "att-client", "discovery"].contains(target.name)
