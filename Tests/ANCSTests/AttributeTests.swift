@@ -74,13 +74,6 @@ struct AttributeTests {
     #expect(fetched[reserved] == nil && !fetched.has(reserved))
   }
 
-  @Test("A text as long as its maximum was cut")
-  func cut() {
-    let full = String(repeating: "x", count: 16)
-    #expect(attributes([(.title, full), (.subtitle, "short")]).truncated == [.title])
-    #expect(attributes([(.message, full)]).truncated == [.message])
-  }
-
   @Test(
     "The message size, in bytes or in characters, shows whether the message was cut",
     arguments: [
@@ -111,7 +104,7 @@ struct AttributeTests {
         == [.appIdentifier, .title, .date])
   }
 
-  @Test("Attributes of a later response replace earlier ones")
+  @Test("Attributes of a later response replace earlier ones; one as long as its maximum was cut")
   func merge() {
     var first = attributes([(.title, String(repeating: "x", count: 16)), (.subtitle, "s")])
     first.merge(attributes([(.title, "whole"), (.message, String(repeating: "y", count: 16))]))

@@ -6,7 +6,7 @@ import Wire
 @testable import ANCS
 
 /// A ledger, and what clients were told.
-private struct Telling {
+struct Telling {
   var ledger = NotificationLedger()
   var now = Instant.zero
   var grace: Duration = .seconds(60)

@@ -8,15 +8,9 @@ import Wire
 
 @Suite("ANCS: memory limits per phone")
 struct LimitTests {
-  private static func event(_ uid: UInt32, _ change: NotificationChange = .added)
-    -> NotificationEvent
-  {
-    NotificationEvent(change, NotificationUID(rawValue: uid))
-  }
-
   /// A report with a message of so many bytes.
   private static func report(_ uid: UInt32, message length: Int) -> NotificationReport {
-    var report = NotificationReport(event(uid))
+    var report = NotificationReport(Telling.event(uid))
     report.attributes[.message] = String(repeating: "x", count: length)
     return report
   }
@@ -25,7 +19,7 @@ struct LimitTests {
   private static func tell(
     _ uid: UInt32, message length: Int = 0, _ ledger: inout NotificationLedger
   ) {
-    ledger.announced(event(uid), at: .zero)
+    ledger.announced(Telling.event(uid), at: .zero)
     ledger.settle(Fetch(report(uid, message: length), .init()), at: .zero)
   }
 
@@ -39,10 +33,10 @@ struct LimitTests {
     var ledger = NotificationLedger()
     let most = UInt32(NotificationLimits.notifications)
     for uid in 1...most - 1 { Self.tell(uid, &ledger) }
-    ledger.announced(Self.event(most), at: .zero)
+    ledger.announced(Telling.event(most), at: .zero)
     #expect(ledger.count == Int(most) && !ledger.isIncomplete)
     while ledger.nextOutput() != nil {}
-    for uid in most + 1...most + 10 { ledger.announced(Self.event(uid), at: .zero) }
+    for uid in most + 1...most + 10 { ledger.announced(Telling.event(uid), at: .zero) }
     #expect(ledger.count == Int(most) && ledger.isIncomplete)
     #expect(ledger.event(of: 10) == nil && ledger.event(of: 11) != nil)
     var removed: [UInt32] = []
@@ -71,11 +65,11 @@ struct LimitTests {
     var ledger = NotificationLedger()
     ledger.sessionBegan(at: .zero, keeping: .seconds(60))
     Self.tell(1, &ledger)
-    ledger.announced(Self.event(1, .modified), at: .zero)
+    ledger.announced(Telling.event(1, .modified), at: .zero)
     ledger.sessionEnded(at: .zero, keeping: .seconds(60))
     ledger.sessionBegan(at: .zero, keeping: .seconds(60))
     let most = UInt32(NotificationLimits.notifications)
-    for uid in 1...most { ledger.announced(Self.event(100 + uid), at: .zero) }
+    for uid in 1...most { ledger.announced(Telling.event(100 + uid), at: .zero) }
     #expect(ledger.isIncomplete && ledger.lanes.count == Int(most))
     var fetched = 0
     while ledger.nextFetch(at: .zero) != nil { fetched += 1 }
@@ -94,7 +88,7 @@ struct LimitTests {
     var ledger = NotificationLedger()
     ledger.sessionBegan(at: .zero, keeping: .zero)
     for uid in UInt32(1)...100 { Self.tell(uid, message: Int(uid), &ledger) }
-    for uid in UInt32(1)...100 where uid % 3 == 0 { ledger.removed(Self.event(uid, .removed)) }
+    for uid in UInt32(1)...100 where uid % 3 == 0 { ledger.removed(Telling.event(uid, .removed)) }
     let all = ledger.published().map { $0 }
     #expect(all.map(\.report.event.uid.rawValue) == (1...100).filter { $0 % 3 != 0 })
     for (place, entry) in all.enumerated() {

@@ -75,7 +75,6 @@ struct RPCTests {
       String(decoding: event.line, as: UTF8.self)
         == #"{"jsonrpc":"2.0","method":"event","params":\#(text)}"#)
     #expect(RPC.event(in: event.line).map { String(decoding: $0, as: UTF8.self) } == text)
-    #expect(NumberedEvent(line: event.line)?.event == event.event)
     #expect(RPC.event(in: RPC.result(true, id: RequestID(1))) == nil)
     #expect(RPC.event(in: []) == nil)
     #expect(NumberedEvent(line: []) == nil)

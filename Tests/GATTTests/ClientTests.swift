@@ -44,16 +44,6 @@ struct ClientTests {
     }
   }
 
-  /// A Battery Service between these handles, whose level can be subscribed.
-  private func service(_ start: Handle, _ end: Handle, value: Handle) -> LocatedService {
-    LocatedService(
-      service: Service(uuid: 0x180F, range: HandleRange(start, end)),
-      characteristics: [
-        Characteristic(
-          declaration: value - 1, properties: .notify, value: value, uuid: 0x2A19, end: end)
-      ])
-  }
-
   @Test("If CCCDs may not be read by type, the descriptors' types are asked for")
   func refusedConfigurations() throws {
     try TestLoop.run { loop in
@@ -66,7 +56,14 @@ struct ClientTests {
         default: bearer.receive([0x01, sent[0], 0, 0, 0x0A])
         }
       }
-      var services = [service(0x10, 0x15, value: 0x12)]
+      var services = [
+        LocatedService(
+          service: Service(uuid: 0x180F, range: HandleRange(0x10, 0x15)),
+          characteristics: [
+            Characteristic(
+              declaration: 0x11, properties: .notify, value: 0x12, uuid: 0x2A19, end: 0x15)
+          ])
+      ]
       try await client.findConfigurations(of: &services)
       #expect(services.first?[0x2A19]?.cccd == 0x13)
     }

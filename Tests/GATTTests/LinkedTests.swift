@@ -52,7 +52,7 @@ struct LinkedTests {
       let database = try random(&generator)
       let mtu = [23, 24, 25, 40, 185, 512, 517][seed % 7]
       let pair = Pair(loop, mtu: mtu, database: database)
-      try await pair.client.exchangeIfNeeded(mtu)
+      if mtu > Bearer.defaultMTU { try await pair.near.exchangeMTU() }
       let primary = try await pair.client.primaryServices()
       let discovery = DatabaseDiscovery(pair.client)
       try await discovery.discoverServices()
@@ -84,7 +84,7 @@ struct LinkedTests {
       let database = try random(&generator)
       let mtu = Int.random(in: 23...517, using: &generator)
       let pair = Pair(loop, mtu: mtu, database: database)
-      try await pair.client.exchangeIfNeeded(mtu)
+      if mtu > Bearer.defaultMTU { try await pair.near.exchangeMTU() }
       for characteristic in database.services.flatMap(\.characteristics) {
         let value = try await pair.client.readLong(characteristic.value)
         #expect(value == database.value(at: characteristic.value))
@@ -95,9 +95,7 @@ struct LinkedTests {
       }
     }
   }
-}
 
-extension LinkedTests {
   @Test("Long writes at the same time are executed one after another")
   func longWrites() throws {
     try TestLoop.run { loop in
@@ -130,12 +128,5 @@ extension LinkedTests {
       #expect((missing.failure as? ATTFailure)?.code == .invalidHandle)
       #expect(next.value != nil && database.value(at: handles[0]) == [2])
     }
-  }
-}
-
-extension Client {
-  /// Exchanges the MTU, unless it is the default.
-  fileprivate func exchangeIfNeeded(_ mtu: Int) async throws {
-    if mtu > Bearer.defaultMTU { try await bearer.exchangeMTU() }
   }
 }
