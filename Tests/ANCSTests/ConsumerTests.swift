@@ -270,12 +270,11 @@ struct ConsumerTests {
       session.phone.notifications = [1: [0: "mail", 1: "Hello"]]
       session.phone.react = { [unowned phone = session.phone] command in
         // Two probes without a response would end the session.
-        guard command != .probe, Int.random(in: 0..<3, using: &random) == 0 else { return nil }
-        switch Int.random(in: 0..<3, using: &random) {
-        case 0:
-          return .refuse(UInt8.random(in: 0x80...0xFF, using: &random))
-        case 1:
-          return .responseFirst(random.pieces(of: random.bytes(upTo: 64)))
+        guard command != .probe else { return nil }
+        switch Int.random(in: 0..<9, using: &random) {
+        case 0: return .refuse(UInt8.random(in: 0x80...0xFF, using: &random))
+        case 1: return .responseFirst(random.pieces(of: random.bytes(upTo: 64)))
+        case 3...: return nil
         default:
           guard case .response(let values) = phone.usual(command) else { return nil }
           return .response(random.pieces(of: random.mutated(values.flatMap { $0 })))

@@ -168,7 +168,7 @@ final class Session {
   var ledger: NotificationLedger { notifications.ledger }
   private(set) var log: [String] = []
   private(set) var reports: [NotificationReport] = []
-  private(set) var stale = 0
+  var stale: Int { log.count { $0 == "stale" } }
   /// Why the session is dead.
   private(set) var deaths: [String] = []
   private(set) var dropped = 0
@@ -194,10 +194,7 @@ final class Session {
       log.append(words)
     }
     consumer.onAuthorization = { [unowned self] in log.append("authorization \(Self.text($0))") }
-    consumer.onStale = { [unowned self] _ in
-      stale += 1
-      log.append("stale")
-    }
+    consumer.onStale = { [unowned self] _ in log.append("stale") }
     consumer.onDead = { [unowned self] in deaths.append($0) }
     consumer.onDropped = { [unowned self] _, _ in dropped += 1 }
   }

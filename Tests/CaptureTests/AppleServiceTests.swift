@@ -141,22 +141,14 @@ struct AMSDecodingTests {
   @Test("Commands, registrations and selections are named")
   func written() {
     var known = DiscoveredLink()
-    #expect(
-      known.link.send(.writeRequest(0x0022, value: [2]))?.said == [
-        "ams_command: TogglePlayPause"
-      ])
-    #expect(
-      known.link.send(.writeRequest(0x0025, value: [2, 0, 2]))?.said == [
-        "ams_registration: track", "attributes: Artist, Title",
-      ])
-    #expect(
-      known.link.send(.writeRequest(0x0028, value: [1, 3]))?.said == [
-        "ams_selection: queue", "attribute: RepeatMode",
-      ])
-    #expect(
-      known.link.send(.writeRequest(0x0028, value: [1]))?.said == [
-        "ams_selection: not two bytes"
-      ])
+    for (handle, value, said) in [
+      (0x0022, [2], ["ams_command: TogglePlayPause"]),
+      (0x0025, [2, 0, 2], ["ams_registration: track", "attributes: Artist, Title"]),
+      (0x0028, [1, 3], ["ams_selection: queue", "attribute: RepeatMode"]),
+      (0x0028, [1], ["ams_selection: not two bytes"]),
+    ] as [(Handle, [UInt8], [String])] {
+      #expect(known.link.send(.writeRequest(handle, value: value))?.said == said)
+    }
   }
 
   @Test("Updates have the attribute, its value and its meaning")

@@ -14,18 +14,13 @@ struct L2CAPTests {
     let incoming = Sample.att([0x1B, 0x2B, 0x00] + [UInt8](repeating: 2, count: 60))
     var names: [[String]] = []
     for place in stride(from: 0, to: out.count, by: 27) {
-      let first = place == 0
-      names.append(
-        link.frame(
-          .aclTransmitted,
-          Sample.acl(0x40, first ? 0b00 : 0b01, Array(out[place..<min(place + 27, out.count)]))
-        ).units.map(\.name))
-      names.append(
-        link.frame(
-          .aclReceived,
-          Sample.acl(
-            0x40, first ? 0b10 : 0b01, Array(incoming[place..<min(place + 27, incoming.count)]))
-        ).units.map(\.name))
+      for (opcode, frame, start) in [
+        (MonitorOpcode.aclTransmitted, out, UInt16(0b00)), (.aclReceived, incoming, 0b10),
+      ] {
+        let piece = Array(frame.dropFirst(place).prefix(27))
+        let packet = Sample.acl(0x40, place == 0 ? start : 0b01, piece)
+        names.append(link.frame(opcode, packet).units.map(\.name))
+      }
     }
     #expect(
       names == [[], [], [], [], ["Write Request"], ["Handle Value Notification"]])

@@ -58,20 +58,17 @@ struct RunnerTests {
     if case .failed = transcript.run() { true } else { false }
   }
 
-  @Test("If a step names no handles, they are those that the transcript asks for")
-  func askedRange() throws {
-    let step: JSONValue = ["func": "search_descs"]
-    let lines = Self.exchange + [">0413001600", "<010413000a"]
-    #expect(try Self.transcript("att", step, lines).run() == .passed)
-  }
-
-  @Test("The receive MTU is the step's number, or that of its note, or 512")
-  func mtu() throws {
+  @Test(
+    "The handles are the step's or the transcript's; the receive MTU is the step's or its note's")
+  func defaults() throws {
     let rest = ["<030002", ">100100ffff0128", "<011001000a"]
-    let noted: JSONValue = ["func": "search_secondary", "func_note": "(client MTU 185)"]
-    #expect(try Self.transcript("att", noted, [">02b900"] + rest).run() == .passed)
-    let numbered: JSONValue = ["func": "search_secondary", "mtu": 64]
-    #expect(try Self.transcript("att", numbered, [">024000"] + rest).run() == .passed)
+    for (step, lines) in [
+      (["func": "search_descs"], Self.exchange + [">0413001600", "<010413000a"]),
+      (["func": "search_secondary", "func_note": "(client MTU 185)"], [">02b900"] + rest),
+      (["func": "search_secondary", "mtu": 64], [">024000"] + rest),
+    ] as [(JSONValue, [String])] {
+      #expect(try Self.transcript("att", step, lines).run() == .passed, "\(step)")
+    }
   }
 
   @Test("The discovery must find what the database has")
