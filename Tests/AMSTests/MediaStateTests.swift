@@ -84,9 +84,14 @@ struct MediaStateTests {
     #expect(state.elapsed(at: at(7)) == 30)
   }
 
-  @Test("Numbers out of range change nothing or are cut to it; unknown attributes change nothing")
+  @Test("Empty values mean unknown; what is out of range, or an unknown attribute, changes nothing")
   func unreadable() {
     var state = MediaState()
+    for attribute in [MediaAttribute.volume, .queueIndex, .queueCount, .shuffleMode, .duration] {
+      _ = state.apply(update(attribute, "1"), at: .zero)
+      #expect(state.apply(update(attribute, ""), at: .zero).count == 1)
+    }
+    #expect(state == MediaState())
     #expect(state.apply(update(.queueIndex, "-1"), at: .zero) == [])
     #expect(state.apply(update(.queueCount, "1e9"), at: .zero) == [])
     #expect(state.apply(update(.volume, "7"), at: .zero) == [.playerVolume])

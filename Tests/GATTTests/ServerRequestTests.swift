@@ -24,12 +24,14 @@ struct ServerRequestTests {
     try database.add(
       ServiceDefinition(
         long, at: 0x0010, end: 0x001F,
-        characteristics: [CharacteristicDefinition(0x2A00, [.write], at: 0x0018)]))
+        characteristics: [
+          CharacteristicDefinition(0x2A00, [.write], maximumLength: 4, at: 0x0018)
+        ]))
     try database.add(ServiceDefinition(0x180F, isPrimary: false, at: 0xFFFD))
   }
 
   @Test(
-    "Groups and single attributes are found across gaps, by either form of a UUID",
+    "Attributes are found across gaps, by either form of a UUID, and allow what their properties say",
     arguments: [
       ("04060010ff", "0501" + "10000028" + "18000328" + "1900002a"),
       ("0420000f00", "0104200001"), ("0420002f00", "010420000a"),
@@ -40,12 +42,34 @@ struct ServerRequestTests {
       ("060100ffff" + "0028", "010601000a"), ("080400ffff" + "002a", "0108190002"),
       ("100600ffff" + "0028", "1114" + "10001f00" + octets),
       ("100100ffff" + "0128", "1106" + "fdfffdff" + "0f18"),
+      ("0a1900", "010a190002"), ("120300ff", "0112030003"), ("120200ff", "0112020003"),
+      ("12190001020304", "13"), ("1219000102030405", "011219000d"),
     ] as [(String, String)])
   func responses(request: String, response: String) throws {
     try TestLoop.run { loop in
       let pair = Pair(loop)
       try Self.odd(pair.database)
       #expect(pair.ask(request) == response)
+    }
+  }
+
+  @Test(
+    "Extended Properties that do not allow reliable writes forbid to write several values at once")
+  func reliable() throws {
+    try TestLoop.run { loop in
+      let pair = Pair(loop)
+      // The values are at 3 and 6.
+      try pair.database.add(
+        ServiceDefinition(
+          0x1234,
+          characteristics: ([1, 0] as [UInt8]).map { bits in
+            CharacteristicDefinition(
+              0x2A00, [.read, .write, .extended],
+              descriptors: [DescriptorDefinition(.extendedProperties, value: .stored([bits, 0]))])
+          }))
+      for handle in ["03", "06"] { _ = pair.ask("16" + handle + "00000005") }
+      #expect(pair.ask("1801") == "0118060006")
+      #expect(pair.database.value(at: 3) == [])
     }
   }
 }
