@@ -366,7 +366,7 @@ import Wire
     radio?.adapter(named: session.link.adapter)?.sharingMayHaveChanged()
     waits.set(
       .link(session.number),
-      session.wait.map { .init($0, adapter: session.link.adapter, phone: session.address) })
+      session.wait.map { .init($0, adapter: session.link.adapter, phone: session.phone.address) })
   }
 
   /// Publishes each change of a wait, and logs the waits that last, until the daemon stops.

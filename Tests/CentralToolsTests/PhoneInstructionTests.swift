@@ -166,7 +166,9 @@ struct PhoneInstructionTests {
           "flags": ["silent"],
         ])
     #expect(throws: JSONError.self) { try PhoneInstruction.object(words: "add Mum") }
-    #expect(throws: JSONError.self) { try PhoneInstruction(json: PhoneInstruction.object(words: "")) }
+    #expect(throws: JSONError.self) {
+      try PhoneInstruction(json: PhoneInstruction.object(words: ""))
+    }
   }
 
   @Test("The help has every command, and its members")

@@ -317,7 +317,7 @@ import Wire
     if world.platform.disk.paths.count > 8 { violate("files: \(world.platform.disk.paths)") }
     hear()
     guard let daemon = world.daemon, world.end == nil else { return }
-    let phones = daemon.sessions.map { $0.address?.description ?? "?" }
+    let phones = daemon.sessions.map { $0.phone.address?.description ?? "?" }
     if Set(phones).count < phones.count { violate("two sessions with one phone: \(phones)") }
     if world.clock.scheduled > 150 { violate("\(world.clock.scheduled) timers") }
     let remembered = daemon.phoneBook.phones

@@ -33,7 +33,7 @@ import Wire
   }
 
   /// Its address, if known.
-  var address: Address? { session?.address ?? identity?.address }
+  var address: Address? { identity?.address }
 
   /// What to store of it, as of this time.
   func cache(at time: WallTime) -> PhoneCache {

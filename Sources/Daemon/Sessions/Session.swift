@@ -403,9 +403,6 @@ import Wire
 
   // MARK: Events and status
 
-  /// The phone's address, if it is known.
-  var address: Address? { (link.phone ?? phone.identity)?.address }
-
   func publish(_ content: Event.Content) {
     guard daemon.feed.reads(content.name) else { return daemon.feed.pass(over: content.name) }
     daemon.feed.publish(phone.event(content), ofStranger: !link.wasSecured)
@@ -443,7 +440,7 @@ import Wire
   func report(with condition: LinkReport) -> LinkReport {
     var report = condition
     report.adapter = link.adapter
-    report.phone = address
+    report.phone = phone.address
     report.name = phone.cache.name
     report.since = since
     report.isEncrypted = link.security.encrypted
@@ -464,7 +461,7 @@ import Wire
     }
     var known = KnownLink()
     known.adapter = link.adapter
-    known.phone = address
+    known.phone = phone.address
     known.services = (remembered + located).sorted {
       $0.service.range.start < $1.service.range.start
     }
