@@ -129,7 +129,7 @@ public struct Entity: NamedNumber {
 }
 
 /// An attribute of an entity. Its number is valid within the entity only.
-public struct MediaAttribute: Hashable, Sendable {
+public struct MediaAttribute: Hashable, Sendable, CustomStringConvertible {
   public let entity: Entity
   /// The attribute's number (PlayerAttributeID, QueueAttributeID, TrackAttributeID).
   public let id: UInt8
@@ -150,9 +150,7 @@ public struct MediaAttribute: Hashable, Sendable {
   public static let album = MediaAttribute(.track, 1)
   public static let title = MediaAttribute(.track, 2)
   public static let duration = MediaAttribute(.track, 3)
-}
 
-extension MediaAttribute: CustomStringConvertible {
   /// The specification's name without the entity: `PlaybackInfo`, or `reserved(7)`.
   public var description: String {
     switch self {

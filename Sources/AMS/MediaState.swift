@@ -174,7 +174,7 @@ public struct MediaState: Hashable, Sendable {
 }
 
 /// A part of the media state, with its name in events.
-public enum MediaField: String, CaseIterable, Hashable, Sendable {
+public enum MediaField: String, CaseIterable, Hashable, Sendable, CustomStringConvertible {
   case playerName = "player.name"
   case playerState = "player.state"
   case playerRate = "player.rate"
@@ -189,9 +189,7 @@ public enum MediaField: String, CaseIterable, Hashable, Sendable {
   case trackTitle = "track.title"
   case trackDuration = "track.duration"
   case commands
-}
 
-extension MediaField: CustomStringConvertible {
   /// The name in events, such as `track.title`.
   public var description: String { rawValue }
 }

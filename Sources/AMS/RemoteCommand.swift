@@ -51,16 +51,14 @@ public struct RemoteCommand: NamedNumber {
 }
 
 /// Why a command was not sent to the player.
-public enum MediaFailure: Error, Hashable, Sendable {
+public enum MediaFailure: Error, Hashable, Sendable, CustomStringConvertible {
   /// The phone refused it.
   case refused(ErrorCode)
   /// The phone has no Remote Command characteristic.
   case noRemoteCommand
   /// It did not reach the phone.
   case undelivered(ATTFailure)
-}
 
-extension MediaFailure: CustomStringConvertible {
   public var description: String {
     switch self {
     case .refused(let code): code.nameInAMS ?? code.description

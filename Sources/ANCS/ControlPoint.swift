@@ -160,7 +160,7 @@ final class ControlPoint {
 }
 
 /// Why a command on the Control Point failed. It fails this command, not the session.
-public enum FetchFailure: Error, Hashable, Sendable {
+public enum FetchFailure: Error, Hashable, Sendable, CustomStringConvertible {
   /// The phone refused it.
   case refused(ErrorCode)
   /// The Data Source stopped before the response was complete.
@@ -192,9 +192,7 @@ public enum FetchFailure: Error, Hashable, Sendable {
     case .unsupported, .cancelled, .ended: false
     }
   }
-}
 
-extension FetchFailure: CustomStringConvertible {
   public var description: String {
     switch self {
     case .refused(let code): code.nameInANCS ?? code.description

@@ -291,7 +291,7 @@ extension ControlPointCommand {
 }
 
 /// Why bytes on the Data Source are not the expected response.
-public enum DataSourceError: Error, Hashable, Sendable {
+public enum DataSourceError: Error, Hashable, Sendable, CustomStringConvertible {
   /// No response is expected.
   case unexpectedData
   /// It begins with a different CommandID.
@@ -304,9 +304,7 @@ public enum DataSourceError: Error, Hashable, Sendable {
   case unexpectedAttribute(UInt8)
   /// An attribute longer than its maximum.
   case attributeTooLong(UInt8, length: Int, maximum: Int)
-}
 
-extension DataSourceError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .unexpectedData: "unsolicited data"

@@ -41,16 +41,14 @@ public struct NotificationAttributeID: NamedNumber {
 }
 
 /// An attribute of an app (AppAttributeID). Unknown numbers are kept.
-public struct AppAttributeID: RawRepresentable, Hashable, Sendable {
+public struct AppAttributeID: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   public let rawValue: UInt8
 
   public init(rawValue: UInt8) { self.rawValue = rawValue }
 
   /// The app's name as the user sees it.
   public static let displayName = AppAttributeID(rawValue: 0)
-}
 
-extension AppAttributeID: CustomStringConvertible {
   /// The specification's name, or `reserved(9)`.
   public var description: String {
     self == .displayName ? "DisplayName" : "reserved(\(rawValue))"
@@ -121,7 +119,7 @@ public struct AttributeSelection: Hashable, Sendable {
 ///
 /// The texts are slices of one buffer, the phone's response itself, and nothing else here is an object: passing a
 /// notification on passes one reference, and writing it as JSON creates no strings.
-public struct NotificationAttributes: Sendable {
+public struct NotificationAttributes: Sendable, Hashable {
   /// The buffer of the texts, in UTF-8.
   private var bytes: [UInt8] = []
   /// The range of each text in `bytes`, by its number; empty if there is none.
@@ -312,9 +310,7 @@ public struct NotificationAttributes: Sendable {
     }
     return size
   }
-}
 
-extension NotificationAttributes: Hashable {
   public static func == (one: NotificationAttributes, other: NotificationAttributes) -> Bool {
     one.fetched == other.fetched && one.cut == other.cut && one.date == other.date
       && NotificationAttributeID.all.allSatisfy { one.utf8($0) == other.utf8($0) }

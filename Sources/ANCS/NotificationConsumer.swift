@@ -289,11 +289,9 @@ public final class NotificationConsumer {
     if let check = check.take() { client.bearer.scheduler.cancel(check.timer) }
     alarm.ring()
   }
-}
 
-// MARK: - Users' requests
+  // MARK: Users' requests
 
-extension NotificationConsumer {
   /// A notification with these attributes and full texts; missing or partial ones are fetched before everything else.
   ///
   /// - Parameter cancellation: of the requester; requests not sent by then are dropped.
@@ -373,11 +371,9 @@ extension NotificationConsumer {
     if let action { cancellation?.forget(action) }
     return try outcome.get()
   }
-}
 
-// MARK: - A session that may be dead
+  // MARK: A session that may be dead
 
-extension NotificationConsumer {
   /// Performs the due tasks that check whether the session is still alive.
   private func performDueTasks() {
     for task in watch.due(at: now) {

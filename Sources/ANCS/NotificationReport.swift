@@ -85,11 +85,9 @@ public struct NotificationReport: Hashable, Sendable {
     get { list[0].failure }
     set { list[0].failure = newValue }
   }
-}
 
-// MARK: - Two reports about one notification
+  // MARK: Two reports about one notification
 
-extension NotificationReport {
   /// Its removal, with what clients know about it: the app, the title, and how it is shown.
   ///
   /// - Parameter event: the phone's event; nil if there was none.

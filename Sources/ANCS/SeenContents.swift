@@ -30,7 +30,7 @@ public struct ContentSignature: RawRepresentable, Hashable, Sendable {
 }
 
 /// The signatures of a phone's last notifications, which the owner keeps across sessions.
-public struct SeenContents: Sendable {
+public struct SeenContents: Sendable, Hashable {
   /// The maximum number of signatures; beyond it, the oldest is forgotten.
   public static let capacity = 1024
 
@@ -54,9 +54,7 @@ public struct SeenContents: Sendable {
     guard set.insert(signature).inserted else { return }
     if let oldest = signatures.append(signature) { set.remove(oldest) }
   }
-}
 
-extension SeenContents: Hashable {
   public static func == (one: SeenContents, other: SeenContents) -> Bool {
     one.signatures.elementsEqual(other.signatures)
   }

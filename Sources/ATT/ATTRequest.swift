@@ -13,9 +13,7 @@ public struct ATTRequest<Response> {
     self.pdu = pdu
     self.response = response
   }
-}
 
-extension ATTRequest {
   /// Exchange MTU (Vol 3 Part F, 3.4.2): sends the client's receive MTU; the response has the
   /// server's.
   public static func exchangeMTU(_ clientMTU: UInt16) -> Self where Response == UInt16 {

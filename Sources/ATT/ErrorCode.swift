@@ -6,7 +6,7 @@ import Wire
 /// Unknown codes are kept. 0x80–0x9F are Application Errors, whose meaning the service defines; 0xE0–0xFF
 /// are common to all profiles (Core Specification Supplement, Part B). ANCS and AMS use 0xA0–0xA3; their
 /// modules name those.
-public struct ErrorCode: Error, RawRepresentable, Hashable, Sendable {
+public struct ErrorCode: Error, RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }
   public init(_ rawValue: UInt8) { self.rawValue = rawValue }
@@ -48,9 +48,7 @@ public struct ErrorCode: Error, RawRepresentable, Hashable, Sendable {
     "Client Characteristic Configuration Descriptor Improperly Configured",
     "Procedure Already in Progress", "Out of Range",
   ]
-}
 
-extension ErrorCode: CustomStringConvertible {
   /// The specification's name, or the code's range and number.
   public var description: String {
     let number = "0x" + [rawValue].hex.uppercased()
@@ -65,7 +63,7 @@ extension ErrorCode: CustomStringConvertible {
 }
 
 /// Why a request has no usable response.
-public enum ATTFailure: Error, Hashable, Sendable {
+public enum ATTFailure: Error, Hashable, Sendable, CustomStringConvertible {
   /// The server refused it with an Error Response.
   case refused(PDU.ErrorResponse)
   /// The response had the right opcode but could not be decoded.
@@ -91,9 +89,7 @@ public enum ATTFailure: Error, Hashable, Sendable {
     case .refused, .malformed, .protocolViolation, .tooLong, .cancelled: false
     }
   }
-}
 
-extension ATTFailure: CustomStringConvertible {
   public var description: String {
     switch self {
     case .refused(let error):

@@ -7,7 +7,7 @@ public typealias Handle = UInt16
 /// The handles from `start` to `end`, both included.
 ///
 /// A range received from a peer may be empty or contain 0: see `isValid`.
-public struct HandleRange: Hashable, Sendable {
+public struct HandleRange: Hashable, Sendable, CustomStringConvertible {
   /// The first handle.
   public var start: Handle
   /// The last handle.
@@ -39,9 +39,7 @@ public struct HandleRange: Hashable, Sendable {
 
   /// Whether the ranges have a handle in common.
   public func overlaps(_ other: HandleRange) -> Bool { start <= other.end && other.start <= end }
-}
 
-extension HandleRange: CustomStringConvertible {
   public var description: String { "\(hexadecimal(start))–\(hexadecimal(end))" }
 }
 

@@ -2,7 +2,7 @@
 import Wire
 
 /// The first octet of a PDU, which identifies its kind (Vol 3 Part F, 3.3.1 and the table in 3.4.8).
-public struct Opcode: RawRepresentable, Hashable, Sendable {
+public struct Opcode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }
   private init(_ rawValue: UInt8) { self.rawValue = rawValue }
@@ -93,9 +93,7 @@ public struct Opcode: RawRepresentable, Hashable, Sendable {
 
   /// The opcode of the response to this request.
   public var response: Opcode { Opcode(rawValue: rawValue &+ 1) }
-}
 
-extension Opcode: CustomStringConvertible {
   public var description: String {
     Self.table[self]?.name ?? "opcode 0x" + [rawValue].hex.uppercased()
   }

@@ -107,9 +107,7 @@ public enum PDU: Hashable, Sendable {
     case cancel = 0
     case write = 1
   }
-}
 
-extension PDU {
   /// Its opcode.
   public var opcode: Opcode {
     switch self {

@@ -65,9 +65,7 @@ public final class ATTSocket {
     return try? Syscall.option(packets.number, SOL_L2CAP, L2CAP_CONNINFO, l2cap_conninfo())
       .hci_handle
   }
-}
 
-extension ATTSocket {
   /// Cancels an attempt to connect.
   public final class Attempt {
     fileprivate var end: () -> Void = {}

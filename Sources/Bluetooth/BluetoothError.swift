@@ -3,7 +3,7 @@ import Mgmt
 import System
 
 /// Why the kernel's Bluetooth could not be used, and what to do about it.
-public struct BluetoothError: Error, Hashable, Sendable {
+public struct BluetoothError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The kinds that callers distinguish.
   public enum Kind: Hashable, Sendable {
     /// The kernel has no Bluetooth, or lacks a part of it.
@@ -35,9 +35,7 @@ public struct BluetoothError: Error, Hashable, Sendable {
       default: .other
       }
   }
-}
 
-extension BluetoothError: CustomStringConvertible {
   public var description: String {
     switch (kind, cause.errno) {
     case (.unsupported, .addressFamilyNotSupported):

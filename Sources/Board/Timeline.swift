@@ -144,9 +144,7 @@ import Wire
     report.latest = Array(latest[place...] + latest[..<place])
     return report
   }
-}
 
-extension LinkHistory {
   /// Adds an input of a radio link.
   func input(_ input: LinkMachine.Input) {
     switch input {

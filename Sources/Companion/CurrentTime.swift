@@ -8,7 +8,7 @@ import Wire
 ///     │ Year │ Month │ Day │ Hours │ Minutes │ Seconds │ Day of Week │ Fractions256 │ Adjust Reason │
 ///     └──────┴───────┴─────┴───────┴─────────┴─────────┴─────────────┴──────────────┴───────────────┘
 ///       0, 1   2       3     4       5         6         7             8              9
-public struct CurrentTime: Hashable, Sendable {
+public struct CurrentTime: Hashable, Sendable, CustomStringConvertible {
   /// The phone's local time.
   public let time: CivilTime
   /// 1 (Monday) to 7, 0 if unknown.
@@ -83,9 +83,7 @@ public struct CurrentTime: Hashable, Sendable {
   public var secondsSince1970: Double {
     Double(time.secondsSince1970) + Double(fractions256) / 256
   }
-}
 
-extension CurrentTime: CustomStringConvertible {
   /// `2026-11-21T07:00:00`.
   public var description: String { time.description }
 }

@@ -15,7 +15,7 @@ import Wire
 ///
 /// Everything but `enqueue` is called only on the thread that runs the loop, or before `run` on the one
 /// that sets it up. That makes the loop Sendable.
-public final class Loop: @unchecked Sendable {
+public final class Loop: @unchecked Sendable, Scheduler {
   private let epoll: Epoll
   private let timer: TimerDescriptor
   private let alarm: EventDescriptor
@@ -159,11 +159,9 @@ public final class Loop: @unchecked Sendable {
     armed = next
     hasFired = false
   }
-}
 
-// MARK: - Time
+  // MARK: Time
 
-extension Loop: Scheduler {
   /// The time at which this turn of the loop began, so the clock is read once per turn. Code that blocks the loop
   /// until some time must read the clock itself.
   public var now: Instant { turnBegan ?? MonotonicClock.now }

@@ -29,9 +29,7 @@ extension UUID {
   public static let serverConfiguration: UUID = 0x2903
   public static let presentationFormat: UUID = 0x2904
   public static let aggregateFormat: UUID = 0x2905
-}
 
-extension UUID {
   /// Whether it is the attribute type of a declaration (Assigned Numbers, 3.6).
   public var isDeclaration: Bool { short.map { $0 >> 8 == 0x28 } ?? false }
   /// Whether it is the attribute type of a descriptor (Assigned Numbers, 3.7).

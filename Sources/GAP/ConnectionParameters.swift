@@ -49,9 +49,7 @@ public struct ConnectionParameters: Hashable, Sendable {
     for field in [minimumInterval, maximumInterval, latency, timeout] { writer.u16(field) }
     return writer.bytes
   }
-}
 
-extension ConnectionParameters {
   /// The shortest interval in milliseconds.
   public var minimumMilliseconds: Double { Double(minimumInterval) * 1.25 }
   /// The longest interval in milliseconds.

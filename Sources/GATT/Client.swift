@@ -246,14 +246,12 @@ public final class Client {
   public func writeLong(_ handle: Handle, _ value: [UInt8]) async throws(ATTFailure) {
     _ = try await Bearer.outcome { longWrites.write(handle, value, for: purpose, $0) }
   }
-}
 
-// The discovery procedures of Vol 3 Part G, 4.4 to 4.7. `locate` finds known services in fewer requests
-// (Locating.swift), and `DatabaseDiscovery` finds everything, even on servers that make mistakes.
+  // The discovery procedures of Vol 3 Part G, 4.4 to 4.7. `locate` finds known services in fewer requests
+  // (Locating.swift), and `DatabaseDiscovery` finds everything, even on servers that make mistakes.
 
-// MARK: - Services (4.4, 4.5)
+  // MARK: Services (4.4, 4.5)
 
-extension Client {
   /// Discover All Primary Services (4.4.1).
   public func primaryServices() async throws(ATTFailure) -> [Service] {
     try await collect(.all) { (rest) throws(ATTFailure) in
@@ -299,11 +297,9 @@ extension Client {
     guard let uuid else { throw .protocolViolation("an included service without a type") }
     return Include(handle: entry.handle, service: Service(uuid: uuid, range: declared.range))
   }
-}
 
-// MARK: - Characteristics and descriptors (4.6, 4.7)
+  // MARK: Characteristics and descriptors (4.6, 4.7)
 
-extension Client {
   /// Where the next request of a characteristic discovery begins.
   public enum Resumption: Hashable, Sendable {
     /// After the last declaration, as the specification has it.

@@ -182,11 +182,9 @@ public final class DatabaseDiscovery {
     faults.append(fault)
     onFault(fault)
   }
-}
 
-// MARK: - Walking over declarations
+  // MARK: Walking over declarations
 
-extension DatabaseDiscovery {
   /// An attribute that declares something.
   private struct Declaration {
     var handle: Handle
@@ -357,7 +355,7 @@ public struct DiscoveredService: Hashable, Sendable {
 }
 
 /// A refusal or protocol violation during a discovery, and what it hides.
-public struct DiscoveryFault: Hashable, Sendable {
+public struct DiscoveryFault: Hashable, Sendable, CustomStringConvertible {
   /// What was being discovered.
   public enum Step: String, Hashable, Sendable {
     case primaryServices = "primary services"
@@ -375,9 +373,7 @@ public struct DiscoveryFault: Hashable, Sendable {
   public var failure: ATTFailure
   /// What stays unknown: a declaration, or everything in a range; nil if it was found in another way.
   public var lost: HandleRange?
-}
 
-extension DiscoveryFault: CustomStringConvertible {
   public var description: String {
     let rest =
       switch lost {

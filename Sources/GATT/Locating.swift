@@ -185,11 +185,9 @@ extension Client {
     let characteristics = try await characteristics(in: service.range, resumingAfter: .value)
     return LocatedService(service: service, characteristics: characteristics)
   }
-}
 
-// MARK: - Configurations
+  // MARK: Configurations
 
-extension Client {
   /// Finds the CCCDs of all characteristics of `services` that notify or indicate.
   ///
   /// One Read By Type covers all of them. It may stop short: at an attribute of another service that

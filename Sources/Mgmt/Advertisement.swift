@@ -36,9 +36,7 @@ public struct Advertisement: Hashable, Sendable {
 
   /// The number of the kernel's advertising instance, which each advertisement replaces.
   public static let instance: UInt8 = 1
-}
 
-extension Advertisement {
   /// The methods of adding an instance, the best one first.
   public enum Method: Hashable, Sendable {
     /// Add Extended Advertising Parameters and Data (5.11 and newer), with its own interval.

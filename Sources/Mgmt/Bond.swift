@@ -2,7 +2,7 @@
 import Wire
 
 /// The stored data of a paired phone, so that it need not pair again.
-public struct Bond: Hashable, Sendable {
+public struct Bond: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
   /// The phone's identity address, whatever address it uses on the air.
   public var identity: DeviceAddress
   /// One key from Secure Connections, or up to two from legacy pairing.
@@ -51,9 +51,7 @@ public struct Bond: Hashable, Sendable {
     bond.strikes = strikes
     return bond
   }
-}
 
-extension Bond: CustomStringConvertible, CustomDebugStringConvertible {
   /// The phone and how well the bond protects it; never the keys.
   public var description: String {
     let how = isSecureConnections ? "Secure Connections" : "legacy pairing"

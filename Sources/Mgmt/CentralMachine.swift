@@ -164,11 +164,9 @@ public struct CentralMachine: Hashable, Sendable {
   private func isBonded(_ device: DeviceAddress) -> Bool {
     bonds.contains { $0.identity == device }
   }
-}
 
-// MARK: - Finding an accessory
+  // MARK: Finding an accessory
 
-extension CentralMachine {
   private mutating func scan(at now: Instant) -> [Action] {
     state = .scanning(Scan(renewal: now + Self.round))
     return [.report(.scanning(for: choice)), .scan]
@@ -218,11 +216,9 @@ extension CentralMachine {
     state = .connecting(device)
     return [.stopScanning, .report(.connecting(device)), .connect(device)]
   }
-}
 
-// MARK: - The link
+  // MARK: The link
 
-extension CentralMachine {
   /// The link is up.
   public mutating func connected(at now: Instant) -> [Action] {
     guard case .connecting(let device) = state else { return [] }
@@ -300,11 +296,9 @@ extension CentralMachine {
     state = .leaving(next)
     return [.hangUp]
   }
-}
 
-// MARK: - Pairing
+  // MARK: Pairing
 
-extension CentralMachine {
   /// Handles the kernel's events about the link's keys and its pairing.
   public mutating func receive(_ event: MgmtEvent, at now: Instant) -> [Action] {
     guard var link else { return [] }
@@ -367,11 +361,9 @@ extension CentralMachine {
     replace(link)
     return [.send(reply)]
   }
-}
 
-// MARK: - User actions
+  // MARK: User actions
 
-extension CentralMachine {
   /// Comes into range, or looks for an accessory again: for the chosen one, if any.
   public mutating func comeBack(
     to choice: AccessoryChoice? = nil, at now: Instant

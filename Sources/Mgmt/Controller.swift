@@ -20,7 +20,7 @@ public struct ControllerIndex: Hashable, Sendable, Comparable, CustomStringConve
 
 /// What a controller supports, or has switched on: the bits of `MGMT_SETTING_*` (BlueZ
 /// doc/mgmt-protocol, Read Controller Information). Bits of newer kernels are kept.
-public struct ControllerSettings: OptionSet, Hashable, Sendable {
+public struct ControllerSettings: OptionSet, Hashable, Sendable, CustomStringConvertible {
   public let rawValue: UInt32
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
@@ -50,9 +50,7 @@ public struct ControllerSettings: OptionSet, Hashable, Sendable {
     "ssp", "br/edr", "hs", "le", "advertising", "secure-conn", "debug-keys", "privacy",
     "configuration", "static-addr", "phy-configuration", "wide-band-speech",
   ]
-}
 
-extension ControllerSettings: CustomStringConvertible {
   /// The settings by name, as `btmgmt info` lists them; a bit without a name as `bit 27`.
   public var names: [String] {
     (0..<32).filter { rawValue >> UInt32($0) & 1 == 1 }.map {

@@ -263,11 +263,9 @@ public struct LinkMachine: Hashable, Sendable {
     lastState = .secured(secured)
     return wanted.map { [.tune($0)] } ?? []
   }
-}
 
-// MARK: - Queries
+  // MARK: Queries
 
-extension LinkMachine {
   /// The state of the link, or the last one before it began to end.
   var lastState: State {
     get { if case .ending(_, let former, _) = state { former } else { state } }
@@ -343,11 +341,9 @@ extension LinkMachine {
     }
     return event.device.map { $0 == peer || $0 == claimed } ?? false
   }
-}
 
-// MARK: - From the channel to encryption
+  // MARK: From the channel to encryption
 
-extension LinkMachine {
   private mutating func attached(under terms: Terms, at now: Instant) -> [Action] {
     guard case .announced(let early, _) = state else { return [] }
     let events = early.map(Action.receive)
@@ -398,11 +394,9 @@ extension LinkMachine {
     state = .asked(poll, until: now + time)
     return [.requestSecurity]
   }
-}
 
-// MARK: - Time
+  // MARK: Time
 
-extension LinkMachine {
   private mutating func timePassed(under terms: Terms, to now: Instant) -> [Action] {
     guard let deadline, now >= deadline else { return [] }
     switch state {

@@ -110,11 +110,9 @@ extension LinkMachine {
   private func refusal(under terms: Terms) -> PairingFailure {
     terms.bond(with: peer) == nil || terms.admission == .busy ? terms.admission.refusal : .bondLost
   }
-}
 
-// MARK: - Keys, and the reply to Pair Device
+  // MARK: Keys, and the reply to Pair Device
 
-extension LinkMachine {
   /// New Identity Resolving Key. A phone that holds the bond with an identity is known by it from the start, because
   /// its private address can be resolved.
   private mutating func identityResolvingKey(
@@ -231,11 +229,9 @@ extension LinkMachine {
 
   /// A failure within this time after the confirmation is the kernel's: a person takes longer.
   private static let kernelTime: Duration = .seconds(1)
-}
 
-// MARK: - The kernel's questions, and the user's answers
+  // MARK: The kernel's questions, and the user's answers
 
-extension LinkMachine {
   /// The kernel asks something of a person, or nobody if nobody could answer.
   private mutating func asked(
     _ prompt: PairingPrompt, under terms: Terms, at now: Instant

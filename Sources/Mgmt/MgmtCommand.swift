@@ -3,7 +3,7 @@ import GAP
 import Wire
 
 /// The number of a management command (BlueZ doc/mgmt-protocol; `MGMT_OP_*` in the kernel).
-public struct MgmtOpcode: RawRepresentable, Hashable, Sendable {
+public struct MgmtOpcode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   public let rawValue: UInt16
   public init(rawValue: UInt16) { self.rawValue = rawValue }
   private init(_ rawValue: UInt16) { self.rawValue = rawValue }
@@ -51,9 +51,7 @@ public struct MgmtOpcode: RawRepresentable, Hashable, Sendable {
   public static let removeAdvertisementMonitor = MgmtOpcode(0x0053)
   public static let addExtendedAdvertisingParameters = MgmtOpcode(0x0054)
   public static let addExtendedAdvertisingData = MgmtOpcode(0x0055)
-}
 
-extension MgmtOpcode: CustomStringConvertible {
   /// The command's name in the protocol, or its number if it is not listed here.
   public var description: String {
     MgmtNames.command(rawValue) ?? "command 0x" + String(rawValue, digits: 4, radix: 16)
@@ -232,11 +230,9 @@ extension MgmtCommand {
 
   /// The address types of a scan, as bits: LE public and LE random.
   private static let lowEnergy: UInt8 = 1 << 1 | 1 << 2
-}
 
-// MARK: - Passive scanning
+  // MARK: Passive scanning
 
-extension MgmtCommand {
   /// Scans passively, without a time limit, until the monitor is removed: each advertisement is an
   /// Advertisement Monitor Device Found, or on older kernels a Device Found. It contains only the advertisement
   /// itself, because a passive scan requests no scan response.

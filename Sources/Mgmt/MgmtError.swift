@@ -2,7 +2,7 @@
 import Wire
 
 /// How a management command ended (BlueZ doc/mgmt-protocol, Error Codes). Unknown numbers are kept.
-public struct MgmtStatus: RawRepresentable, Hashable, Sendable {
+public struct MgmtStatus: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }
 
@@ -25,9 +25,7 @@ public struct MgmtStatus: RawRepresentable, Hashable, Sendable {
   public static let rfkilled = MgmtStatus(rawValue: 0x12)
   public static let alreadyPaired = MgmtStatus(rawValue: 0x13)
   public static let permissionDenied = MgmtStatus(rawValue: 0x14)
-}
 
-extension MgmtStatus: CustomStringConvertible {
   /// The status by its name in the protocol, as btmon prints it.
   public var description: String { words?.name ?? "status \(rawValue)" }
 
@@ -65,7 +63,7 @@ extension MgmtStatus: CustomStringConvertible {
 }
 
 /// Why a management command failed.
-public enum MgmtError: Error, Hashable, Sendable {
+public enum MgmtError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The kernel replied with a status other than success.
   case status(MgmtOpcode, MgmtStatus)
   /// The kernel did not accept the packet; the text says why.
@@ -89,9 +87,7 @@ public enum MgmtError: Error, Hashable, Sendable {
 
   /// The kernel's status, if there is one.
   public var status: MgmtStatus? { if case .status(_, let status) = self { status } else { nil } }
-}
 
-extension MgmtError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .status(.setPowered, .failed):
@@ -123,12 +119,10 @@ extension MgmtOpcode {
 }
 
 /// A packet from the kernel that could not be decoded.
-public struct MalformedPacket: Hashable, Sendable {
+public struct MalformedPacket: Hashable, Sendable, CustomStringConvertible {
   public let bytes: [UInt8]
   public let error: DecodeError
-}
 
-extension MalformedPacket: CustomStringConvertible {
   /// The error and the bytes, as a line for the log; only the header for events that carry keys.
   public var description: String {
     let code = bytes.first ?? 0

@@ -2,7 +2,7 @@
 import Wire
 
 /// Why pairing failed.
-public enum PairingFailure: Error, Hashable, Sendable {
+public enum PairingFailure: Error, Hashable, Sendable, CustomStringConvertible {
   /// An unknown phone tried to pair while pairing is closed, or was pairing when the board's user closed it.
   case windowClosed
   /// An unknown phone tried to pair while another one was pairing.
@@ -55,9 +55,7 @@ public enum PairingFailure: Error, Hashable, Sendable {
     default: self = .other(status)
     }
   }
-}
 
-extension PairingFailure: CustomStringConvertible {
   /// A sentence without its full stop, with what the user can do.
   public var description: String {
     switch self {

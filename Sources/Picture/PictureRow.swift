@@ -47,20 +47,16 @@ struct PictureRow {
     /// The PDU's details and attributes; each place is in the PDU.
     var nodes: [Detail] = []
   }
-}
 
-extension PictureRow {
   static func link(adapter: UInt16, handle: UInt16) -> Int { Int(adapter) << 12 + Int(handle) + 1 }
 
   /// The number that stands for a role in a row, from 1.
   static func number(of role: Opcode.Role) -> Int {
     Opcode.Role.allCases.prefix { $0 != role }.count + 1
   }
-}
 
-// MARK: - Of a capture
+  // MARK: Of a capture
 
-extension PictureRow {
   /// The rows of a decoded packet: one for each PDU that it completes, or one for the packet.
   static func rows(of frame: DecodedFrame) -> [PictureRow] {
     var row = PictureRow()

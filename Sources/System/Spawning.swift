@@ -108,14 +108,12 @@ package struct Spawned: ~Copyable {
 }
 
 /// How a process has ended (wait(2)).
-public enum ProcessEnd: Hashable, Sendable {
+public enum ProcessEnd: Hashable, Sendable, CustomStringConvertible {
   case exit(Int32)
   case signal(Signal)
   /// Somebody else was told how.
   case unknown
-}
 
-extension ProcessEnd: CustomStringConvertible {
   /// As in `ended with status 3` or `was ended by signal 9`.
   public var description: String {
     switch self {

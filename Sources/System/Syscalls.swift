@@ -22,11 +22,9 @@ package enum Syscall {
   ) throws(SystemError) -> FileDescriptor {
     FileDescriptor(owning: try retrying(call, on: subject, body))
   }
-}
 
-// MARK: Descriptors
+  // MARK: Descriptors
 
-extension Syscall {
   package static func read(
     _ fd: Int32, into buffer: UnsafeMutableRawBufferPointer
   ) throws(SystemError) -> Int {
@@ -122,11 +120,9 @@ extension Syscall {
       bytes.withUnsafeMutableBytes { $0.baseAddress.map { ioctl(fd, request, $0) } ?? 0 }
     }
   }
-}
 
-// MARK: Sockets
+  // MARK: Sockets
 
-extension Syscall {
   /// All sockets are non-blocking, and closed on exec.
   static let socketFlags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
 

@@ -3,7 +3,7 @@ import CLinux
 import Glibc
 
 /// A failed call to the kernel: which call, on what, and why.
-public struct SystemError: Error, Hashable, Sendable {
+public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The name of the call, as in `open`.
   public let call: String
   /// Why it failed.
@@ -19,9 +19,7 @@ public struct SystemError: Error, Hashable, Sendable {
 
   /// The same error with a subject.
   public func on(_ subject: String) -> SystemError { SystemError(call, errno, on: subject) }
-}
 
-extension SystemError: CustomStringConvertible {
   /// As in `open /var/lib/ancsd/bonds: Permission denied (EACCES)`.
   public var description: String { "\(call)\(subject.map { " " + $0 } ?? ""): \(errno)" }
 }
@@ -34,7 +32,7 @@ package func about<Value: ~Copyable>(
 }
 
 /// An error number of the kernel (errno(3)).
-public struct Errno: RawRepresentable, Hashable, Sendable, Error {
+public struct Errno: RawRepresentable, Hashable, Sendable, Error, CustomStringConvertible {
   public let rawValue: Int32
   public init(rawValue: Int32) { self.rawValue = rawValue }
 
@@ -72,9 +70,7 @@ public struct Errno: RawRepresentable, Hashable, Sendable, Error {
   public static let hostDown = Errno(112)  // EHOSTDOWN
   public static let noRoute = Errno(113)  // EHOSTUNREACH
   public static let inProgress = Errno(115)  // EINPROGRESS
-}
 
-extension Errno: CustomStringConvertible {
   /// The symbolic name, as in `ECONNRESET`; `errno 999` for an unknown number.
   public var name: String {
     strerrorname_np(rawValue).map { String(cString: $0) } ?? "errno \(rawValue)"

@@ -94,11 +94,9 @@ final class PhoneDatabase {
   func range(of service: PublishedService) -> HandleRange? {
     attributes[service.uuid]?.service.range
   }
-}
 
-// MARK: - Definitions of the services
+  // MARK: Definitions of the services
 
-extension PhoneDatabase {
   private func definition(
     of service: PhoneProfile.Resident, _ configuration: VirtualPhone.Configuration
   ) -> ServiceDefinition {

@@ -121,7 +121,7 @@ public struct ByteReader: Sendable {
 }
 
 /// Why received bytes could not be decoded, and where.
-public struct DecodeError: Error, Hashable, Sendable {
+public struct DecodeError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The offset of the first byte in error from the start of the packet.
   public let offset: Int
   /// What is wrong there.
@@ -142,9 +142,7 @@ public struct DecodeError: Error, Hashable, Sendable {
     self.offset = offset
     self.reason = reason
   }
-}
 
-extension DecodeError: CustomStringConvertible {
   public var description: String {
     switch reason {
     case .truncated(let needed, let available):

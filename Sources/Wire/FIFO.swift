@@ -4,7 +4,7 @@
 /// what is removed is released at once.
 ///
 /// With a limit it keeps the newest elements: `append` then drops the first one to make room.
-public struct FIFO<Element> {
+public struct FIFO<Element>: RandomAccessCollection, MutableCollection {
   /// The maximum number of elements after `append`; nil: unlimited.
   public let limit: Int?
 
@@ -46,9 +46,7 @@ public struct FIFO<Element> {
 
   /// Removes everything.
   public mutating func removeAll() { self = FIFO(limit: limit) }
-}
 
-extension FIFO: RandomAccessCollection, MutableCollection {
   public var startIndex: Int { 0 }
   public var endIndex: Int { front.count + back.count }
 

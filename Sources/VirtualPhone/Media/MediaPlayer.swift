@@ -126,11 +126,9 @@ public struct MediaPlayer: Hashable, Sendable {
     default: .off
     }
   }
-}
 
-// MARK: - Attributes
+  // MARK: Attributes
 
-extension MediaPlayer {
   /// The value of an attribute at `now`, empty if there is none.
   public func text(of attribute: MediaAttribute, at now: Instant) -> String {
     switch attribute {
