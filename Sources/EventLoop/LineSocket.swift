@@ -46,12 +46,10 @@ public final class LineSocket {
   private var lines: LineSplitter
   /// Whether the next line's turn is queued.
   private var isDelivering = false
-  /// Whether the peer has finished sending, and whether that was reported.
-  private var hasEnded = false
+  /// Why no more is read: the peer has finished sending, or is gone. It is reported once, after what was read.
+  private var readEnd: End?
   private var isEndTold = false
   private var isClosing = false
-  /// Why nothing can be sent any more; what the peer sent before is delivered first.
-  private var failure: Errno?
 
   /// Takes over a connected stream socket that does not block.
   ///
@@ -82,7 +80,7 @@ public final class LineSocket {
 
   /// Sends a line, and a line feed after it.
   public func send(_ line: [UInt8]) {
-    guard isOpen, !isClosing, failure == nil else { return }
+    guard isOpen, !isClosing, readEnd == nil || readEnd == .ended else { return }
     let end = UInt8(ascii: "\n")
     var sent = 0
     if queue.isEmpty {
@@ -115,7 +113,7 @@ public final class LineSocket {
   private func updateWatch() {
     guard isOpen else { return }
     var wanted: Readiness = []
-    if onLine != nil, !hasEnded, !isClosing { wanted.insert(.readable) }
+    if onLine != nil, readEnd == nil, !isClosing { wanted.insert(.readable) }
     if !queue.isEmpty { wanted.insert(.writable) }
     if let watch { return watch.modify(for: wanted) }
     guard !wanted.isEmpty else { return }
@@ -128,8 +126,8 @@ public final class LineSocket {
 
   private func turn(_ ready: Readiness) {
     if ready.contains(.writable) { flush() }
-    guard isOpen, failure == nil else { return }
-    if onLine != nil, !hasEnded, !isClosing {
+    guard watch != nil else { return }
+    if onLine != nil, readEnd == nil, !isClosing {
       if !lines.mayHaveLine, !ready.isDisjoint(with: [.readable, .hungUp, .failed]) { read() }
     } else if !ready.isDisjoint(with: [.hungUp, .failed]) {
       fail(.ended)  // nobody will read the queue
@@ -147,7 +145,7 @@ public final class LineSocket {
     if count > 0 {
       lines.append(loop.readBuffer[..<count])
     } else {
-      hasEnded = true
+      readEnd = .ended
       updateWatch()
     }
     deliver()
@@ -167,15 +165,14 @@ public final class LineSocket {
     guard onLine != nil, isOpen, !isClosing else { return }
     if let item = lines.next() {
       item.deliver(onLine, onOverlong)
-      if lines.mayHaveLine || hasEnded { deliverLater() }
+      if lines.mayHaveLine || readEnd != nil { deliverLater() }
       return
     }
-    guard hasEnded, !isEndTold else { return }
+    guard let readEnd, !isEndTold else { return }
     isEndTold = true
     lines.last()?.deliver(onLine, onOverlong)
     guard isOpen, !isClosing else { return }
-    if let failure { return fail(.failed(failure)) }
-    if let onEnd { onEnd() } else { fail(.ended) }
+    if readEnd == .ended, let onEnd { onEnd() } else { fail(readEnd) }
   }
 
   private func flush() {
@@ -193,13 +190,12 @@ public final class LineSocket {
 
   /// The peer is gone. What it said before may explain why.
   private func sendingFailed(_ errno: Errno) {
-    guard onLine != nil, !isClosing else { return failLater(.failed(errno)) }
-    failure = errno
+    guard onLine != nil, !isEndTold, !isClosing else { return failLater(.failed(errno)) }
     queue.removeAll()
-    if !hasEnded, let count = try? Syscall.read(number, into: loop.readBuffer) {
+    if readEnd == nil, let count = try? Syscall.read(number, into: loop.readBuffer) {
       lines.append(loop.readBuffer[..<count])
     }
-    hasEnded = true
+    readEnd = .failed(errno)
     watch = nil
     deliverLater()
   }

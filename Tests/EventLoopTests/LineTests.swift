@@ -79,6 +79,27 @@ extension OnTheLoop {
       }
     }
 
+    @Test(
+      "A peer that finishes sending, and then goes away before its response, ends the connection")
+    func goneBeforeResponse() async throws {
+      try await onLoop {
+        var ends: [Int32] = [0, 0]
+        #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        let server = LineSocket(owning: FileDescriptor(owning: ends[0]))
+        let came = Arrivals<String>()
+        server.onLine = { came.append(String(decoding: $0, as: UTF8.self)) }
+        server.onEnd = {
+          Glibc.close(ends[1])
+          server.send("response")
+        }
+        server.onClose = { came.append("\($0)") }
+        _ = Glibc.write(ends[1], "one\n", 4)
+        shutdown(ends[1], Int32(SHUT_WR))
+        #expect(
+          await came.wait(for: 2) == ["one", "\(LineSocket.End.failed(.brokenPipe))"])
+      }
+    }
+
     /// What a server that takes lines says at their end, once the client shuts down its half.
     @LoopActor private func saw(
       _ text: String, pausing: Bool = false, at name: String
