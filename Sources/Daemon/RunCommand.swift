@@ -34,10 +34,8 @@ extension Command {
     let options = settings.options
     let console = try Console(options.start.output)
     return console.onLoop { () throws(Failure) in
-      do throws(SystemError) {
-        try Privileges.hideMemory()
-      } catch {
-        throw Failure(.software, "keeping the memory from others", "\(error)")
+      try attempt(try Privileges.hideMemory()) { (error: SystemError) in
+        Failure(.software, "keeping the memory from others", "\(error)")
       }
       let lines = Log.Sink(stamped: options.live.logLevel >= .info)
       defer { lines.flush(within: .milliseconds(250)) }
@@ -64,10 +62,8 @@ extension Command {
           // crashes this kernel.
           if isAgain, !SilentLink.isHeld { Loop.shared.stop(status.rawValue) }
         })
-      do throws(SystemError) {
-        try signals.watch()
-      } catch {
-        throw Failure(.software, "watching for signals", "\(error)")
+      try attempt(try signals.watch()) { (error: SystemError) in
+        Failure(.software, "watching for signals", "\(error)")
       }
       let status: ExitStatus
       do throws(Failure) {

@@ -32,8 +32,8 @@ public final class VirtualKernel {
   /// Whether it powers an adapter off in good order when its radio is blocked, as Linux 6.12 does (docs/kernel.md, “Adapter
   /// removal and rfkill”).
   public var powersOffInOrder = false
-  /// Called with the number of an adapter whose radio was blocked or unblocked.
-  public var onRadioChange: (UInt16) -> Void = { _ in }
+  /// Called when an adapter's radio was blocked or unblocked.
+  public var onRadioChange: () -> Void = {}
   /// Whether bluetoothd runs.
   public private(set) var isBluetoothDaemonRunning = false
 
@@ -94,7 +94,7 @@ public final class VirtualKernel {
     case (true, false): adapter.loseRadio()
     case (false, _): break
     }
-    onRadioChange(adapter.number)
+    onRadioChange()
   }
 
   /// How a radio is blocked.

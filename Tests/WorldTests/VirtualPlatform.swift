@@ -148,7 +148,7 @@ private final class RFKillAdapter: RFKillDevice {
 
   init(_ kernel: VirtualKernel) {
     self.kernel = kernel
-    kernel.onRadioChange = { [weak self] _ in self?.onChange() }
+    kernel.onRadioChange = { [weak self] in self?.onChange() }
   }
 
   func state(of adapter: UInt16) -> RFKillState? {

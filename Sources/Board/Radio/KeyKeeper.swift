@@ -99,9 +99,9 @@ import Wire
   ///
   /// - Parameter isSaved: whether it counts over a restart. What anybody can cause in the phone's name has nothing written.
   func endedUnsubscribed(_ phone: DeviceAddress, isSaved: Bool) {
-    let before = ring[phone]
+    let before = ring[phone]?.strikes
     ring.endedUnsubscribed(phone)
-    if isSaved, ring[phone] != before { saveStrikes(of: phone) }
+    if isSaved, ring[phone]?.strikes != before { saveStrikes(of: phone) }
   }
 
   private func saveStrikes(of phone: DeviceAddress) {

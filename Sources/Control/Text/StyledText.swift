@@ -183,13 +183,14 @@ extension StyledRow {
 
   /// The rows as lines of a table: each column but the last is as wide as its widest cell.
   package static func table(_ rows: [StyledRow], _ style: TextStyle) -> String {
+    let rows = rows.map { row in row.map { StyledRun($0.text.printable, $0.paint) } }
     let widths = (rows.first ?? []).indices.dropLast().map { column in
-      rows.map { $0[column].text.printable.displayWidth }.max() ?? 0
+      rows.map { $0[column].text.displayWidth }.max() ?? 0
     }
     return rows.map { row in
       var line = StyledText()
       for (column, cell) in row.enumerated() where column < widths.count || !cell.text.isEmpty {
-        let pad = column < widths.count ? widths[column] - cell.text.printable.displayWidth : 0
+        let pad = column < widths.count ? widths[column] - cell.text.displayWidth : 0
         line.addWhole(cell.text + String(repeating: " ", count: pad), cell.paint)
       }
       return line.text(style)

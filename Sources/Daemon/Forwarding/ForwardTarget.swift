@@ -89,9 +89,8 @@ struct ForwardTarget: Hashable, Sendable {
     case .url(let url): return url
     case .file(let file): path = file
     }
-    let bytes: [UInt8]?
-    do throws(SystemError) { bytes = try Files.readUnshared(path, limit: 4_096) } catch {
-      throw ForwardFault(why: "\(error)")
+    let bytes = try attempt(try Files.readUnshared(path, limit: 4_096)) { (error: SystemError) in
+      ForwardFault(why: "\(error)")
     }
     guard let bytes else {
       throw ForwardFault(why: "others can read \(path): chmod 600 \(path)")

@@ -134,11 +134,8 @@ struct RuleTester: Sendable {
     var number = 0
     while let line = await lines.next() {
       number += 1
-      let event: NumberedEvent
-      do throws(JSONError) {
-        event = try Self.event(line)
-      } catch {
-        throw Failure(
+      let event = try attempt(try Self.event(line)) { (error: JSONError) in
+        Failure(
           .refused, "line \(number)", "it is not an event: \(error)",
           remedy: "“ancsd watch --json” and “ancsd list --json” print valid input")
       }

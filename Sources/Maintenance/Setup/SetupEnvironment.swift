@@ -120,7 +120,7 @@ struct SetupEnvironment {
       new.discard()
       throw error
     }
-    do throws(SystemError) { try new.commit() } catch { throw Failure(writing: path, error) }
+    try attempt(try new.commit()) { Failure(writing: path, $0) }
   }
 }
 
