@@ -181,7 +181,7 @@ public struct CentralMachine: Hashable, Sendable {
     else { return [] }
     let isNews = scan.seen[device] != accessory
     if scan.seen[device] == nil {
-      if scan.order.count >= Self.capacity { (scan.seen, scan.order) = ([:], []) }
+      if scan.order.count >= Self.capacity { scan.seen[scan.order.removeFirst()] = nil }
       scan.order.append(device)
     }
     scan.seen[device] = accessory

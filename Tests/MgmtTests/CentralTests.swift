@@ -174,6 +174,18 @@ struct CentralTests {
     #expect(phone.pass(.seconds(4)) == [])
   }
 
+  @Test("Among more accessories than it can know it chooses none by itself")
+  func crowd() throws {
+    var phone = Phone()
+    _ = try phone.machine.comeBack(at: .zero)
+    let crowd = (0...CentralMachine.capacity).map {
+      DeviceAddress(Address(UInt64($0)), .random)
+    }
+    for device in crowd { _ = phone.sees(device) }
+    #expect(
+      phone.pass(CentralMachine.choosing) == [.report(.undecided(Array(crowd.dropFirst())))])
+  }
+
   @Test("Numbers are confirmed at once, or by the user who is asked")
   func numbers() throws {
     let request = MgmtEvent.userConfirmRequest(Self.board, hint: false, Passkey(value: 123456))
