@@ -70,9 +70,9 @@ extension Failure {
   /// The kernel's Bluetooth could not be used.
   public init(_ what: String, _ error: BluetoothError) {
     self.init(
-      error.kind == .notPermitted ? .noPermission : .unavailable, what, "\(error)",
+      error.isNotPermitted ? .noPermission : .unavailable, what, "\(error)",
       remedy: "“ancsd doctor” says what is missing"
-        + (error.kind == .unsupported ? ", and “ancsd --virtual-phone” needs no Bluetooth" : ""))
+        + (error.isUnsupported ? ", and “ancsd --virtual-phone” needs no Bluetooth" : ""))
   }
 
   /// A management command failed.

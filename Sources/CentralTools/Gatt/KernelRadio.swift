@@ -91,7 +91,7 @@ import Wire
       return try await adapter.connect(to: device, timeout: Self.connectTime)
     } catch {
       var failure = Failure("connecting to \(device)", error)
-      if error.kind == .link, device.type == .public {
+      if error.isAboutLink, device.type == .public {
         failure.remedy = "if its address is random, write \(device)/random"
       }
       throw failure

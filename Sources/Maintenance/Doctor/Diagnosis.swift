@@ -22,12 +22,12 @@ extension DoctorFacts {
     guard let bluetooth else {
       return Finding("kernel", .ok, "it has Bluetooth (\(kernelRelease))")
     }
-    if bluetooth.kind == .unsupported {
+    if bluetooth.isUnsupported {
       return Finding("kernel", .problem, "\(bluetooth)", command: "modprobe bluetooth")
     }
     return Finding(
       "kernel", .problem, "its Bluetooth can't be opened: \(bluetooth)",
-      isPermission: bluetooth.kind == .notPermitted)
+      isPermission: bluetooth.isNotPermitted)
   }
 
   private var permission: Finding {
