@@ -118,27 +118,22 @@ extension MgmtCommand {
 /// The connection intervals that the kernel accepts, in units of 1.25 ms. On a link with a different interval, it
 /// requests one within the range from the phone right after the connection (docs/kernel.md, “Connection parameters”).
 /// Its request has the link's own supervision timeout, and an iPhone's 720 ms breaks Apple's rules for requests.
-public enum ConnectionIntervalRange: Hashable, Sendable {
+public struct ConnectionIntervalRange: Hashable, Sendable {
+  private let minimum: UInt16
+  private let maximum: UInt16
+
   /// The kernel's default: 30 to 50 ms.
-  case standard
+  public static let standard = Self(minimum: 24, maximum: 40)
   /// Every possible interval (Vol 4 Part E, 7.8.12), so that the kernel never requests one.
-  case any
+  public static let any = Self(minimum: 6, maximum: 3200)
   /// 45 to 60 ms, within Apple's rules, but no interval that an iPhone starts with: makes the kernel request it, for
   /// controllers that cannot request parameters.
-  case asked
-
-  private var limits: (UInt16, UInt16) {
-    switch self {
-    case .standard: (24, 40)
-    case .any: (6, 3200)
-    case .asked: (36, 48)
-    }
-  }
+  public static let asked = Self(minimum: 36, maximum: 48)
 
   /// Sets it, for connections from now on.
   public var command: MgmtCommand {
     .setDefaultSystemConfiguration([
-      .minimumConnectionInterval: limits.0, .maximumConnectionInterval: limits.1,
+      .minimumConnectionInterval: minimum, .maximumConnectionInterval: maximum,
     ])
   }
 }

@@ -7,17 +7,17 @@ import Wire
 /// advertising is removed, and its socket gets every phone (docs/kernel.md, “bluetoothd”). One
 /// cause triggers several events (power off: Advertising Removed, then New Settings), so the result
 /// is reported once no further event has arrived for a moment.
-public struct AdapterWatch: Hashable, Sendable {
+public struct AdapterWatch: Sendable {
   /// The maximum time between the events of one cause.
   public static let moment: Duration = .milliseconds(250)
 
-  /// When to call `timePassed`, if at all.
-  public private(set) var deadline: Instant?
-
   private var isOurChange = false
-  private var found: AdapterTrouble?
+  private var suspicion: (trouble: AdapterTrouble, due: Instant)?
 
   public init() {}
+
+  /// When to call `timePassed`, if at all.
+  public var deadline: Instant? { suspicion?.due }
 
   /// The settings that the board needs. (Not connectable and discoverable: those are flags of the
   /// advertisement.)
@@ -27,13 +27,12 @@ public struct AdapterWatch: Hashable, Sendable {
   /// expected; changed settings still are not.
   public mutating func changesAdvertising(_ isOurChange: Bool) {
     self.isOurChange = isOurChange
-    guard found == .advertisingRemoved else { return }
-    found = nil
-    deadline = nil
+    if suspicion?.trouble == .advertisingRemoved { suspicion = nil }
   }
 
   /// Handles an event about the adapter.
   public mutating func receive(_ event: MgmtEvent, at now: Instant) {
+    let found = suspicion?.trouble
     switch event {
     case .newSettings(let settings) where !settings.isSuperset(of: Self.wanted):
       let missing = Self.wanted.subtracting(settings)
@@ -48,16 +47,14 @@ public struct AdapterWatch: Hashable, Sendable {
 
   /// Returns the confirmed trouble; nothing before `deadline`.
   public mutating func timePassed(to now: Instant) -> AdapterTrouble? {
-    guard let deadline, now >= deadline else { return nil }
-    defer { found = nil }
-    self.deadline = nil
-    return found
+    guard let (trouble, due) = suspicion, now >= due else { return nil }
+    suspicion = nil
+    return trouble
   }
 
   private mutating func suspect(_ trouble: AdapterTrouble, at now: Instant) {
     guard !isOurChange || trouble != .advertisingRemoved else { return }
-    found = trouble
-    deadline = now + Self.moment
+    suspicion = (trouble, now + Self.moment)
   }
 }
 

@@ -61,6 +61,14 @@ public struct Bond: Hashable, Sendable, CustomStringConvertible, CustomDebugStri
   public var debugDescription: String { description }
 }
 
+extension [Bond] {
+  /// Adds a bond, in place of an earlier one with the same phone.
+  public mutating func keep(_ bond: Bond) {
+    removeAll { $0.identity == bond.identity }
+    append(bond)
+  }
+}
+
 /// Assembles a bond from the events of one link.
 ///
 /// The kernel reports the Identity Resolving Key before the Long Term Keys, and replies to Pair

@@ -316,8 +316,7 @@ public struct CentralMachine: Hashable, Sendable {
       link.collector.add(key)
       replace(link)
       guard let bond = link.collector.bond else { return [] }
-      bonds.removeAll { $0.identity == bond.identity }
-      bonds.append(bond)
+      bonds.keep(bond)
       return [.save(bond), .report(.paired(bond.identity))]
     case .authenticationFailed(let peer, let status):
       guard case .open = state, peer == link.accessory, let failure = PairingFailure(status) else {

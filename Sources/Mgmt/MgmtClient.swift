@@ -177,7 +177,8 @@ extension MgmtOpcode {
     return try? reader.deviceAddress()
   }
 
-  private var isAboutDevice: Bool {
+  /// Whether it is about one device.
+  var isAboutDevice: Bool {
     switch self {
     case .disconnect, .pairDevice, .unpairDevice, .userConfirmReply, .userConfirmNegativeReply,
       .userPasskeyReply, .userPasskeyNegativeReply, .getConnectionInformation:
@@ -211,22 +212,16 @@ extension MgmtClient {
     }
   }
 
-  /// Lists the controllers, without those that need configuration first.
-  public func readIndexList() async throws(MgmtError) -> [ControllerIndex] {
-    try await readList(.readIndexList)
-  }
-
-  private func readList(_ command: MgmtCommand) async throws(MgmtError) -> [ControllerIndex] {
-    try await call(command, index: .none) { reader throws(DecodeError) in
+  /// Lists the controllers: those that can be used, or those that need configuration first.
+  public func readIndexList(
+    unconfigured: Bool = false
+  ) async throws(MgmtError) -> [ControllerIndex] {
+    let command: MgmtCommand = unconfigured ? .readUnconfiguredIndexList : .readIndexList
+    return try await call(command, index: .none) { reader throws(DecodeError) in
       var list: [ControllerIndex] = []
       for _ in 0..<(try reader.u16()) { list.append(ControllerIndex(try reader.u16())) }
       return list.sorted()
     }
-  }
-
-  /// Lists the controllers that need configuration first.
-  public func readUnconfiguredIndexList() async throws(MgmtError) -> [ControllerIndex] {
-    try await readList(.readUnconfiguredIndexList)
   }
 
   /// Whether all that a controller needs before it can be used is an address, which it takes (BlueZ doc/mgmt-protocol,

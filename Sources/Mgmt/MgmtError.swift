@@ -109,12 +109,7 @@ public enum MgmtError: Error, Hashable, Sendable, CustomStringConvertible {
 extension MgmtOpcode {
   /// Whether Authentication Failed is to be taken literally.
   fileprivate var isAboutPairing: Bool {
-    switch self {
-    case .pairDevice, .unpairDevice, .userConfirmReply, .userConfirmNegativeReply,
-      .userPasskeyReply, .userPasskeyNegativeReply:
-      true
-    default: false
-    }
+    isAboutDevice && self != .disconnect && self != .getConnectionInformation
   }
 }
 

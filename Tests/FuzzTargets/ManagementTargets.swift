@@ -48,7 +48,7 @@ extension FuzzTarget {
       let commands = [
         loop.start { _ = try await client.readCommands() },
         loop.start { _ = try await client.readIndexList() },
-        loop.start { _ = try await client.readUnconfiguredIndexList() },
+        loop.start { _ = try await client.readIndexList(unconfigured: true) },
         loop.start { _ = try await client.needsOnlyAddress(index) },
         loop.start { _ = try await client.readControllerInformation(index) },
         loop.start { _ = try await client.getConnections(index) },

@@ -105,7 +105,7 @@ import Wire
       let present = try await insist { () throws(MgmtError) in try await self.mgmt.readIndexList() }
       // Concurrently, because an unresponsive one must not delay the others.
       let adding = present.map { added($0) }
-      let configuring = ((try? await mgmt.readUnconfiguredIndexList()) ?? []).map {
+      let configuring = ((try? await mgmt.readIndexList(unconfigured: true)) ?? []).map {
         added($0, isConfigured: false)
       }
       for task in adding + configuring { await task.value }
@@ -247,7 +247,7 @@ import Wire
     guard needsStatic, information.supported.contains(.staticAddress) else {
       return DeviceAddress(information.address, .public)
     }
-    let address = bonds.staticAddress(of: index)
+    let address = bonds.address(.static, of: index)
     if information.address == Address(0) { bonds.adoptBonds(of: address) }
     return DeviceAddress(address, .random)
   }
@@ -264,8 +264,7 @@ import Wire
     else { return false }
     do {
       try await mgmt.call(.setPowered(false), index: index)
-      try await mgmt.call(
-        .setPublicAddress(bonds.publicAddress(of: index)), index: index)
+      try await mgmt.call(.setPublicAddress(bonds.address(.public, of: index)), index: index)
       return true
     } catch {
       log.info("\(index) keeps its address \(information.address): \(error)")
@@ -283,7 +282,7 @@ import Wire
       let message = "\(index) needs to be configured by a tool from its vendor"
       return publishError(message, of: index)
     }
-    let address = bonds.publicAddress(of: index)
+    let address = bonds.address(.public, of: index)
     try await mgmt.call(.setPublicAddress(address), index: index)
     log.notice("\(index) has no address; using \(address)")
   }

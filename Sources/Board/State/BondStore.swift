@@ -35,7 +35,7 @@ import Wire
   private lazy var timer = Deadline(scheduler) { [weak self] in self?.saveAll() }
   private static let pause: Duration = .seconds(60)
   /// The boards' own addresses, by their files.
-  private var addresses: [String: (address: Address, isReplacement: Bool)] = [:]
+  private var addresses: [AddressFile: (address: Address, isReplacement: Bool)] = [:]
   /// The adapters' addresses that were generated because the file with the previous one is unusable: there may be
   /// bonds under that one.
   private var replacements: Set<Address> = []
@@ -91,15 +91,13 @@ import Wire
         bond.name = cache?.name ?? bond.name
         bond.strikes = cache?.strikes
         adopt(bond, in: name, of: adapter)
-        found.usable.removeAll { $0.identity == bond.identity }
-        found.usable.append(bond)
+        found.usable.keep(bond)
       } catch {
         if error == .now { found.unreadable += 1 } else { found.unusable += 1 }
       }
     }
     for (place, bond) in unsaved where place.adapter == adapter {
-      found.usable.removeAll { $0.identity == bond.identity }
-      found.usable.append(bond)
+      found.usable.keep(bond)
     }
     return found
   }
@@ -203,20 +201,10 @@ import Wire
     unwritten = [:]
   }
 
-  /// The static random address of an adapter. It is generated once and kept, because phones identify the board by it.
-  func staticAddress(of index: ControllerIndex) -> Address {
-    address(of: index, in: AddressFile.static.rawValue) { .static(from: $0) }
-  }
-
-  /// The public address for an adapter that was never given one; generated once and kept.
-  func publicAddress(of index: ControllerIndex) -> Address {
-    address(of: index, in: AddressFile.public.rawValue) { .locallyAdministered(from: $0) }
-  }
-
-  private func address(
-    of index: ControllerIndex, in file: String, _ make: (_ random: UInt64) -> Address
-  ) -> Address {
-    let stored = addresses[file] ?? storedAddress(in: file, make)
+  /// The static random address of an adapter, or the public one for an adapter that was never given one. Each is generated
+  /// once and kept, because phones identify the board by it.
+  func address(_ file: AddressFile, of index: ControllerIndex) -> Address {
+    let stored = addresses[file] ?? storedAddress(in: file)
     addresses[file] = stored
     let address = stored.address.ofAdapter(index)
     if stored.isReplacement { replacements.insert(address) }
@@ -224,22 +212,22 @@ import Wire
   }
 
   /// The address in a file, generated if there is none.
-  private func storedAddress(
-    in file: String, _ make: (_ random: UInt64) -> Address
-  ) -> (address: Address, isReplacement: Bool) {
+  private func storedAddress(in file: AddressFile) -> (address: Address, isReplacement: Bool) {
     var isReplacement = false
     do {
-      let known: StoredAddress? = try directory.read(file)
+      let known: StoredAddress? = try directory.read(file.rawValue)
       isReplacement = try directory.names().contains { AddressFile.isSetAside($0) }
       if let known { return (known.address, isReplacement) }
     } catch {
       isReplacement = true
     }
-    let address = make(.random(in: 0...UInt64.max))
+    let random = UInt64.random(in: 0...UInt64.max)
+    let address: Address =
+      file == .static ? .static(from: random) : .locallyAdministered(from: random)
     // An unreadable file may be readable later, or by a later version.
-    guard !directory.mayHave(file) else { return (address, isReplacement) }
+    guard !directory.mayHave(file.rawValue) else { return (address, isReplacement) }
     do {
-      try directory.save(StoredAddress(address: address), to: file)
+      try directory.save(StoredAddress(address: address), to: file.rawValue)
     } catch {
       directory.report("the board's own address", error)
     }

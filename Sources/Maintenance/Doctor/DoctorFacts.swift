@@ -129,7 +129,7 @@ struct DoctorFacts: Hashable, Sendable {
           driver: sysfs(index, "uevent", after: "DRIVER=")))
     }
     var unconfigured: [ControllerIndex: Bool] = [:]
-    for index in (try? await client.readUnconfiguredIndexList()) ?? [] {
+    for index in (try? await client.readIndexList(unconfigured: true)) ?? [] {
       unconfigured[index] = try? await client.needsOnlyAddress(index)
     }
     client.close(.closed("seen enough"))
