@@ -22,17 +22,11 @@ public enum AdvertisingPace: UInt32, Hashable, Sendable {
 
 /// The board's advertisement.
 public struct Advertisement: Hashable, Sendable {
-  /// Who may connect to it.
-  public enum Reach: Hashable, Sendable {
-    case connectable
-    /// Nobody: it can only be seen.
-    case visible
-  }
-
   public let profile: AdvertisingProfile
   public let name: String
   public let pace: AdvertisingPace
-  public internal(set) var reach = Reach.connectable
+  /// Whether a phone may connect to it; otherwise it can only be seen.
+  public internal(set) var isConnectable = true
 
   /// The number of the kernel's advertising instance, which each advertisement replaces.
   public static let instance: UInt8 = 1
@@ -59,7 +53,7 @@ public struct Advertisement: Hashable, Sendable {
   /// The commands that put it on the air, in order. Commands that an older kernel may not know are not essential.
   public func steps(_ method: Method) -> [MgmtClient.Step] {
     var flags = profile.flags
-    if reach == .connectable { flags.insert(.connectable) }
+    if isConnectable { flags.insert(.connectable) }
     if method == .withoutPower { flags.remove(.txPower) }
     let data = profile.data(name: name).encoded
     let scanResponse = profile.scanResponse(name: name).encoded

@@ -118,7 +118,7 @@ public struct AdvertisingPlan: Hashable, Sendable {
   /// A phone has connected.
   public mutating func phoneConnected() {
     switch air {
-    case .on(let current) where current.reach == .connectable: air = .interrupted
+    case .on(let current) where current.isConnectable: air = .interrupted
     case .resumed: air = .interrupted
     case .off, .on, .interrupted, .failed: break
     }
@@ -184,19 +184,12 @@ public struct AdvertisingPlan: Hashable, Sendable {
   }
 
   private func advertisement(for audience: Audience, at now: Instant) -> Advertisement? {
-    if isResting(at: now) { return nil }
+    if isResting(at: now) || audience == .nobody || audience == .connected(.off) { return nil }
     let profiles = profiles(for: audience, at: now)
     let isFast = now < began + AdvertisingPace.fastTime(for: audience)
-    let reach: Advertisement.Reach
-    switch audience {
-    case .anybody, .bonded: reach = .connectable
-    case .connected(.off), .nobody: return nil
-    case .connected(.quiet): reach = .visible
-    case .connected(.connectable): reach = .connectable
-    }
     return Advertisement(
       profile: profiles[turn(at: now) % profiles.count], name: name, pace: isFast ? .fast : .slow,
-      reach: reach)
+      isConnectable: audience != .connected(.quiet))
   }
 
   private func profiles(for audience: Audience, at now: Instant) -> [AdvertisingProfile] {

@@ -41,7 +41,9 @@ public enum AdvertisingProfile: String, Hashable, Sendable, CaseIterable {
 
   /// The advertisement's data, without the kernel's additions.
   public func data(name: String) -> AdvertisingData {
-    let used = fixed.reduce(flags.length) { $0 + $1.encoded.count }
+    // The kernel adds three bytes for each.
+    let added = [AdvertisingFlags.discoverable, .txPower].count { flags.contains($0) } * 3
+    let used = fixed.reduce(added) { $0 + $1.encoded.count }
     let name = AdvertisingStructure.name(name, atMost: Self.capacity - used)
     return AdvertisingData(fixed + [name].compactMap(\.self))
   }
@@ -78,13 +80,6 @@ public enum AdvertisingProfile: String, Hashable, Sendable, CaseIterable {
 
   private static let solicitation =
     AdvertisingStructure(.solicitedUUIDs128, uuids: [.notificationCenter])
-}
-
-extension AdvertisingFlags {
-  /// The bytes that the kernel adds to the advertisement for them.
-  fileprivate var length: Int {
-    (contains(.discoverable) ? 3 : 0) + (contains(.txPower) ? 3 : 0)
-  }
 }
 
 // MARK: - Turns

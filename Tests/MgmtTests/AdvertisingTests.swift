@@ -15,6 +15,7 @@ struct AdvertisingTests {
     var name: String
     var data: String
     var scanResponse: String
+    var flags: AdvertisingFlags = [.discoverable, .txPower]
     var testDescription: String { "\(profile.rawValue) \(name)" }
   }
 
@@ -31,11 +32,11 @@ struct AdvertisingTests {
     Payload(
       profile: .solicitWithData, name: "kitchen",
       data: "1115\(ancs)" + "04ffffff00" + "0416999900" + "020106",
-      scanResponse: "08096b69746368656e"),
+      scanResponse: "08096b69746368656e", flags: []),
     Payload(
       profile: .solicitHeartRate, name: "kitchen",
       data: "1115\(ancs)" + "03030d18" + "05086b697463",
-      scanResponse: "08096b69746368656e"),
+      scanResponse: "08096b69746368656e", flags: .discoverable),
     Payload(
       profile: .hid, name: "kitchen", data: "03031218" + "0319c103" + "08096b69746368656e",
       scanResponse: "08096b69746368656e"),
@@ -45,17 +46,7 @@ struct AdvertisingTests {
   func payload(_ payload: Payload) {
     #expect(payload.profile.data(name: payload.name).encoded.hex == payload.data)
     #expect(payload.profile.scanResponse(name: payload.name).encoded.hex == payload.scanResponse)
-  }
-
-  @Test("All but those without room have the transmit power")
-  func power() {
-    for profile in AdvertisingProfile.allCases {
-      let isFull = [.solicitHeartRate, .solicitWithData].contains(profile)
-      #expect(profile.flags.contains(.txPower) == !isFull)
-    }
-    // This one brings Flags of its own, and fills the 31 bytes.
-    #expect(AdvertisingProfile.solicitWithData.flags == [])
-    #expect(AdvertisingProfile.solicitWithData.data(name: "board").encoded.count == 31)
+    #expect(payload.profile.flags == payload.flags)
   }
 
   static let names = [
@@ -106,7 +97,7 @@ struct AdvertisingTests {
     #expect(advertisement.steps(.plain).map(\.isEssential) == [false, false, true])
     #expect(hex(advertisement, .withoutPower).last?.contains("0103000000") == true)
     #expect(AdvertisingPace.slow.rawValue == 244)
-    let quiet = Advertisement(profile: .solicit, name: "b", pace: .slow, reach: .visible)
+    let quiet = Advertisement(profile: .solicit, name: "b", pace: .slow, isConnectable: false)
     #expect(hex(quiet, .extended).first?.contains("0112400000") == true)
   }
 
@@ -126,10 +117,8 @@ struct AdvertisingPlanTests {
     return plan
   }
 
-  private func advertise(
-    _ pace: AdvertisingPace, _ reach: Advertisement.Reach = .connectable
-  ) -> AdvertisingPlan.Step {
-    .advertise(Advertisement(profile: .solicit, name: "board", pace: pace, reach: reach))
+  private func advertise(_ pace: AdvertisingPace) -> AdvertisingPlan.Step {
+    .advertise(Advertisement(profile: .solicit, name: "board", pace: pace))
   }
 
   @Test(
@@ -182,8 +171,9 @@ struct AdvertisingPlanTests {
     var pauses: [Duration] = []
     for round in 0..<7 {
       #expect(plan.step(for: .bonded, at: now) == advertise(.slow))
-      let isNews = plan.failed(advertise(.slow), for: .bonded, isAlone: true, why: "no", at: now)
-      #expect(isNews == (round == 0))
+      #expect(
+        plan.failed(advertise(.slow), for: .bonded, isAlone: true, why: "no", at: now)
+          == (round == 0))
       #expect(plan.step(for: .bonded, at: now) == nil && plan.failure == "no")
       let again = plan.deadline(for: .bonded, at: now) ?? now
       pauses.append(again - now)
@@ -192,8 +182,8 @@ struct AdvertisingPlanTests {
     #expect(pauses == [1, 2, 4, 8, 16, 30, 30].map { .seconds($0) })
     plan.succeeded(advertise(.slow))
     #expect(plan.failure == nil)
-    let isNews = plan.failed(advertise(.slow), for: .bonded, isAlone: true, why: "no", at: now)
-    #expect(isNews)
+    #expect(
+      plan.failed(advertise(.slow), for: .bonded, isAlone: true, why: "no", at: now) == true)
   }
 
   @Test("A failure beside a phone waits until the phone has gone or another audience is there")

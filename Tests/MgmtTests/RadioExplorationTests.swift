@@ -186,7 +186,7 @@ struct RadioExplorationTests {
     var findings = found.explore(from: start) ? [] : ["too many"]
     findings += found.frozen + found.repeated()
     findings += found.stuck("never connectable") {
-      $0.audience == .bonded && $0.plan.advertisement?.reach == .connectable
+      $0.audience == .bonded && $0.plan.advertisement?.isConnectable == true
     }
     // Its owner performs what is due, and calls it when its time has come.
     for (what, paces) in [("off", [.fast, .slow]), ("fast", [AdvertisingPace.slow])] {
@@ -205,9 +205,9 @@ struct RadioExplorationTests {
       switch air.audience {
       case .anybody, .bonded:
         // One that failed next to a phone is not tried again.
-        return air.plan.advertisement?.reach != .connectable && air.plan.failure == nil
+        return air.plan.advertisement?.isConnectable != true && air.plan.failure == nil
       case .connected:
-        return air.plan.advertisement?.reach != .visible && air.plan.failure == nil
+        return air.plan.advertisement?.isConnectable != false && air.plan.failure == nil
       case .nobody: return air.plan.advertisement != nil
       }
     }
@@ -231,7 +231,7 @@ struct RadioExplorationTests {
         return false
       }
       + found.steps("connectable next to a phone") { edge, _, to in
-        edge.input == .phoneConnected && to.plan.advertisement?.reach == .connectable
+        edge.input == .phoneConnected && to.plan.advertisement?.isConnectable == true
       }
       + found.steps("left on the air next to a phone") { edge, from, to in
         edge.input == .linkEnded && caseName(from.plan, "air") == "interrupted"

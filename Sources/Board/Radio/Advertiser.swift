@@ -104,7 +104,7 @@ import Wire
       }
       owner.changesAdvertising(false)
     }
-    if plan.advertisement?.reach == .connectable {
+    if plan.advertisement?.isConnectable == true {
       publish(pairable: audience == .anybody, on: owner)
     }
     timer.due = plan.deadline(for: audience, at: now)
