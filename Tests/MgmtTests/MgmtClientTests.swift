@@ -49,37 +49,6 @@ struct MgmtClientTests {
     }
   }
 
-  @Test("A command that is begun as the socket closes fails at once, and is not sent")
-  func closing() throws {
-    try Socket.run { loop, socket in
-      let calls = (0..<8).map { _ in loop.start { try await socket.client.readIndexList() } }
-      // None of them need have come to sending.
-      let sent = socket.sent.count
-      socket.client.close(.closed("the kernel closed the management socket"))
-      await loop.settle()
-      #expect(calls.allSatisfy { $0.failure != nil })
-      #expect(socket.sent.count == sent)
-      #expect(loop.clock.scheduled == 0)
-    }
-  }
-
-  @Test("A command that the kernel does not accept fails at once; the next one is still sent")
-  func refused() throws {
-    try Socket.run { loop, socket in
-      socket.refusal = "Network is down (ENETDOWN)"
-      let refused = socket.call(.setPowered(true), on: loop)
-      await loop.settle()
-      #expect(refused.failure as? MgmtError == .refused(.setPowered, "Network is down (ENETDOWN)"))
-      #expect(loop.clock.scheduled == 0)
-      socket.refusal = nil
-      let reply = socket.call(.setPowered(true), on: loop)
-      await loop.settle()
-      socket.kernel(0x01, "0500 00 130a0000")
-      await loop.settle()
-      #expect(reply.value == [0x13, 0x0A, 0, 0])
-    }
-  }
-
   @Test(
     "Of commands in a row only essential ones must succeed, however the kernel refuses the others")
   func steps() throws {
@@ -105,43 +74,35 @@ struct MgmtClientTests {
     }
   }
 
-  @Test("Events between a command and its reply arrive at once, in order")
-  func eventsMeanwhile() throws {
-    try Socket.run { loop, socket in
-      let reply = socket.call(.setPowered(false), on: loop)
-      await loop.settle()
-      socket.kernel(0x24, "01")
-      socket.kernel(0x0C, "\(Sample.phoneWire) 03")
-      #expect(
-        socket.events == [
-          .advertisingRemoved(instance: 1), .deviceDisconnected(Sample.phone, .remote),
-        ])
-      socket.kernel(0x01, "0500 00 120a0000")
-      await loop.settle()
-      #expect(reply.value == [0x12, 0x0A, 0, 0])
-      #expect(socket.events.count == 2)
-    }
-  }
-
-  /// Commands that wait, what the kernel says then, and what has become of each command.
+  /// What is done and said, and what has become of each command then.
   struct Exchange: CustomTestStringConvertible, Sendable {
     var testDescription: String
-    var commands: [MgmtCommand]
-    var packets: [(UInt16, String)]
+    var acts: [Act]
     var outcomes: [Outcome]
+  }
+
+  enum Act: Sendable {
+    case call(MgmtCommand, on: ControllerIndex = Sample.hci0)
+    /// The kernel answers a command.
+    case answer(UInt16, String, on: ControllerIndex = Sample.hci0)
+    /// The kernel sends what is reported as an event at once.
+    case event(UInt16, String, on: ControllerIndex = Sample.hci0)
+    case pass(Duration)
+    /// The kernel accepts no command, for this reason; or does again.
+    case refuse(String?)
   }
 
   enum Outcome: Hashable {
     case waits
     case reply([UInt8])
-    case status(MgmtStatus)
+    case fails(MgmtError)
 
     fileprivate init(_ call: Started<[UInt8]>) {
       self =
         if let reply = call.value {
           .reply(reply)
-        } else if let status = (call.failure as? MgmtError)?.status {
-          .status(status)
+        } else if let failure = call.failure as? MgmtError {
+          .fails(failure)
         } else {
           .waits
         }
@@ -150,139 +111,142 @@ struct MgmtClientTests {
   }
 
   private static let pairsPrivately = MgmtCommand.pairDevice(Sample.privateAddress, .displayYesNo)
-  private static let longTermKey: (UInt16, String) = (0x0A, Sample.newLongTermKey.hex)
-  private static let identityKey: (UInt16, String) = (0x18, Sample.newIdentityResolvingKey.hex)
+  private static let longTermKey = Act.event(0x0A, Sample.newLongTermKey.hex)
+  private static let identityKey = Act.event(0x18, Sample.newIdentityResolvingKey.hex)
 
   static let exchanges: [Exchange] = [
     .init(
       testDescription: "Command Status and Command Complete both report an error status",
-      commands: [.setPowered(true), .pairDevice(Sample.phone, .noInputNoOutput)],
-      packets: [(0x02, "0500 03"), (0x01, "1900 13 \(Sample.phoneWire)")],
-      outcomes: [.status(.failed), .status(.alreadyPaired)]),
+      acts: [
+        .call(.setPowered(true)), .call(.pairDevice(Sample.phone, .noInputNoOutput)),
+        .answer(0x02, "0500 03"), .answer(0x01, "1900 13 \(Sample.phoneWire)"),
+      ],
+      outcomes: [
+        .fails(.status(.setPowered, .failed)), .fails(.status(.pairDevice, .alreadyPaired)),
+      ]),
+    .init(
+      testDescription:
+        "A command that the kernel does not accept fails at once; the next one is still sent",
+      acts: [
+        .refuse("Network is down (ENETDOWN)"), .call(.setPowered(true)), .refuse(nil),
+        .call(.setPowered(true)), .answer(0x01, "0500 00 130a0000"),
+      ],
+      outcomes: [
+        .fails(.refused(.setPowered, "Network is down (ENETDOWN)")), .reply("130a0000"),
+      ]),
+    .init(
+      testDescription: "Events between a command and its reply arrive at once, in order",
+      acts: [
+        .call(.setPowered(false)), .event(0x24, "01"), .event(0x0C, "\(Sample.phoneWire) 03"),
+        .answer(0x01, "0500 00 120a0000"),
+      ], outcomes: [.reply("120a0000")]),
     .init(
       testDescription: "A reply about a device goes to the command about that device",
-      commands: [.getConnectionInformation(Sample.other), .getConnectionInformation(Sample.phone)],
-      packets: [
-        (0x01, "3100 00 \(Sample.phoneWire) c4 08 7f"), (0x01, "3100 02 010000eeffc0 01 7f 7f 7f"),
-      ], outcomes: [.status(.notConnected), .reply("\(Sample.phoneWire) c4 08 7f")]),
+      acts: [
+        .call(.getConnectionInformation(Sample.other)),
+        .call(.getConnectionInformation(Sample.phone)),
+        .answer(0x01, "3100 00 \(Sample.phoneWire) c4 08 7f"),
+        .answer(0x01, "3100 02 010000eeffc0 01 7f 7f 7f"),
+      ],
+      outcomes: [
+        .fails(.status(.getConnectionInformation, .notConnected)),
+        .reply("\(Sample.phoneWire) c4 08 7f"),
+      ]),
     .init(
       testDescription:
         "The reply to Pair Device has the identity address, even while another one is pending",
-      commands: [.pairDevice(Sample.other, .displayYesNo), pairsPrivately],
-      packets: [
-        identityKey, longTermKey, (0x01, "1900 00 \(Sample.phoneWire)"),
+      acts: [
+        .call(.pairDevice(Sample.other, .displayYesNo)), .call(pairsPrivately), identityKey,
+        longTermKey, .answer(0x01, "1900 00 \(Sample.phoneWire)"),
       ], outcomes: [.waits, .reply(Sample.phoneWire)]),
     .init(
       testDescription:
         "Of two in one private address that is told as one identity, each is answered by its name",
-      commands: [pairsPrivately, pairsPrivately],
-      packets: [
-        identityKey, (0x01, "1900 0A 55443322114a 02"), (0x01, "1900 00 \(Sample.phoneWire)"),
-      ], outcomes: [.reply(Sample.phoneWire), .status(.busy)]),
+      acts: [
+        .call(pairsPrivately), .call(pairsPrivately), identityKey,
+        .answer(0x01, "1900 0A 55443322114a 02"), .answer(0x01, "1900 00 \(Sample.phoneWire)"),
+      ], outcomes: [.reply(Sample.phoneWire), .fails(.status(.pairDevice, .busy))]),
     .init(
       testDescription: "A reply to Pair Device may name an identity before its key does",
-      commands: [pairsPrivately, pairsPrivately],
-      packets: [(0x01, "1900 00 \(Sample.phoneWire)")],
-      outcomes: [.reply(Sample.phoneWire), .waits]),
+      acts: [
+        .call(pairsPrivately), .call(pairsPrivately),
+        .answer(0x01, "1900 00 \(Sample.phoneWire)"),
+      ], outcomes: [.reply(Sample.phoneWire), .waits]),
     .init(
       testDescription:
         "Busy is the response to the command that came last, not to the one that is being carried out",
-      commands: [.setPowered(true), .setPowered(false)],
-      packets: [(0x02, "0500 0a"), (0x01, "0500 00 13000000")],
-      outcomes: [.reply("13000000"), .status(.busy)]),
+      acts: [
+        .call(.setPowered(true)), .call(.setPowered(false)), .answer(0x02, "0500 0a"),
+        .answer(0x01, "0500 00 13000000"),
+      ], outcomes: [.reply("13000000"), .fails(.status(.setPowered, .busy))]),
+    .init(
+      testDescription: "Replies may come in any order, for several adapters and commands",
+      acts: [
+        .call(.setPowered(true)), .call(.setPowered(true), on: hci1),
+        .call(.setBondable(true), on: hci1), .answer(0x01, "0900 00 03000000", on: hci1),
+        .answer(0x01, "0500 00 02000000", on: hci1), .answer(0x01, "0500 00 01000000"),
+      ], outcomes: [.reply("01000000"), .reply("02000000"), .reply("03000000")]),
+    .init(
+      testDescription: "A command without a reply times out, and affects no other",
+      acts: [
+        .call(.readIndexList, on: .none), .call(.pairDevice(Sample.phone, .displayYesNo)),
+        .pass(.seconds(11)), .event(0x01, "0300 00 0000", on: .none), .pass(.seconds(100)),
+      ], outcomes: [.fails(.timedOut(.readIndexList)), .waits]),
+    .init(
+      testDescription: "A late reply about one device does not complete a command about another",
+      acts: [
+        .call(.pairDevice(Sample.other, .displayYesNo)), .pass(.seconds(121)),
+        .call(.pairDevice(Sample.phone, .displayYesNo)), .event(0x01, "1900 05 010000eeffc0 01"),
+        .answer(0x01, "1900 00 \(Sample.phoneWire)"),
+      ], outcomes: [.fails(.timedOut(.pairDevice)), .reply(Sample.phoneWire)]),
+    .init(
+      testDescription:
+        "A late reply answers the next command of its kind, whose own is then reported",
+      acts: [
+        .call(.setPowered(true)), .pass(.seconds(31)), .call(.setPowered(true)),
+        .answer(0x01, "0500 00 13000000"), .event(0x01, "0500 00 13000000"),
+      ], outcomes: [.fails(.timedOut(.setPowered)), .reply("13000000")]),
   ]
+
+  private static let hci1 = ControllerIndex(1)
 
   @Test("Each reply goes to the command that it answers", arguments: exchanges)
   func replies(_ exchange: Exchange) throws {
     try Socket.run { loop, socket in
       var calls: [Started<[UInt8]>] = []
-      for command in exchange.commands {
-        calls.append(socket.call(command, on: loop))
+      var events: [MgmtEvent] = []
+      for act in exchange.acts {
+        switch act {
+        case .call(let command, let index):
+          calls.append(socket.call(command, index: index, on: loop))
+        case .answer(let code, let hex, let index): socket.kernel(code, hex, index: index)
+        case .event(let code, let hex, let index):
+          events.append(try MgmtEvent(decoding: Sample.packet(code, hex, index: index)))
+          socket.kernel(code, hex, index: index)
+        case .pass(let duration): await loop.sleep(for: duration)
+        case .refuse(let why): socket.refusal = why
+        }
+        #expect(socket.events == events)
         await loop.settle()
       }
-      for (code, body) in exchange.packets { socket.kernel(code, body) }
-      await loop.settle()
       #expect(calls.map(Outcome.init) == exchange.outcomes)
-      #expect(socket.events.count == exchange.packets.count { $0.0 > 0x02 })
       #expect(loop.clock.scheduled == exchange.outcomes.count { $0 == .waits })
     }
   }
 
-  @Test("Replies may come in any order, for several adapters and commands")
-  func concurrent() throws {
-    try Socket.run { loop, socket in
-      let hci1 = ControllerIndex(1)
-      let one = socket.call(.setPowered(true), on: loop)
-      let two = socket.call(.setPowered(true), index: hci1, on: loop)
-      let three = socket.call(.setBondable(true), index: hci1, on: loop)
-      await loop.settle()
-      socket.kernel(0x01, "0900 00 03000000", index: hci1)
-      socket.kernel(0x01, "0500 00 02000000", index: hci1)
-      socket.kernel(0x01, "0500 00 01000000")
-      await loop.settle()
-      #expect([one, two, three].map(\.value) == [[1, 0, 0, 0], [2, 0, 0, 0], [3, 0, 0, 0]])
-    }
-  }
-
-  @Test("A command without a reply times out, and affects no other")
-  func timeout() throws {
-    try Socket.run { loop, socket in
-      let list = loop.start { try await socket.client.readIndexList() }
-      let pair = socket.call(.pairDevice(Sample.phone, .displayYesNo), on: loop)
-      await loop.sleep(for: .seconds(11))
-      #expect(list.failure as? MgmtError == .timedOut(.readIndexList))
-      #expect(pair.result == nil)
-      socket.kernel(0x01, "0300 00 0000", index: .none)
-      #expect(socket.events == [.commandComplete(.readIndexList, .success, reply: [0, 0])])
-      await loop.sleep(for: .seconds(120))
-      #expect(pair.failure as? MgmtError == .timedOut(.pairDevice))
-    }
-  }
-
-  @Test("A late reply about one device does not complete a command about another")
-  func lateAboutAnother() throws {
-    try Socket.run { loop, socket in
-      let given = socket.call(.pairDevice(Sample.other, .displayYesNo), on: loop)
-      await loop.sleep(for: .seconds(121))
-      #expect(given.failure as? MgmtError == .timedOut(.pairDevice))
-      let pair = socket.call(.pairDevice(Sample.phone, .displayYesNo), on: loop)
-      await loop.settle()
-      socket.kernel(0x01, "1900 05 010000eeffc0 01")
-      await loop.settle()
-      #expect(pair.result == nil)
-      socket.kernel(0x01, "1900 00 \(Sample.phoneWire)")
-      await loop.settle()
-      #expect(pair.value == Sample.bytes(Sample.phoneWire))
-    }
-  }
-
-  @Test("A late reply answers the next command of its kind, whose own is then reported")
-  func lateBeforeNext() throws {
-    try Socket.run { loop, socket in
-      let command = MgmtCommand.setPowered(true)
-      let given = socket.call(command, on: loop)
-      await loop.sleep(for: .seconds(31))
-      #expect(given.failure as? MgmtError == .timedOut(.setPowered))
-      let next = socket.call(command, on: loop)
-      await loop.settle()
-      socket.kernel(0x01, "0500 00 13000000")
-      await loop.settle()
-      #expect(next.value == [0x13, 0, 0, 0])
-      socket.kernel(0x01, "0500 00 13000000")
-      #expect(socket.events == [.commandComplete(.setPowered, .success, reply: [0x13, 0, 0, 0])])
-    }
-  }
-
-  @Test("Closing fails pending and later commands")
+  @Test("Closing fails pending, begun and later commands at once, and nothing is sent or read then")
   func close() throws {
     try Socket.run { loop, socket in
-      let early = loop.start { try await socket.client.readIndexList() }
+      var calls = [loop.start { try await socket.client.readIndexList() }]
       await loop.settle()
+      // None of these need have come to sending.
+      calls += (0..<8).map { _ in loop.start { try await socket.client.readIndexList() } }
+      let sent = socket.sent.count
       socket.client.close(.closed("no more"))
-      let late = loop.start { try await socket.client.readIndexList() }
+      calls.append(loop.start { try await socket.client.readIndexList() })
       await loop.settle()
-      #expect(early.failure as? MgmtError == .closed("no more"))
-      #expect(late.failure as? MgmtError == .closed("no more"))
+      #expect(calls.allSatisfy { $0.failure as? MgmtError == .closed("no more") })
+      #expect(socket.sent.count == sent)
       #expect(loop.clock.scheduled == 0)
       socket.kernel(0x04, "")
       #expect(socket.events.isEmpty)
