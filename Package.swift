@@ -306,7 +306,7 @@ let package = Package(
     suite("BluetoothTests", ["Bluetooth", "EventLoop", "System", "GAP", "Wire"]),
     suite("GAPTests", ["GAP", "Wire"]),
     suite("ATTTests", ["ATT", "Wire", "TestLoop"]),
-    suite("MgmtTests", ["Mgmt", "GAP", "Wire", "TestLoop"]),
+    suite("MgmtTests", ["Mgmt", "VirtualKernel", "GAP", "Wire", "TestLoop"]),
     suite("GATTTests", ["GATT", "ATT", "GAP", "Wire", "TestLoop"]),
     suite("ANCSTests", ["ANCS", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),
     suite("AMSTests", ["AMS", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),

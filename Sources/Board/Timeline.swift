@@ -156,10 +156,6 @@ import Wire
     case .securityWanted:
       step(.link, "security", "the phone refused a request for lack of security")
     case .channelClosed(let end): step(.link, "ATT channel", end.reason ?? "ended")
-    case .parametersChanged(let status):
-      step(.link, "LE Connection Update Complete", "status 0x" + [status].hex)
-    case .parametersRefused(let status):
-      step(.link, "LE Connection Update", "the controller refused it: status 0x" + [status].hex)
     case .adapterLost: step(.link, "adapter", "blocked or changed")
     case .adapterGone: step(.link, "adapter", "gone")
     case .end(let reason): step(.link, "ended by the board", reason)

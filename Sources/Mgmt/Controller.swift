@@ -98,13 +98,6 @@ public struct ControllerInformation: Hashable, Sendable {
   public let current: ControllerSettings
   public let localName: LocalName
 
-  /// Reads the 280 bytes of the reply.
-  public init(decoding bytes: [UInt8]) throws(DecodeError) {
-    var reader = ByteReader(bytes)
-    try self.init(from: &reader)
-    try reader.end()
-  }
-
   init(from reader: inout ByteReader) throws(DecodeError) {
     address = try reader.address()
     hciVersion = try reader.u8()

@@ -58,8 +58,7 @@ public struct Keyring: Hashable, Sendable {
     var kept = self[bond.identity]?.renewed(by: bond) ?? bond
     kept.firstSeen = kept.firstSeen ?? seconds
     dropRefused(bond.identity)
-    bonds.removeAll { $0.identity == bond.identity }
-    bonds.append(kept)
+    bonds.keep(kept)
     withheld.remove(bond.identity)
     return kept
   }
@@ -116,12 +115,14 @@ public struct Keyring: Hashable, Sendable {
   /// After how many links in a row without a subscription a phone is said to stay away (docs/guesses.md).
   public static let patience = 3
 
-  /// The board has subscribed on a phone's link.
-  public mutating func subscribed(_ phone: DeviceAddress) { change(phone) { $0.strikes = nil } }
-
-  /// A phone's link has ended before the board had subscribed.
-  public mutating func endedUnsubscribed(_ phone: DeviceAddress) {
-    change(phone) { $0.strikes = min(($0.strikes ?? 0) + 1, Self.patience) }
+  /// The board has subscribed on a phone's link, or that has ended before.
+  ///
+  /// - Returns: whether that changes the number of such links.
+  public mutating func count(_ phone: DeviceAddress, hasSubscribed: Bool) -> Bool {
+    let before = self[phone]?.strikes
+    let strikes = hasSubscribed ? nil : min((before ?? 0) + 1, Self.patience)
+    change(phone) { $0.strikes = strikes }
+    return self[phone]?.strikes != before
   }
 
   /// Whether one more link without a subscription would make a phone give up: this side does not end such a link.

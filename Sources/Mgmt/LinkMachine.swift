@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import GAP
 import Wire
 
 /// The state of the link with one phone, from mgmt's first event to its end: the only place that holds it.
@@ -36,12 +35,12 @@ public struct LinkMachine: Hashable, Sendable {
     /// The phone is unknown and may not pair now. It is disconnected at `until`.
     case closedOut(until: Instant)
     /// The phone is bonded, and expected to encrypt by itself by `until`.
-    case expected(Poll, until: Instant)
+    case expected(until: Instant)
     /// The phone is bonded, and was asked to encrypt. It is disconnected at `until`.
-    case asked(Poll, until: Instant)
+    case asked(until: Instant)
     /// The phone is bonded and has not encrypted, but would give up if this side ended the link. It is not asked: the
     /// kernel ends a link on which a Security Request is ignored.
-    case awaited(Poll)
+    case awaited
     /// The two are pairing.
     case pairing(Pairing)
     /// Encrypted with a key that is kept: the phone is served.
@@ -53,24 +52,12 @@ public struct LinkMachine: Hashable, Sendable {
     case over(LinkEnd)
   }
 
-  /// When to poll the channel for encryption: no event reports encryption with a stored key (docs/kernel.md,
-  /// “BT_SECURITY”).
-  public struct Poll: Hashable, Sendable {
-    var due: Instant
-    var pause = Duration.milliseconds(10)
-
-    func next(after now: Instant, longest: Duration = .milliseconds(500)) -> Poll {
-      Poll(due: now + pause, pause: min(pause + pause, longest))
-    }
-  }
-
   /// A link that is served.
   public struct Secured: Hashable, Sendable {
     /// When the phone paired on this link; nil if it has not.
     var paired: Instant?
     /// A pairing that the phone has started anyway.
     var pairing: Pairing?
-    var tuner: LinkTuner
 
     /// Whether the phone has paired on this link.
     public var isNew: Bool { paired != nil }
@@ -112,10 +99,6 @@ public struct LinkMachine: Hashable, Sendable {
     case windowClosed
     /// The phone has refused a request for lack of security.
     case securityWanted
-    /// The connection parameters have changed; or they have not, with a status other than 0.
-    case parametersChanged(status: UInt8)
-    /// The controller refuses to request connection parameters.
-    case parametersRefused(status: UInt8)
     /// The deadline may have passed.
     case time
     case channelClosed(ChannelEnd)
@@ -164,8 +147,6 @@ public struct LinkMachine: Hashable, Sendable {
     case unencrypted
     /// The link may be served; or the served phone has a new bond.
     case secured(isNew: Bool)
-    /// Request connection parameters from the phone.
-    case tune(ConnectionParameters)
     /// Report that the end which was reported is another link's.
     case otherEnded
     case over(LinkEnd)
@@ -208,15 +189,22 @@ public struct LinkMachine: Hashable, Sendable {
   /// When to pass in `time`, if at all.
   public var deadline: Instant? {
     switch state {
-    case .announced(_, let until), .closedOut(let until), .refused(_, let until),
-      .ending(_, _, let until):
+    case .announced(_, let until), .closedOut(let until), .expected(let until), .asked(let until),
+      .refused(_, let until), .ending(_, _, let until):
       until
-    case .expected(let poll, let until), .asked(let poll, let until): min(poll.due, until)
-    case .awaited(let poll): poll.due
     case .pairing(let pairing): pairing.deadline
-    case .secured(let secured):
-      [secured.pairing?.deadline, secured.tuner.deadline].compactMap { $0 }.min()
-    case .over: nil
+    case .secured(let secured): secured.pairing?.deadline
+    case .awaited, .over: nil
+    }
+  }
+
+  /// The longest pause between two polls of the channel for encryption; nil: it is not to be polled. No event reports
+  /// encryption with a stored key (docs/kernel.md, “BT_SECURITY”).
+  public var pollPause: Duration? {
+    switch state {
+    case .expected, .asked: .milliseconds(500)
+    case .awaited: .seconds(5)
+    case .announced, .closedOut, .pairing, .secured, .refused, .ending, .over: nil
     }
   }
 
@@ -235,8 +223,6 @@ public struct LinkMachine: Hashable, Sendable {
       case .windowOpened: windowOpened(under: terms, at: now)
       case .windowClosed: windowClosed(under: terms, at: now)
       case .securityWanted: securityWanted(under: terms, at: now)
-      case .parametersChanged(let status): tune { $0.updated(status: status, at: now) }
-      case .parametersRefused: tune { $0.refused() }
       case .time: timePassed(under: terms, to: now)
       case .channelClosed(let end): channelClosed(end, at: now)
       case .adapterLost: adapterLost()
@@ -248,20 +234,6 @@ public struct LinkMachine: Hashable, Sendable {
       actions += finish(reason, .phone)
     }
     return actions
-  }
-
-  /// `backlog` notifications are waiting to be fetched; the connection parameters may change accordingly.
-  public mutating func work(backlog: Int, at now: Instant) -> [Action] {
-    tune { $0.work(backlog: backlog, at: now) }
-  }
-
-  private mutating func tune(
-    _ tell: (inout LinkTuner) -> ConnectionParameters?
-  ) -> [Action] {
-    guard case .secured(var secured) = lastState else { return [] }
-    let wanted = tell(&secured.tuner)
-    lastState = .secured(secured)
-    return wanted.map { [.tune($0)] } ?? []
   }
 
   // MARK: Queries
@@ -348,7 +320,7 @@ public struct LinkMachine: Hashable, Sendable {
     guard case .announced(let early, _) = state else { return [] }
     let events = early.map(Action.receive)
     if terms.bond(with: peer) != nil {
-      state = .expected(Poll(due: now), until: now + policy.pause)
+      state = .expected(until: now + policy.pause)
       return [.poll] + events
     }
     state = .closedOut(until: now + Self.patience)
@@ -358,21 +330,17 @@ public struct LinkMachine: Hashable, Sendable {
   private mutating func polled(
     _ security: ChannelSecurity?, under terms: Terms, at now: Instant
   ) -> [Action] {
-    let isEncrypted = isEncrypted(security, with: terms.bond(with: peer))
     switch state {
-    case .expected where isEncrypted, .asked where isEncrypted, .awaited where isEncrypted:
-      state = .secured(Secured(tuner: LinkTuner(at: now)))
+    case .expected, .asked, .awaited:
+      guard isEncrypted(security, with: terms.bond(with: peer)) else { return [] }
+      state = .secured(Secured())
       return [.secured(isNew: false)]
-    case .expected(let poll, let until): state = .expected(poll.next(after: now), until: until)
-    case .asked(let poll, let until): state = .asked(poll.next(after: now), until: until)
-    case .awaited(let poll): state = .awaited(poll.next(after: now, longest: .seconds(5)))
     case .ending(.announced(let reason), let former, _):
       if security == nil { return finish("\(reason)", .phone) }
       state = former
       return [.otherEnded] + windowOpened(under: terms, at: now)
-    case .announced, .closedOut, .pairing, .secured, .refused, .ending, .over: break
+    case .announced, .closedOut, .pairing, .secured, .refused, .ending, .over: return []
     }
-    return []
   }
 
   /// Whether it is encrypted with the bond's key. Any other key is unknown: a phone that paired behind our back is not
@@ -384,14 +352,14 @@ public struct LinkMachine: Hashable, Sendable {
   }
 
   private mutating func securityWanted(under terms: Terms, at now: Instant) -> [Action] {
-    guard case .expected(let poll, _) = state else { return [] }
+    guard case .expected = state else { return [] }
     if terms.isLastChance {
-      state = .awaited(poll)
+      state = .awaited
       return [.unencrypted]
     }
     // Its user may have to agree if the phone has lost its bond.
     let time = terms.admission == .open ? Pairing.longest : Self.answerTime
-    state = .asked(poll, until: now + time)
+    state = .asked(until: now + time)
     return [.requestSecurity]
   }
 
@@ -404,22 +372,13 @@ public struct LinkMachine: Hashable, Sendable {
     case .closedOut where terms.admission == .busy: return end("another phone is pairing", .board)
     case .closedOut: return end("pairing is closed for unknown phones", .board)
     case .refused(let failure, _): return end("pairing failed: \(failure)", .board)
-    case .expected(_, let until):
-      return now < until ? [.poll] : securityWanted(under: terms, at: now)
-    case .awaited: return [.poll]
-    case .asked(_, let until):
-      if now < until { return [.poll] }
-      return end("the phone has not encrypted with the bond's key", .unencrypted)
-    case .pairing(let pairing): return giveUp(pairing, under: terms, at: now)
-    case .secured(let secured):
-      if let pairing = secured.pairing, now >= pairing.deadline {
-        return giveUp(pairing, under: terms, at: now)
-      }
-      return tune { $0.timePassed(to: now) }
+    case .expected: return securityWanted(under: terms, at: now)
+    case .asked: return end("the phone has not encrypted with the bond's key", .unencrypted)
+    case .pairing, .secured: return pairing.map { giveUp($0, under: terms, at: now) } ?? []
     case .ending(.announced, _, _): return [.poll]
     case .ending(.channelClosed(let end), _, _): return finish(end.ownReason, end.cause)
     case .ending(.unexplained(let reason), _, _): return finish(reason, .phone)
-    case .over: return []
+    case .awaited, .over: return []
     }
   }
 

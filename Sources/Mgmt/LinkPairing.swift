@@ -99,7 +99,7 @@ extension LinkMachine {
     case .secured(var secured):
       secured.pairing = nil
       lastState = .secured(secured)
-    case .closedOut(let until), .expected(_, let until), .asked(_, let until):
+    case .closedOut(let until), .expected(let until), .asked(let until):
       lastState = .refused(failure, until: min(until, now + Self.patience))
     case .announced, .awaited, .pairing, .refused, .ending, .over:
       lastState = .refused(failure, until: now + Self.patience)
@@ -173,12 +173,12 @@ extension LinkMachine {
   mutating func bonded(at now: Instant) -> [Action] {
     guard let bond = collector.bond else { return [] }
     guard case .secured(let secured) = lastState else {
-      lastState = .secured(Secured(paired: now, tuner: LinkTuner(at: now)))
+      lastState = .secured(Secured(paired: now))
       return [.save(bond, isNew: true), .secured(isNew: true)]
     }
     // It may be one of the remaining keys after the first has completed a bond.
     let isRest = secured.isNew && secured.pairing == nil
-    lastState = .secured(Secured(paired: isRest ? secured.paired : now, tuner: secured.tuner))
+    lastState = .secured(Secured(paired: isRest ? secured.paired : now))
     return [.save(bond, isNew: !secured.isNew)] + (isRest ? [] : [.secured(isNew: true)])
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import GAP
-import Wire
+public import GAP
+public import Wire
 
 /// Decides which connection parameters a link should have, and when to request them from the phone.
 ///
@@ -12,26 +12,7 @@ import Wire
 /// One request is pending at a time. A failed request is repeated a few times, five seconds apart,
 /// and then dropped until other parameters are wanted. If the controller refuses the command, it is
 /// not sent again.
-struct LinkTuner: Hashable, Sendable {
-  /// How busy a link is.
-  enum Activity: Hashable, Sendable, CaseIterable {
-    /// While a burst is fetched.
-    case fast
-    /// While the link is idle.
-    case idle
-
-    /// The parameters to request. Both have a supervision timeout of six seconds; a phone starts
-    /// with 720 ms, and a hand over the antenna is enough to lose such a link.
-    var parameters: ConnectionParameters {
-      switch self {
-      case .fast:  // 15 to 30 ms
-        ConnectionParameters(minimumInterval: 12, maximumInterval: 24, latency: 0, timeout: 600)
-      case .idle:  // 150 to 165 ms
-        ConnectionParameters(minimumInterval: 120, maximumInterval: 132, latency: 4, timeout: 600)
-      }
-    }
-  }
-
+public struct LinkTuner: Hashable, Sendable {
   /// The delay of the first request after encryption.
   static let delay: Duration = .seconds(1)
   /// The backlog that counts as a burst. Fewer are fetched before a change would take effect.
@@ -44,11 +25,11 @@ struct LinkTuner: Hashable, Sendable {
   static let tries = 3
 
   /// When to call `timePassed`; nil: not at all.
-  var deadline: Instant? {
+  public var deadline: Instant? {
     request == .refused ? nil : [request.deadline, idleDue].compactMap { $0 }.min()
   }
 
-  private var wanted = Activity.fast
+  private var wanted = ConnectionParameters.fast
   private var request: Request
   private var triesLeft = Self.tries
   private var idleDue: Instant?
@@ -57,7 +38,7 @@ struct LinkTuner: Hashable, Sendable {
 
   private enum Request: Hashable, Sendable {
     case none
-    case underWay(Activity, until: Instant)
+    case underWay(ConnectionParameters, until: Instant)
     /// The first request, or a retry, is due at this time.
     case postponed(until: Instant)
     /// The controller does not accept the command: there are no others.
@@ -72,13 +53,13 @@ struct LinkTuner: Hashable, Sendable {
   }
 
   /// A tuner for a link that has just been encrypted.
-  init(at now: Instant) { request = .postponed(until: now + Self.delay) }
+  public init(at now: Instant) { request = .postponed(until: now + Self.delay) }
 
   /// `backlog` notifications are waiting to be fetched. The first call means that the session is
   /// up.
   ///
   /// - Returns: the parameters to ask the phone for, if any.
-  mutating func work(backlog: Int, at now: Instant) -> ConnectionParameters? {
+  public mutating func work(backlog: Int, at now: Instant) -> ConnectionParameters? {
     isBusy = backlog > 0
     if backlog >= Self.burst { return want(.fast, at: now) }
     if isBusy {
@@ -92,26 +73,21 @@ struct LinkTuner: Hashable, Sendable {
   /// The link's parameters have changed, or failed to (a status other than 0).
   ///
   /// - Returns: the parameters to ask the phone for, if any.
-  mutating func updated(status: UInt8, at now: Instant) -> ConnectionParameters? {
-    guard case .underWay(let activity, _) = request else { return nil }
+  public mutating func updated(status: UInt8, at now: Instant) -> ConnectionParameters? {
+    guard case .underWay(let asked, _) = request else { return nil }
     request = .none
-    if activity != wanted { return ask(at: now) }
+    if asked != wanted { return ask(at: now) }
     if status != 0, triesLeft > 0 { request = .postponed(until: now + Self.pause) }
     return nil
   }
 
   /// The controller does not accept the command.
-  ///
-  /// - Returns: nothing to ask the phone for.
-  @discardableResult mutating func refused() -> ConnectionParameters? {
-    request = .refused
-    return nil
-  }
+  public mutating func refused() { request = .refused }
 
   /// Time has passed; does nothing before `deadline`.
   ///
   /// - Returns: the parameters to ask the phone for, if any.
-  mutating func timePassed(to now: Instant) -> ConnectionParameters? {
+  public mutating func timePassed(to now: Instant) -> ConnectionParameters? {
     guard let deadline, now >= deadline else { return nil }
     if let due = idleDue, due <= now {
       idleDue = nil
@@ -121,10 +97,12 @@ struct LinkTuner: Hashable, Sendable {
     return ask(at: now)
   }
 
-  private mutating func want(_ activity: Activity, at now: Instant) -> ConnectionParameters? {
-    idleDue = activity == .fast && !isBusy ? now + Self.quiet : nil
-    guard wanted != activity else { return nil }
-    wanted = activity
+  private mutating func want(
+    _ parameters: ConnectionParameters, at now: Instant
+  ) -> ConnectionParameters? {
+    idleDue = parameters == .fast && !isBusy ? now + Self.quiet : nil
+    guard wanted != parameters else { return nil }
+    wanted = parameters
     triesLeft = Self.tries
     if case .underWay = request { return nil }
     return ask(at: now)
@@ -134,8 +112,17 @@ struct LinkTuner: Hashable, Sendable {
     guard triesLeft > 0, request != .refused else { return nil }
     triesLeft -= 1
     request = .underWay(wanted, until: now + Self.pause)
-    return wanted.parameters
+    return wanted
   }
+}
+
+/// The parameters that are requested. Both have a supervision timeout of six seconds; a phone starts with 720 ms, and a
+/// hand over the antenna is enough to lose such a link.
+extension ConnectionParameters {
+  /// While a burst is fetched: 15 to 30 ms.
+  static let fast = Self(minimumInterval: 12, maximumInterval: 24, latency: 0, timeout: 600)
+  /// While the link is idle: 150 to 165 ms.
+  static let idle = Self(minimumInterval: 120, maximumInterval: 132, latency: 4, timeout: 600)
 }
 
 /// Which phones are not asked for connection parameters for a while, because they have dropped the link soon after a

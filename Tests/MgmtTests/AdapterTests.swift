@@ -2,6 +2,7 @@
 import Mgmt
 import TestLoop
 import Testing
+import VirtualKernel
 import Wire
 
 @Suite("Setting an adapter up, and leaving it as it was found")
@@ -14,118 +15,143 @@ struct AdapterTests {
     .classic, .secureSimplePairing, .linkSecurity, .fastConnectable,
   ])
 
-  @Test("The order is that of docs/kernel.md, with BR/EDR off between LE on and Secure Connections")
-  func order() throws {
-    let lab = try Sample.adapter(
-      supported: [.powered, .connectable, .bondable, .lowEnergy, .secureConnections],
-      current: .lowEnergy)
-    #expect(
-      lab.setUpSteps(name: "board", capability: .noInputNoOutput).map(\.command) == [
-        .removeAdvertising(instance: 0), .setPowered(false), .setLowEnergy(true),
-        .setSecureConnections(true), .setBondable(true),
-        .setIOCapability(.noInputNoOutput), .setLocalName(LocalName("board", short: "board")),
-        .loadLongTermKeys([]), .loadIdentityResolvingKeys([]),
-        .setDefaultSystemConfiguration([
-          .minimumConnectionInterval: 6, .maximumConnectionInterval: 3200,
-        ]), .setConnectable(false), .setPowered(true),
-      ])
-    let laptop = try Sample.adapter(
-      supported: Self.dualMode, current: [.powered, .classic, .lowEnergy, .advertising])
-    #expect(
-      laptop.setUpSteps(name: "board", capability: .noInputNoOutput).map(\.description) == [
-        "Remove Advertising 0 (if it can)", "Set Powered 0", "Set Low Energy 1",
-        "Set BR/EDR 0 (if it can)",
-        "Set Advertising 0 (if it can)", "Set Secure Connections 1 (if it can)", "Set Bondable 1",
-        "Set Privacy (if it can)", "Set Static Address (if it can)", "Set IO Capability 3",
-        "Set Local Name", "Load Long Term Keys",
-        "Load Identity Resolving Keys", "Set Default System Configuration (if it can)",
-        "Set Connectable 0 (if it can)", "Set Powered 1",
-      ])
+  /// An adapter of a kernel, and a client of that.
+  private static func plug(
+    _ clock: HandClock, supported: ControllerSettings, found: ControllerSettings = .lowEnergy,
+    address: Address = Address(0x1122_3344_5566)
+  ) -> (client: MgmtClient, adapter: VirtualAdapter) {
+    let kernel = VirtualKernel(scheduler: clock)
+    let socket = kernel.openManagement()
+    let client = MgmtClient(scheduler: clock)
+    client.send = { socket.send($0) ? nil : "malformed" }
+    socket.receive = { [weak client] in client?.receive($0) }
+    let kind = VirtualAdapter.Kind {
+      ($0.supported, $0.settings, $0.address) = (supported, found, address)
+    }
+    return (client, kernel.plug(kind))
+  }
+
+  @Test(
+    "The order is that of docs/kernel.md, with BR/EDR off between LE on and Secure Connections",
+    arguments: [
+      (
+        [.powered, .connectable, .bondable, .lowEnergy, .secureConnections], .lowEnergy,
+        [
+          "Remove Advertising 0 (if it can)", "Set Powered 0", "Set Low Energy 1",
+          "Set Secure Connections 1 (if it can)", "Set Bondable 1", "Set IO Capability 3",
+          "Set Local Name", "Load Long Term Keys", "Load Identity Resolving Keys",
+          "Set Default System Configuration (if it can)", "Set Connectable 0 (if it can)",
+          "Set Powered 1",
+        ]
+      ),
+      (
+        dualMode, [.powered, .classic, .lowEnergy, .advertising],
+        [
+          "Remove Advertising 0 (if it can)", "Set Powered 0", "Set Low Energy 1",
+          "Set BR/EDR 0 (if it can)", "Set Advertising 0 (if it can)",
+          "Set Secure Connections 1 (if it can)", "Set Bondable 1", "Set Privacy (if it can)",
+          "Set Static Address (if it can)", "Set IO Capability 3", "Set Local Name",
+          "Load Long Term Keys", "Load Identity Resolving Keys",
+          "Set Default System Configuration (if it can)", "Set Connectable 0 (if it can)",
+          "Set Powered 1",
+        ]
+      ),
+    ] as [(ControllerSettings, ControllerSettings, [String])])
+  func order(supported: ControllerSettings, found: ControllerSettings, steps: [String]) throws {
+    try TestLoop.run { loop in
+      let client = Self.plug(loop.clock, supported: supported, found: found).client
+      let setUp = try await client.readControllerInformation(Sample.hci0)
+        .setUpSteps(name: "board", capability: .noInputNoOutput)
+      #expect(setUp.map(\.description) == steps)
+    }
   }
 
   @Test("As a phone it connects from private addresses, and does not wait to be connected to")
   func asPhone() throws {
-    let key = try #require(Sample.key())
-    let found = try Sample.adapter(supported: Self.lowEnergyOnly, current: [.lowEnergy])
-    let steps = found.setUpSteps(name: "iPhone", role: .phone(key), capability: .keyboardDisplay)
-    let commands = steps.map(\.command)
-    let privacy = try #require(commands.firstIndex(of: .setPrivacy(key)))
-    let power = try #require(commands.firstIndex(of: .setPowered(true)))
-    #expect(privacy < power)
-    #expect(!commands.contains(.setConnectable(true)))
-    var adapter = FakeAdapter(supported: Self.lowEnergyOnly, current: .lowEnergy)
-    for step in steps {
-      let status = adapter.execute(step.command)
-      #expect(status == .success || !step.isEssential, "\(step)")
+    let key = Sample.key
+    try TestLoop.run { loop in
+      let (client, adapter) = Self.plug(loop.clock, supported: Self.lowEnergyOnly)
+      let found = try await client.readControllerInformation(Sample.hci0)
+      try await client.perform(
+        found.setUpSteps(name: "iPhone", role: .phone(key), capability: .keyboardDisplay),
+        index: Sample.hci0)
+      #expect(adapter.settings.isSuperset(of: [.powered, .privacy]))
+      #expect(!adapter.settings.contains(.connectable))
+      for command in found.restoreCommands {
+        _ = try? await client.call(command, index: Sample.hci0)
+      }
+      #expect(adapter.settings == .lowEnergy)
     }
-    #expect(adapter.current.contains(.privacy))
-    for command in found.restoreCommands { _ = adapter.execute(command) }
-    #expect(adapter.current == .lowEnergy)
   }
 
-  @Test("An adapter without an address gets one before it is powered on")
-  func staticAddress() throws {
+  @Test("Addresses are made as they should be, and placeholders known")
+  func addresses() {
     let address = Address.static(from: 0x1234_5678_9ABC)
     #expect(address == Address(0xD234_5678_9ABC))
     #expect(Address.locallyAdministered(from: 0xFF34_5678_9ABC) == Address(0xFE34_5678_9ABC))
     #expect(Address.locallyAdministered(from: 0x0134_5678_9ABC) == Address(0x0234_5678_9ABC))
     #expect(address.ofAdapter(Sample.hci0) == address)
     #expect(address.ofAdapter(ControllerIndex(1)) != address)
-    #expect(Address(0).isPlaceholder && Address(0xAAAA_AAAA_AAAA).isPlaceholder)
-    // A Raspberry Pi's controller without an address of its own.
-    #expect(Address(0x4343_A112_1FAC).isPlaceholder)
-    // The same of Intel's and Qualcomm's.
-    for value: UInt64 in [0x0003_199E_8B00, 0x5AAD, 0x3998_0000_5AAD] {
-      #expect(Address(value).isPlaceholder)
-    }
+    // The last ones are those of a Raspberry Pi's controller, Intel's and Qualcomm's.
+    for value: UInt64 in [
+      0, 0xAAAA_AAAA_AAAA, 0x4343_A112_1FAC, 0x0003_199E_8B00, 0x5AAD, 0x3998_0000_5AAD,
+    ] { #expect(Address(value).isPlaceholder) }
     #expect(!Address(0x001A_7DDA_7113).isPlaceholder)
-    let bare = try Sample.adapter(supported: Self.lowEnergyOnly, current: [], address: 0)
-    var adapter = FakeAdapter(supported: Self.lowEnergyOnly, current: .lowEnergy, hasAddress: false)
-    for step in bare.setUpSteps(
-      name: "board", capability: .noInputNoOutput, staticAddress: address)
-    {
-      #expect(adapter.execute(step.command) == .success || !step.isEssential)
+  }
+
+  @Test("An adapter without an address gets one before it is powered on, one with an address none")
+  func staticAddress() throws {
+    try TestLoop.run { loop in
+      let own = Address.static(from: 1)
+      for (address, expected) in [(Address(0), own), (Address(1), nil)] as [(Address, Address?)] {
+        let (client, adapter) = Self.plug(
+          loop.clock, supported: Self.lowEnergyOnly, address: address)
+        // One that is left over would be used in place of a public one.
+        try await client.call(.setStaticAddress(Address.static(from: 2)), index: Sample.hci0)
+        let steps = try await client.readControllerInformation(Sample.hci0)
+          .setUpSteps(name: "board", capability: .noInputNoOutput, staticAddress: expected)
+        try await client.perform(steps, index: Sample.hci0)
+        #expect(adapter.settings.contains(.powered))
+        #expect(adapter.address.address == expected ?? address)
+      }
     }
-    #expect(adapter.current.contains(.powered))
-    // One that is left over would be used in place of a public one.
-    let usual = try Sample.adapter(supported: Self.lowEnergyOnly, current: [])
-    let own = usual.setUpSteps(name: "board", capability: .noInputNoOutput)
-    #expect(own.map(\.command).contains(.setStaticAddress(Address(0))))
   }
 
   @Test(
     "From any state the kernel accepts every command of the set-up and of the restore",
     arguments: [lowEnergyOnly, dualMode])
   func thereAndBack(supported: ControllerSettings) throws {
-    var dice = SeededGenerator(seed: 11)
     let bond = Bond(
-      identity: Sample.phone, longTermKeys: [try Sample.longTermKey(.secure)],
-      identityResolvingKey: try Sample.identityResolvingKey())
-    for _ in 0..<2_000 {
-      let found = Self.possible(
-        ControllerSettings(rawValue: UInt32(truncatingIfNeeded: dice.next())), supported)
-      var adapter = FakeAdapter(supported: supported, current: found)
-      let information = try Sample.adapter(supported: supported, current: found)
-      for step in information.setUpSteps(
-        name: "board", capability: .displayYesNo, bonds: [bond])
-      {
-        let isLeftOver = step.command.opcode == .removeAdvertising
-        #expect(adapter.execute(step.command) == .success || isLeftOver, "\(step) from \(found)")
-      }
-      #expect(
-        adapter.current.isSuperset(of: [
-          .powered, .bondable, .lowEnergy, .secureConnections,
-        ]))
-      #expect(adapter.current.isDisjoint(with: [.classic, .advertising, .privacy]))
-      #expect(adapter.keys == [1, 1] && adapter.capability == 1)
-      adapter.advertised = true
+      identity: Sample.phone, longTermKeys: [Sample.longTermKey()],
+      identityResolvingKey: Sample.identityResolvingKey())
+    try TestLoop.run { loop in
+      var dice = SeededGenerator(seed: 11)
+      for _ in 0..<2_000 {
+        let found = Self.possible(
+          ControllerSettings(rawValue: UInt32(truncatingIfNeeded: dice.next())), supported)
+        let (client, adapter) = Self.plug(loop.clock, supported: supported, found: found)
+        try await client.call(.setLocalName(LocalName("found")), index: Sample.hci0)
+        let information = try await client.readControllerInformation(Sample.hci0)
+        let steps = information.setUpSteps(
+          name: "board", capability: .displayYesNo, bonds: [bond])
+        // There is no advertisement to be removed.
+        for step in steps.dropFirst() { try await client.call(step.command, index: Sample.hci0) }
+        #expect(
+          adapter.settings.isSuperset(of: [.powered, .bondable, .lowEnergy, .secureConnections]))
+        #expect(adapter.settings.isDisjoint(with: [.classic, .advertising, .privacy]))
+        #expect(adapter.keyedPeers == [Sample.phone] && adapter.capability == .displayYesNo)
+        #expect(adapter.intervalRange == 6...3200)
+        try await client.call(
+          .addAdvertising(instance: 1, flags: [], data: []), index: Sample.hci0)
 
-      for command in information.restoreCommands {
-        #expect(adapter.execute(command) == .success, "\(command) back to \(found)")
+        for command in information.restoreCommands {
+          try await client.call(command, index: Sample.hci0)
+        }
+        #expect(adapter.settings == found.subtracting(.privacy), "back to \(found)")
+        #expect(adapter.name == "found" && adapter.keyedPeers == [])
+        #expect(adapter.capability == .noInputNoOutput && adapter.advertisement == nil)
+        #expect(adapter.intervalRange == 24...40)
       }
-      #expect(adapter.current == found.subtracting(.privacy))
-      #expect(adapter.name == LocalName("found") && adapter.keys == [0, 0])
-      #expect(adapter.capability == 3 && !adapter.advertised)
     }
   }
 
@@ -219,75 +245,5 @@ struct AdapterTests {
   func words() {
     let sentence = AdapterTrouble.changed(.bondable).sentence(adapter: Sample.hci0)
     #expect(sentence.contains("ancsd doctor"))
-  }
-}
-
-/// An adapter that accepts and refuses settings as net/bluetooth/mgmt.c does.
-struct FakeAdapter {
-  var supported: ControllerSettings
-  var current: ControllerSettings
-  var hasAddress = true
-  var name = LocalName("found")
-  var keys = [0, 0]
-  var capability: UInt8 = 3
-  var advertised = false
-
-  private static let toggles: [MgmtOpcode: ControllerSettings] = [
-    .setPowered: .powered, .setConnectable: .connectable, .setBondable: .bondable,
-    .setFastConnectable: .fastConnectable, .setDiscoverable: .discoverable,
-    .setLinkSecurity: .linkSecurity, .setSecureSimplePairing: .secureSimplePairing,
-    .setClassic: .classic, .setLowEnergy: .lowEnergy, .setAdvertising: .advertising,
-    .setSecureConnections: .secureConnections, .setPrivacy: .privacy,
-  ]
-
-  mutating func execute(_ command: MgmtCommand) -> MgmtStatus {
-    let isPowered = current.contains(.powered)
-    switch command.opcode {
-    case .setDefaultSystemConfiguration: break
-    case .loadLongTermKeys: keys[0] = Int(command.parameters[0])
-    case .loadIdentityResolvingKeys: keys[1] = Int(command.parameters[0])
-    case .setIOCapability: capability = command.parameters[0]
-    case .setLocalName:
-      name = LocalName(String(decoding: command.parameters.prefix { $0 != 0 }, as: UTF8.self))
-    case .setStaticAddress:
-      if isPowered { return .rejected }
-      hasAddress = true
-    case .removeAdvertising:
-      if !advertised { return .invalidParameters }
-      advertised = false
-    default:
-      guard let setting = Self.toggles[command.opcode] else { return .unknownCommand }
-      return set(setting, command.parameters[0] == 1, isPowered)
-    }
-    return .success
-  }
-
-  private mutating func set(
-    _ setting: ControllerSettings, _ on: Bool, _ isPowered: Bool
-  ) -> MgmtStatus {
-    if !supported.contains(setting) { return .notSupported }
-    let hasClassic = current.contains(.classic)
-    switch setting {
-    case .powered where on && !hasAddress: return .failed
-    case .classic:
-      if !current.contains(.lowEnergy) || (!on && isPowered && hasClassic) { return .rejected }
-      if on, !hasClassic, isPowered, current.contains(.secureConnections) { return .rejected }
-      if !on {
-        current.subtract([.discoverable, .secureSimplePairing, .linkSecurity, .fastConnectable])
-      }
-    case .lowEnergy where !on && !hasClassic: return .rejected
-    case .privacy where isPowered: return .rejected
-    case .secureConnections:
-      if hasClassic, !current.contains(.secureSimplePairing) { return .rejected }
-    case .secureSimplePairing where !hasClassic, .linkSecurity where !hasClassic,
-      .fastConnectable where !hasClassic:
-      return .rejected
-    case .discoverable where on && !current.contains(.connectable): return .rejected
-    case .connectable where !on: current.remove(.discoverable)
-    default: break
-    }
-    if on { current.insert(setting) } else { current.remove(setting) }
-    if setting == .powered, !on { advertised = false }
-    return .success
   }
 }

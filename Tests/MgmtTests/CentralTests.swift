@@ -95,14 +95,8 @@ struct CentralTests {
     mutating func ends(_ end: ChannelEnd) -> [Action] { machine.ended(end, at: now) }
   }
 
-  /// The bond with the board.
-  static func bond() throws -> Bond {
-    Bond(identity: board, longTermKeys: [try Sample.longTermKey(.secure, peer: board)])
-  }
-
-  static func key() throws -> MgmtEvent {
-    .newLongTermKey(try Sample.longTermKey(.secure, peer: board), store: true)
-  }
+  static let bond = Sample.bond(with: board)
+  static let key = MgmtEvent.newLongTermKey(Sample.longTermKey(peer: board), store: true)
 
   @Test("A first meeting: seen, chosen after a moment, explored, paired, encrypted, kept")
   func firstMeeting() throws {
@@ -121,14 +115,14 @@ struct CentralTests {
       phone.hear(.userConfirmRequest(Self.board, hint: true, Passkey(value: 0)))
         == [.report(.pairing(.consent)), .send(.userConfirmReply(Self.board))])
     #expect(phone.machine.secured() == [.report(.encrypted(isNew: true))])
-    #expect(phone.hear(try Self.key()) == [.save(try Self.bond()), .report(.paired(Self.board))])
+    #expect(phone.hear(Self.key) == [.save(Self.bond), .report(.paired(Self.board))])
     #expect(phone.machine.needsSecurity() == [])
     #expect(phone.machine.deadline == nil)
   }
 
   @Test("A bonded phone returns to its accessory at once, and encrypts by itself")
   func comesBack() throws {
-    var phone = Phone(bonds: [try Self.bond()])
+    var phone = Phone(bonds: [Self.bond])
     #expect(try phone.machine.comeBack(at: .zero).last == .scan)
     #expect(phone.sees(Self.stranger).count == 1, "a stranger is seen, and no more")
     #expect(phone.pass(.seconds(3)) == [])
@@ -139,10 +133,11 @@ struct CentralTests {
     #expect(phone.sees().last == .connect(Self.board))
   }
 
-  @Test("The scan starts over every few seconds, also while nothing is seen")
+  @Test("The scan starts over every few seconds, and what is no accessory is not even seen")
   func renewal() throws {
     var phone = Phone()
     _ = try phone.machine.comeBack(at: .zero)
+    #expect(phone.machine.seen(Self.board, rssi: nil, data: [2, 1, 6], at: .zero) == [])
     #expect(phone.pass(.seconds(12)) == [.scan, .scan])
   }
 
@@ -164,14 +159,6 @@ struct CentralTests {
     _ = try sure.machine.comeBack(at: .zero)
     _ = sure.sees(Self.stranger)
     #expect(sure.sees().last == .connect(Self.board))
-  }
-
-  @Test("What is no accessory is not even seen")
-  func others() throws {
-    var phone = Phone()
-    _ = try phone.machine.comeBack(at: .zero)
-    #expect(phone.machine.seen(Self.board, rssi: nil, data: [2, 1, 6], at: .zero) == [])
-    #expect(phone.pass(.seconds(4)) == [])
   }
 
   @Test("Among more accessories than it can know it chooses none by itself")
@@ -242,7 +229,7 @@ struct CentralTests {
     "A link that ends before encryption is tried again, unless only the user can help",
     arguments: ends)
   func tries(end: ChannelEnd, isBonded: Bool, outcomes: [CentralFailure?]) throws {
-    var phone = Phone(bonds: isBonded ? [try Self.bond()] : [])
+    var phone = Phone(bonds: isBonded ? [Self.bond] : [])
     try phone.connect()
     for failure in outcomes {
       let actions = phone.ends(end)
@@ -263,7 +250,7 @@ struct CentralTests {
 
   @Test("An encryption that takes too long ends the link, and is tried again")
   func patience() throws {
-    var phone = Phone(bonds: [try Self.bond()])
+    var phone = Phone(bonds: [Self.bond])
     try phone.connect()
     #expect(phone.pass(CentralMachine.patience) == [.hangUp])
     #expect(phone.ends(.disconnected) == [])
@@ -282,7 +269,7 @@ struct CentralTests {
 
   @Test("An attempt to connect that fails is reported, and repeated after a pause")
   func connectFails() throws {
-    var phone = Phone(bonds: [try Self.bond()])
+    var phone = Phone(bonds: [Self.bond])
     _ = try phone.machine.comeBack(at: .zero)
     _ = phone.sees()
     #expect(
@@ -293,7 +280,7 @@ struct CentralTests {
 
   @Test("The user disconnects, leaves and comes back")
   func user() throws {
-    var phone = Phone(bonds: [try Self.bond()])
+    var phone = Phone(bonds: [Self.bond])
     try phone.connect()
     _ = phone.machine.secured()
     #expect(phone.machine.disconnect() == [.hangUp])
@@ -309,7 +296,7 @@ struct CentralTests {
 
   @Test("A phone that forgets its accessory meets it again when the user wants it")
   func forgets() throws {
-    var phone = Phone(bonds: [try Self.bond()])
+    var phone = Phone(bonds: [Self.bond])
     try phone.connect()
     _ = phone.machine.secured()
     #expect(phone.machine.forget() == [.hangUp, .forget([Self.board])])
@@ -326,8 +313,8 @@ struct CentralTests {
     _ = phone.sees(Sample.privateAddress)
     _ = phone.pass(.seconds(1))
     _ = phone.machine.connected(at: phone.now)
-    let irk = try Sample.identityResolvingKey()
-    let ltk = try Sample.longTermKey(.secure)
+    let irk = Sample.identityResolvingKey()
+    let ltk = Sample.longTermKey()
     _ = phone.machine.receive(
       .newIdentityResolvingKey(irk, privateAddress: Sample.privateAddress.address, store: true),
       at: phone.now)
@@ -342,10 +329,10 @@ struct CentralTests {
   func keys() throws {
     var phone = Phone()
     try phone.connect()
-    let ltk = try Sample.longTermKey(.secure, peer: Self.board)
+    let ltk = Sample.longTermKey(peer: Self.board)
     #expect(phone.hear(.newLongTermKey(ltk, store: false)) == [])
     for (isCentral, count) in [(false, 0), (true, 2)] {
-      let key = try Sample.longTermKey(.legacy, isCentral: isCentral, peer: Self.board)
+      let key = Sample.longTermKey(.legacy, isCentral: isCentral, peer: Self.board)
       #expect(phone.hear(.newLongTermKey(key, store: true)).count == count)
     }
   }

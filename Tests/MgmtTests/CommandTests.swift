@@ -19,6 +19,12 @@ struct CommandTests {
     (.setLinkSecurity(true), "0a00 0000 0100 01"),
     (.setSecureSimplePairing(true), "0b00 0000 0100 01"),
     (.setLowEnergy(true), "0d00 0000 0100 01"),
+    (.loadLongTermKeys([]), "1300 0000 0200 0000"),
+    (
+      .loadLongTermKeys([Sample.longTermKey(), Sample.longTermKey(.legacy, diversifier: 0x1234)]),
+      "1300 0000 4a00 0200 \(Sample.newLongTermKey.dropFirst().hex)"
+        + "\(Sample.phoneWire) 00 00 10 3412 0000000000000000 \(Sample.keyBytes)"
+    ),
     (.disconnect(Sample.phone), "1400 0000 0700 f5f4f3f2f1f002"),
     (.getConnections, "1500 0000 0000"),
     (.setIOCapability(.noInputNoOutput), "1800 0000 0100 03"),
@@ -39,8 +45,11 @@ struct CommandTests {
     (.setSecureConnections(true), "2d00 0000 0100 01"),
     (.setPrivacyOff, "2f00 0000 1100 00 00000000000000000000000000000000"),
     (
-      .setPrivacy(SecretKey(0x7766_5544_3322_1100, 0xFFEE_DDCC_BBAA_9988)),
-      "2f00 0000 1100 01 \(Sample.keyBytes)"
+      .setPrivacy(Sample.key), "2f00 0000 1100 01 \(Sample.keyBytes)"
+    ),
+    (
+      .loadIdentityResolvingKeys([Sample.identityResolvingKey()]),
+      "3000 0000 1900 0100 \(Sample.phoneWire) \(Sample.keyBytes)"
     ),
     (.getConnectionInformation(Sample.phone), "3100 0000 0700 f5f4f3f2f1f002"),
     (
@@ -84,24 +93,10 @@ struct CommandTests {
     #expect(!command.opcode.description.contains("0x"), "no name: \(command)")
   }
 
-  @Test("Keys are loaded as a count and the entries of the events")
-  func load() throws {
-    let ltk = try LongTermKey(entry: Array(Sample.newLongTermKey[1...]))
-    let irk = try IdentityResolvingKey(entry: Array(Sample.newIdentityResolvingKey[7...]))
-    #expect(
-      MgmtCommand.loadLongTermKeys([ltk, ltk]).parameters
-        == [2, 0] + Sample.newLongTermKey[1...] + Sample.newLongTermKey[1...])
-    #expect(
-      MgmtCommand.loadIdentityResolvingKeys([irk]).parameters
-        == [1, 0] + Sample.newIdentityResolvingKey[7...])
-    #expect(MgmtCommand.loadLongTermKeys([]).parameters == [0, 0])
-  }
-
   @Test("A list that exceeds a packet is cut")
   func tooMany() throws {
-    let irk = try IdentityResolvingKey(entry: Array(Sample.newIdentityResolvingKey[7...]))
-    let packet = MgmtCommand.loadIdentityResolvingKeys(Array(repeating: irk, count: 3000))
-      .packet(index: Sample.hci0)
+    let keys = Array(repeating: Sample.identityResolvingKey(), count: 3000)
+    let packet = MgmtCommand.loadIdentityResolvingKeys(keys).packet(index: Sample.hci0)
     #expect(packet.body.count == 2 + 23 * 2849)
     #expect(Array(packet.body.prefix(2)) == [0x21, 0x0B])
     #expect(try Packet(decoding: packet.encoded) == packet)

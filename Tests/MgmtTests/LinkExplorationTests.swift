@@ -20,19 +20,10 @@ struct LinkExplorationTests {
 
     /// When time passes next.
     func deadline(at now: Instant) -> Instant? {
-      if !early.isEmpty { return now }
-      return switch link.state {
-      case .expected(let poll, let until) where poll.makesNoDifference,
-        .asked(let poll, let until) where poll.makesNoDifference:
-        until
-      case .announced, .closedOut, .expected, .asked, .awaited, .pairing, .secured, .refused,
-        .ending, .over:
-        link.deadline
-      }
+      early.isEmpty ? link.deadline : now
     }
 
-    /// What makes it different from others, with times as they lie from now: not the tuner, which is a machine of its
-    /// own, nor a reason, which is only told.
+    /// What makes it different from others, with times as they lie from now: not a reason, which is only told.
     func key(_ distance: (Instant) -> Duration) -> AnyHashable {
       if isOver { return link.wasSecured }
       var key = self
@@ -63,7 +54,7 @@ struct LinkExplorationTests {
 
   private typealias LinkExplorer = Explorer<Situation, LinkMachine.Input, LinkMachine.Action>
 
-  static func inputs() throws -> [LinkMachine.Input] {
+  static func inputs() -> [LinkMachine.Input] {
     let phone = Sample.phone
     let number = Passkey(value: 7)
     let privateAddress = Sample.privateAddress.address
@@ -72,12 +63,12 @@ struct LinkExplorationTests {
       .userConfirmRequest(phone, hint: false, number), .userPasskeyRequest(phone),
       .passkeyNotify(phone, number, entered: 0), .passkeyNotify(phone, number, entered: 1),
       .newIdentityResolvingKey(
-        try Sample.identityResolvingKey(), privateAddress: privateAddress, store: true),
+        Sample.identityResolvingKey(), privateAddress: privateAddress, store: true),
       .newIdentityResolvingKey(
-        try Sample.identityResolvingKey(peer: Sample.other), privateAddress: privateAddress,
+        Sample.identityResolvingKey(peer: Sample.other), privateAddress: privateAddress,
         store: true),
-      .newLongTermKey(try Sample.longTermKey(.secure), store: true),
-      .newLongTermKey(try Sample.longTermKey(.secure), store: false),
+      .newLongTermKey(Sample.longTermKey(), store: true),
+      .newLongTermKey(Sample.longTermKey(), store: false),
       .authenticationFailed(phone, .authenticationFailed),
       .deviceDisconnected(phone, .remote),
     ]
@@ -93,8 +84,7 @@ struct LinkExplorationTests {
       + ends.map { .channelClosed($0) } + statuses.map { .pairCompleted($0) } + [
         .attached, .answered(accept: true, nil), .answered(accept: true, number),
         .answered(accept: false, nil), .windowOpened, .windowClosed, .securityWanted,
-        .parametersChanged(status: 0), .parametersChanged(status: 0x0C),
-        .parametersRefused(status: 0x0C), .adapterLost, .adapterGone, .displaced, .end("x"),
+        .adapterLost, .adapterGone, .displaced, .end("x"),
       ]
   }
 
@@ -108,10 +98,9 @@ struct LinkExplorationTests {
     .init(admission: .open, bonds: [Sample.bond(.secureAuthenticated)]),
   ]
 
-  /// A link with up to two early events, and up to one report of another link's end that is taken for its own; without work
-  /// for the tuner of its connection parameters.
-  private static func explorer() throws -> LinkExplorer {
-    let inputs = try inputs()
+  /// A link with up to two early events, and up to one report of another link's end that is taken for its own.
+  private static func explorer() -> LinkExplorer {
+    let inputs = inputs()
     var explorer = LinkExplorer(
       time: .time, deadline: { $0.deadline(at: $1) },
       handle: { $0.handle($1, at: $2) })
@@ -142,7 +131,9 @@ struct LinkExplorationTests {
         from: Situation(link: link, terms: terms), limit: limit ?? 50_000)
       guard isWhole || limit != nil else { return ["too many states"] }
       graph.add(found.graph { caseName($0.link.state) })
-      var findings = found.idle { $0.isOver || $0.link.isSecured }
+      var findings = found.idle {
+        ["secured", "awaited", "over"].contains(caseName($0.link.state))
+      }
       findings += found.frozen
       findings += found.repeated { !["poll", "receive"].contains(caseName($0)) }
       findings += found.stuck("never over") { $0.isOver }
@@ -256,9 +247,9 @@ struct LinkExplorationTests {
       return !["asked", "ending"].contains(caseName(from.link.state))
         && !edge.actions.contains(.requestSecurity)
     }
-    findings += found.steps("not looked at again") { edge, from, to in
-      guard case .awaited(let poll) = from.link.state, !poll.makesNoDifference else { return false }
-      return edge.input == .time && from.early.isEmpty && to.link.state == from.link.state
+    findings += found.states("not looked at") { world, _ in
+      ["expected", "asked", "awaited"].contains(caseName(world.link.state))
+        != (world.link.pollPause != nil)
     }
     return findings
   }
@@ -268,7 +259,7 @@ struct LinkExplorationTests {
   )
   func link() throws {
     var graph = StateGraph()
-    let findings = Self.found(try Self.explorer(), Self.terms, &graph)
+    let findings = Self.found(Self.explorer(), Self.terms, &graph)
     #expect(findings.isEmpty, "\(findings.prefix(3).joined(separator: "\n"))")
     let differences = try graph.differences(from: "a link")
     #expect(differences.isEmpty, "\(differences.joined(separator: "\n"))")
@@ -281,8 +272,8 @@ struct LinkExplorationTests {
   }
 
   @Test("A link with a fault is found")
-  func faultyLink() throws {
-    let links = try Self.explorer()
+  func faultyLink() {
+    let links = Self.explorer()
     let terms = [Self.terms[0], .init(admission: .closed, bonds: []), Self.terms[2]]
     #expect(!Self.isFound(links, terms))
     for kind in [
@@ -301,34 +292,22 @@ struct LinkExplorationTests {
   }
 }
 
-extension LinkMachine.Poll {
-  /// Whether it was polled three times: more of that changes nothing.
-  fileprivate var makesNoDifference: Bool { pause > .milliseconds(40) }
-}
-
 extension LinkMachine.State {
   /// The state with its times as they lie from now, without what makes no difference.
   fileprivate func seen(_ distance: (Instant) -> Duration) -> Self {
     func seen(_ instant: Instant) -> Instant { .zero + distance(instant) }
-    func seen(_ poll: LinkMachine.Poll) -> LinkMachine.Poll {
-      poll.makesNoDifference
-        ? .init(due: .zero, pause: .zero) : .init(due: seen(poll.due), pause: poll.pause)
-    }
     func seen(_ pairing: Pairing) -> Pairing {
       Pairing(turn: pairing.turn, since: seen(pairing.since))
     }
     return switch self {
     case .announced(let early, let until): .announced(early, until: seen(until))
     case .closedOut(let until): .closedOut(until: seen(until))
-    case .expected(let poll, let until): .expected(seen(poll), until: seen(until))
-    case .asked(let poll, let until): .asked(seen(poll), until: seen(until))
-    case .awaited(let poll): .awaited(seen(poll))
+    case .expected(let until): .expected(until: seen(until))
+    case .asked(let until): .asked(until: seen(until))
+    case .awaited: .awaited
     case .pairing(let pairing): .pairing(seen(pairing))
     case .secured(let secured):
-      .secured(
-        .init(
-          paired: secured.paired.map(seen), pairing: secured.pairing.map(seen),
-          tuner: LinkTuner(at: .zero)))
+      .secured(.init(paired: secured.paired.map(seen), pairing: secured.pairing.map(seen)))
     case .refused(_, let until): .refused(.noResponse, until: seen(until))
     case .ending(let ending, let from, let until):
       .ending(ending.seen, from: from.seen(distance), until: seen(until))

@@ -12,12 +12,9 @@ enum Sample {
 
   static let phoneWire = "f5f4f3f2f1f0 02"
   static let keyBytes = "00112233445566778899aabbccddeeff"
+  static let key = SecretKey(0x7766_5544_3322_1100, 0xFFEE_DDCC_BBAA_9988)
 
   static func bytes(_ hex: String) -> [UInt8] { [UInt8](hex: hex) ?? [] }
-
-  static func key(_ fill: UInt8 = 0x5A) -> SecretKey? {
-    SecretKey([UInt8](repeating: fill, count: 16))
-  }
 
   /// New Long Term Key of LE Secure Connections: 37 bytes, of which [1..37) are the entry.
   static let newLongTermKey = bytes("01 \(phoneWire) 02 00 10 0000 0000000000000000 \(keyBytes)")
@@ -31,33 +28,21 @@ enum Sample {
 
 extension Sample {
   static func longTermKey(
-    _ kind: LongTermKey.Kind, isCentral: Bool = false, size: UInt8 = 16,
-    peer: DeviceAddress = phone
-  ) throws -> LongTermKey {
+    _ kind: LongTermKey.Kind = .secure, isCentral: Bool = false, size: UInt8 = 16,
+    diversifier: UInt16 = 0, random: UInt64 = 0, peer: DeviceAddress = phone
+  ) -> LongTermKey {
     LongTermKey(
-      peer: peer, kind: kind, isCentral: isCentral, size: size, diversifier: 0x1234, random: 0x99,
-      value: try #require(key()))
+      peer: peer, kind: kind, isCentral: isCentral, size: size, diversifier: diversifier,
+      random: random, value: key)
   }
 
   /// The bond of a phone that has paired, without a number unless the kind says otherwise.
   static func bond(_ kind: LongTermKey.Kind = .secure, with peer: DeviceAddress = phone) -> Bond {
-    Bond(identity: peer, longTermKeys: (try? longTermKey(kind, peer: peer)).map { [$0] } ?? [])
+    Bond(identity: peer, longTermKeys: [longTermKey(kind, peer: peer)])
   }
 
-  static func identityResolvingKey(peer: DeviceAddress = phone) throws -> IdentityResolvingKey {
-    IdentityResolvingKey(peer: peer, value: try #require(key(0xA5)))
-  }
-
-  static func adapter(
-    supported: ControllerSettings, current: ControllerSettings, address: UInt64 = 0x1122_3344_5566,
-    name: LocalName = LocalName("found")
-  ) throws -> ControllerInformation {
-    var body = Address(address).littleEndian + [0x0A, 0xF1, 0x05]
-    for settings in [supported, current] {
-      body += (0..<4).map { UInt8(truncatingIfNeeded: settings.rawValue >> (8 * $0)) }
-    }
-    return try ControllerInformation(
-      decoding: body + [0, 0, 0] + MgmtCommand.setLocalName(name).parameters)
+  static func identityResolvingKey(peer: DeviceAddress = phone) -> IdentityResolvingKey {
+    IdentityResolvingKey(peer: peer, value: key)
   }
 }
 

@@ -8,11 +8,10 @@ import Wire
 
 @Suite("Connection parameters")
 struct TuningTests {
-  @Test("Whatever is asked for is within Apple's rules", arguments: LinkTuner.Activity.allCases)
-  func pace(pace: LinkTuner.Activity) { #expect(AppleRules.allows(pace.parameters)) }
-
-  private let fast = LinkTuner.Activity.fast.parameters
-  private let idle = LinkTuner.Activity.idle.parameters
+  @Test(
+    "Whatever is asked for is within Apple's rules",
+    arguments: [ConnectionParameters.fast, .idle])
+  func pace(wanted: ConnectionParameters) { #expect(AppleRules.allows(wanted)) }
 
   private func at(_ seconds: Double) -> Instant { .zero + .milliseconds(Int64(seconds * 1_000)) }
 
@@ -22,16 +21,15 @@ struct TuningTests {
       var tuner = LinkTuner(at: at(0))
       #expect(tuner.deadline == at(1))
       if up < 1 {
-        let early = tuner.work(backlog: 6, at: at(up))
-        #expect(early == nil && tuner.deadline == at(1))
+        #expect(tuner.work(backlog: 6, at: at(up)) == nil)
+        #expect(tuner.deadline == at(1))
       }
-      let asked = tuner.timePassed(to: at(1))
-      #expect(asked == fast)
+      #expect(tuner.timePassed(to: at(1)) == .fast)
       _ = tuner.updated(status: 0, at: at(1.1))
       // The set-up is work: it is not idle before that is over.
       #expect(tuner.deadline == nil)
-      let later = tuner.work(backlog: 0, at: at(max(up, 1.2)))
-      #expect(later == nil && tuner.deadline == at(max(up, 1.2) + 10))
+      #expect(tuner.work(backlog: 0, at: at(max(up, 1.2))) == nil)
+      #expect(tuner.deadline == at(max(up, 1.2) + 10))
     }
   }
 
@@ -48,20 +46,17 @@ struct TuningTests {
   func paces() {
     var tuner = tuner()
     #expect(tuner.deadline == at(10))
-    let early = tuner.timePassed(to: at(9))
-    #expect(early == nil)
-    let quiet = tuner.timePassed(to: at(10))
-    #expect(quiet == idle)
+    #expect(tuner.timePassed(to: at(9)) == nil)
+    #expect(tuner.timePassed(to: at(10)) == .idle)
     _ = tuner.updated(status: 0, at: at(10.5))
     // From now on nothing wakes anybody up.
     #expect(tuner.deadline == nil)
     // One or two are through before a change would help.
-    let few = tuner.work(backlog: 2, at: at(60))
-    #expect(few == nil && tuner.deadline == nil)
+    #expect(tuner.work(backlog: 2, at: at(60)) == nil)
+    #expect(tuner.deadline == nil)
     _ = tuner.work(backlog: 0, at: at(61))
     #expect(tuner.deadline == nil)
-    let burst = tuner.work(backlog: 12, at: at(70))
-    #expect(burst == fast)
+    #expect(tuner.work(backlog: 12, at: at(70)) == .fast)
     _ = tuner.updated(status: 0, at: at(70.5))
     #expect(tuner.deadline == nil)
     _ = tuner.work(backlog: 0, at: at(75))
@@ -75,35 +70,27 @@ struct TuningTests {
   @Test("Three attempts, five seconds apart, whether refused or unanswered; then none")
   func tries() {
     var tuner = LinkTuner(at: at(-1))
-    let first = tuner.timePassed(to: at(0))
-    #expect(first == fast)
+    #expect(tuner.timePassed(to: at(0)) == .fast)
     // Refused by the phone after a second.
-    let refused = tuner.updated(status: 0x3B, at: at(1))
-    #expect(refused == nil)
+    #expect(tuner.updated(status: 0x3B, at: at(1)) == nil)
     #expect(tuner.deadline == at(6))
-    let second = tuner.timePassed(to: at(6))
-    #expect(second == fast)
+    #expect(tuner.timePassed(to: at(6)) == .fast)
     // Not answered at all.
     #expect(tuner.deadline == at(11))
-    let third = tuner.timePassed(to: at(11))
-    #expect(third == fast)
-    let fourth = tuner.timePassed(to: at(16))
-    #expect(fourth == nil)
+    #expect(tuner.timePassed(to: at(11)) == .fast)
+    #expect(tuner.timePassed(to: at(16)) == nil)
     #expect(tuner.deadline == nil)
     // Something else is tried again.
     _ = tuner.work(backlog: 0, at: at(20))
-    let later = tuner.timePassed(to: at(30))
-    #expect(later == idle)
+    #expect(tuner.timePassed(to: at(30)) == .idle)
   }
 
   @Test("One request at a time: what is wanted meanwhile is asked for behind the response")
   func oneAtATime() {
     var tuner = tuner()
     _ = tuner.timePassed(to: at(10))
-    let meanwhile = tuner.work(backlog: 9, at: at(11))
-    #expect(meanwhile == nil)
-    let behind = tuner.updated(status: 0, at: at(12))
-    #expect(behind == fast)
+    #expect(tuner.work(backlog: 9, at: at(11)) == nil)
+    #expect(tuner.updated(status: 0, at: at(12)) == .fast)
   }
 
   @Test("What the phone changes by itself is left alone")
@@ -111,8 +98,8 @@ struct TuningTests {
     var tuner = LinkTuner(at: at(-1))
     _ = tuner.timePassed(to: at(0))
     _ = tuner.updated(status: 0, at: at(1))
-    let response = tuner.updated(status: 0, at: at(2))
-    #expect(response == nil && tuner.deadline == nil)
+    #expect(tuner.updated(status: 0, at: at(2)) == nil)
+    #expect(tuner.deadline == nil)
   }
 
   @Test("No order of calls asks twice at once, or for ever", arguments: 0..<50 as Range<UInt64>)

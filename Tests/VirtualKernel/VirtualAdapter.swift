@@ -199,10 +199,10 @@ public final class VirtualAdapter {
     toggles.keys + [
       .readControllerInformation, .setLocalName, .loadLongTermKeys, .disconnect, .getConnections,
       .setIOCapability, .pairDevice, .unpairDevice, .userConfirmReply, .userConfirmNegativeReply,
-      .userPasskeyReply, .userPasskeyNegativeReply, .setStaticAddress, .setPrivacy,
-      .loadIdentityResolvingKeys, .getConnectionInformation, .readControllerConfiguration,
-      .setPublicAddress, .addAdvertising, .removeAdvertising, .setDefaultSystemConfiguration,
-      .addExtendedAdvertisingParameters, .addExtendedAdvertisingData,
+      .userPasskeyReply, .userPasskeyNegativeReply, .setStaticAddress, .loadIdentityResolvingKeys,
+      .getConnectionInformation, .readControllerConfiguration, .setPublicAddress, .addAdvertising,
+      .removeAdvertising, .setDefaultSystemConfiguration, .addExtendedAdvertisingParameters,
+      .addExtendedAdvertisingData,
     ]
 
   /// Performs a command and responds on the socket that it came from.
@@ -216,8 +216,6 @@ public final class VirtualAdapter {
     }
     switch opcode {
     case .readControllerInformation: reply(.success, information)
-    case .setPrivacy:
-      reply(isPowered ? .rejected : .success, littleEndian(settings.rawValue))
     case .setStaticAddress, .readControllerConfiguration, .setPublicAddress:
       performOnAddress(opcode, body, for: socket)
     case .setIOCapability:
@@ -292,31 +290,34 @@ public final class VirtualAdapter {
     .setFastConnectable: .fastConnectable, .setBondable: .bondable, .setClassic: .classic,
     .setLinkSecurity: .linkSecurity, .setSecureSimplePairing: .secureSimplePairing,
     .setLowEnergy: .lowEnergy, .setAdvertising: .advertising,
-    .setSecureConnections: .secureConnections,
+    .setSecureConnections: .secureConnections, .setPrivacy: .privacy,
   ]
 
   /// The rules are those of net/bluetooth/mgmt.c.
   private func set(
     _ setting: ControllerSettings, on: Bool, for socket: ManagementSocket
   ) -> MgmtStatus {
+    guard kind.supported.contains(setting) else { return .notSupported }
     let hasClassic = settings.contains(.classic)
+    var dependent: ControllerSettings = []
     switch setting {
     case .powered: return setPowered(on, for: socket)
-    case .classic where !on && (isPowered || !settings.contains(.lowEnergy)),
+    case .classic where !settings.contains(.lowEnergy) || !on && isPowered && hasClassic,
+      .classic where on && !hasClassic && isPowered && settings.contains(.secureConnections),
       .secureConnections where hasClassic && !settings.contains(.secureSimplePairing),
-      .secureSimplePairing where !hasClassic, .lowEnergy where !on && !hasClassic:
+      .secureSimplePairing where !hasClassic, .linkSecurity where !hasClassic,
+      .fastConnectable where !hasClassic, .lowEnergy where !on && !hasClassic,
+      .discoverable where on && !settings.contains(.connectable), .privacy where isPowered:
       return .rejected
+    case .classic:
+      dependent = [.discoverable, .secureSimplePairing, .linkSecurity, .fastConnectable]
+    case .connectable: dependent = .discoverable
     default: break
     }
-    guard kind.supported.contains(setting) else { return .notSupported }
-    change(setting, on: on, for: socket)
-    return .success
-  }
-
-  private func change(_ bit: ControllerSettings, on: Bool, for socket: ManagementSocket) {
     let before = settings
-    if on { settings.insert(bit) } else { settings.subtract(bit) }
+    if on { settings.insert(setting) } else { settings.subtract(dependent.union(setting)) }
     if settings != before { tellSettings(except: socket) }
+    return .success
   }
 
   private func setPowered(_ on: Bool, for socket: ManagementSocket) -> MgmtStatus {
@@ -326,7 +327,11 @@ public final class VirtualAdapter {
       hasForgottenInstance = false
       return .failed
     }
-    if on { change(.powered, on: true, for: socket) } else if isPowered { powerOff(except: socket) }
+    if on, !isPowered {
+      settings.insert(.powered)
+      tellSettings(except: socket)
+    }
+    if !on, isPowered { powerOff(except: socket) }
     return .success
   }
 
@@ -337,45 +342,42 @@ public final class VirtualAdapter {
       hasForgottenInstance = false
       return .success
     }
-    if opcode == .removeAdvertising, !isPowered { return .invalidParameters }
-    var reader = ByteReader(body)
-    switch opcode {
-    case .removeAdvertising:
-      guard advertisement != nil else { return .invalidParameters }
+    if opcode == .removeAdvertising {
+      guard isPowered, advertisement != nil else { return .invalidParameters }
       removeAdvertising(except: socket)
-    case .addExtendedAdvertisingParameters:
-      guard (try? reader.skip(1)) != nil, let flags = try? reader.u32(),
-        (try? reader.skip(4)) != nil, let interval = try? reader.u32()
-      else { return .invalidParameters }
-      guard accepts(flags) else { return .invalidParameters }
-      pending = (AdvertisingFlags(rawValue: flags), interval)
-    default:
-      let isWhole = opcode == .addAdvertising
-      guard (try? reader.skip(1)) != nil else { return .invalidParameters }
-      if isWhole, let flags = try? reader.u32(), (try? reader.skip(4)) != nil {
-        guard accepts(flags) else { return .invalidParameters }
-        pending = (AdvertisingFlags(rawValue: flags), defaultAdvertisingInterval)
+      return .success
+    }
+    do throws(DecodeError) {
+      var reader = ByteReader(body)
+      try reader.skip(1)
+      if opcode != .addExtendedAdvertisingData {
+        let flags = AdvertisingFlags(rawValue: try reader.u32())
+        guard kind.tellsPower || !flags.contains(.txPower) else { return .invalidParameters }
+        try reader.skip(4)
+        pending = (
+          flags, opcode == .addAdvertising ? defaultAdvertisingInterval : try reader.u32()
+        )
       }
-      guard let length = try? reader.u8(), (try? reader.skip(1)) != nil,
-        let data = try? reader.bytes(Int(length))
-      else { return .invalidParameters }
+      if opcode == .addExtendedAdvertisingParameters { return .success }
+      let length = Int(try reader.u8())
+      try reader.skip(1)
+      let data = Array(try reader.bytes(length))
       // The kernel adds Flags and the transmit power, three bytes each.
       let flags = pending?.flags ?? advertisingFlags
-      let added = (flags.contains(.discoverable) ? 3 : 0) + (flags.contains(.txPower) ? 3 : 0)
-      guard data.count + added <= 31 else { return .invalidParameters }
+      let added = [AdvertisingFlags.discoverable, .txPower].count { flags.contains($0) }
       // A real kernel wants the parameters first.
-      guard pending != nil || advertisement != nil else { return .invalidParameters }
-      advertisement = Array(data)
-      if let pending { (advertisingFlags, advertisingInterval) = pending }
-      pending = nil
-      // An adapter that is off takes an instance too, and nothing goes on the air.
-      isPaused = !isPowered
+      guard pending != nil || advertisement != nil, data.count + 3 * added <= 31 else {
+        return .invalidParameters
+      }
+      advertisement = data
+    } catch {
+      return .invalidParameters
     }
+    if let pending { (advertisingFlags, advertisingInterval) = pending }
+    pending = nil
+    // An adapter that is off takes an instance too, and nothing goes on the air.
+    isPaused = !isPowered
     return .success
-  }
-
-  private func accepts(_ flags: UInt32) -> Bool {
-    kind.tellsPower || !AdvertisingFlags(rawValue: flags).contains(.txPower)
   }
 
   private func performOnPeer(_ opcode: MgmtOpcode, _ body: [UInt8], for socket: ManagementSocket) {

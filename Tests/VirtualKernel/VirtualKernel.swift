@@ -3,8 +3,8 @@ public import Mgmt
 public import Wire
 
 /// A kernel's Bluetooth without a kernel: adapters, management sockets, and phones that connect, as
-/// docs/kernel.md describes the real one. It speaks the management protocol byte by byte, with a codec
-/// of its own, and owns no clock.
+/// docs/kernel.md describes the real one. It speaks the management protocol byte by byte, and owns no
+/// clock.
 ///
 ///     daemon ── commands ──▶ ManagementSocket ──▶ VirtualAdapter ──┐
 ///            ◀── events ────                                     Connection ◀──▶ Handset
@@ -190,7 +190,8 @@ public final class ManagementSocket {
 
   /// Writes a command; false if the kernel does not take it.
   @discardableResult public func send(_ packet: [UInt8]) -> Bool {
-    guard let (code, number, body) = Self.parse(packet) else { return false }
+    guard let packet = try? Packet(decoding: packet) else { return false }
+    let (code, number, body) = (packet.code, packet.index.value, packet.body)
     let opcode = MgmtOpcode(rawValue: code)
     kernel.commands.append(opcode)
     if kernel.unanswered.contains(opcode) || kernel.deaf.contains(number) { return true }
@@ -213,15 +214,6 @@ public final class ManagementSocket {
       execute(opcode, number, body)
     }
     return true
-  }
-
-  private static func parse(_ packet: [UInt8]) -> (UInt16, UInt16, [UInt8])? {
-    var reader = ByteReader(packet)
-    guard let code = try? reader.u16(), let number = try? reader.u16(),
-      let length = try? reader.u16(), let body = try? reader.bytes(Int(length)),
-      (try? reader.end()) != nil
-    else { return nil }
-    return (code, number, Array(body))
   }
 
   private func execute(_ opcode: MgmtOpcode, _ number: UInt16, _ body: [UInt8]) {
@@ -259,12 +251,7 @@ public final class ManagementSocket {
 
   /// Delivers a packet on a later turn.
   func deliver(_ code: UInt16, _ number: UInt16, _ body: [UInt8]) {
-    var packet = ByteWriter()
-    packet.u16(code)
-    packet.u16(number)
-    packet.u16(UInt16(body.count))
-    packet.bytes(body)
-    var bytes = packet.bytes
+    var bytes = Packet(code: code, index: ControllerIndex(number), body: body).encoded
     var delays = [Duration.zero]
     switch kernel.packetFate(code, bytes) {
     case .arrives: break

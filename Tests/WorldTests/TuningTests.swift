@@ -18,8 +18,8 @@ struct LinkTuningTests: InWorld {
     try await world.begin(.paired)
     let controller = try #require(world.platform.controller)
     let handle = try #require(world.phone.connection?.handle)
-    func wanted(_ paces: LinkTuner.Activity...) -> [HCICommand] {
-      paces.map { .connectionUpdate(handle, $0.parameters) }
+    func wanted(_ parameters: ConnectionParameters...) -> [HCICommand] {
+      parameters.map { .connectionUpdate(handle, $0) }
     }
     await world.pass(.seconds(60))
     #expect(controller.requests == wanted(.fast, .idle))

@@ -83,7 +83,8 @@ extension Adapter {
     if let failure = end.failure { publish(.pairingFailed(reason: "\(failure)"), phone: peer) }
     if !link.hasSubscribed {
       // The board ends no link for lack of encryption once two are counted.
-      keys.endedUnsubscribed(peer, isSaved: end.wasSecured || end.cause == .unencrypted)
+      keys.count(
+        peer, hasSubscribed: false, isSaved: end.wasSecured || end.cause == .unencrypted)
     }
     if !end.wasSecured, keys.ring[peer] != nil { radio.sessions?.countUnproven() }
     if !end.wasSecured { judgeBond(of: link, end.cause) }
@@ -112,30 +113,20 @@ extension Adapter {
 
   // MARK: The kernel
 
-  /// Sends a command, which may be about a phone. A failure is only logged: the end of the link shows what matters.
-  func send(_ command: MgmtCommand, about peer: DeviceAddress? = nil) {
+  /// Sends a command, which may be about a link's phone, and passes the kernel's reply on. A failure is only logged: the
+  /// end of the link shows what matters.
+  func send(
+    _ command: MgmtCommand, on link: RadioLink? = nil,
+    then: @escaping @LoopActor (MgmtStatus) -> Void = { _ in }
+  ) {
     Loop.start {
       do throws(MgmtError) {
         try await self.mgmt.call(command, index: self.index)
+        then(.success)
       } catch {
-        self.linkLog.info("\(self.name): \(peer.map { "\($0): " } ?? "")\(error)")
+        self.linkLog.info("\(self.name): \(link.map { "\($0.peer): " } ?? "")\(error)")
+        if let status = error.status { then(status) }
       }
-    }
-  }
-
-  /// Asks a phone to pair. The reply to the command gives the outcome of the pairing.
-  func pair(_ command: MgmtCommand, on link: RadioLink) {
-    link.history.step(.smp, "Pair Device", "sent")
-    Loop.start {
-      var status = MgmtStatus.success
-      do throws(MgmtError) {
-        try await self.mgmt.call(command, index: self.index)
-      } catch {
-        self.linkLog.info("\(self.name): \(link.peer): \(error)")
-        guard let failed = error.status else { return }
-        status = failed
-      }
-      link.handle(.pairCompleted(status))
     }
   }
 
@@ -149,8 +140,8 @@ extension Adapter {
     do {
       let channel = try radio.platform.openController(index)
       controller = ControllerLinks(channel, onlyPHY1M: radio.settings.onlyPHY1M, log: log)
-      controller?.onEvent = { [weak self] handle, response in
-        self?.links.last { $0.connectionHandle == handle }?.handle(response)
+      controller?.onReply = { [weak self] handle, error, isRefusal in
+        self?.links.last { $0.connectionHandle == handle }?.controllerReplied(error, isRefusal)
       }
       controller?.onEnd = { [weak self] in self?.askedPhoneLeft($0, $1) }
     } catch {

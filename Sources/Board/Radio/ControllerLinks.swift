@@ -21,8 +21,9 @@ import Wire
   /// Unsupported Remote Feature: one of the two controllers lacks the procedure. Some say so only in Complete.
   private static let unsupported: UInt8 = 0x1A
 
-  /// Called with each reply to a request and the connection handle of its link.
-  var onEvent: (_ handle: UInt16, LinkMachine.Input) -> Void = { _, _ in }
+  /// Called with the HCI error of each reply to a request, 0 if the parameters have changed, and the connection handle of
+  /// its link; `isRefusal`: the controller requests none.
+  var onReply: (_ handle: UInt16, _ error: UInt8, _ isRefusal: Bool) -> Void = { _, _, _ in }
 
   /// Called with the phone of each link that ends after a request, and the reason.
   var onEnd: (_ phone: DeviceAddress, _ reason: UInt8) -> Void = { _, _ in }
@@ -78,7 +79,7 @@ import Wire
     log.info("link \(handle): the controller refuses to request parameters: \(error(status))")
     hasRefused = true
     if let (_, wanted) = asked[handle], signal(wanted, on: handle) { return }
-    onEvent(handle, .parametersRefused(status: status))
+    onReply(handle, status, true)
   }
 
   private func received(_ event: HCIEvent) {
@@ -91,7 +92,7 @@ import Wire
       log.debug(
         "link \(handle): \(status == 0 ? "\(held)" : "no new parameters: \(error(status))")")
       if status == Self.unsupported { return refused(status, on: handle) }
-      onEvent(handle, .parametersChanged(status: status))
+      onReply(handle, status, false)
     case .disconnected(let handle, let reason):
       // It may soon be another link's.
       parameters[handle] = nil
@@ -103,7 +104,7 @@ import Wire
       if Self.refusals.contains(status) { return refused(status, on: handle) }
       guard status != 0 else { return }
       log.info("link \(handle): the controller has not requested parameters: \(error(status))")
-      onEvent(handle, .parametersChanged(status: status))
+      onReply(handle, status, false)
     case .commandStatus, .other: break
     }
   }

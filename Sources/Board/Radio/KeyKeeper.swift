@@ -88,23 +88,11 @@ import Wire
     radio.bonds.remember(cache, of: place(of: phone))
   }
 
-  /// The board has subscribed on a phone's link.
-  func subscribed(_ phone: DeviceAddress) {
-    guard ring[phone]?.strikes != nil else { return }
-    ring.subscribed(phone)
-    saveStrikes(of: phone)
-  }
-
-  /// A phone's link has ended before the board had subscribed.
+  /// The board has subscribed on a phone's link, or that has ended before.
   ///
   /// - Parameter isSaved: whether it counts over a restart. What anybody can cause in the phone's name has nothing written.
-  func endedUnsubscribed(_ phone: DeviceAddress, isSaved: Bool) {
-    let before = ring[phone]?.strikes
-    ring.endedUnsubscribed(phone)
-    if isSaved, ring[phone]?.strikes != before { saveStrikes(of: phone) }
-  }
-
-  private func saveStrikes(of phone: DeviceAddress) {
+  func count(_ phone: DeviceAddress, hasSubscribed: Bool, isSaved: Bool = true) {
+    guard ring.count(phone, hasSubscribed: hasSubscribed), isSaved else { return }
     remember(cache(of: phone) ?? PhoneCache(), of: phone)
   }
 

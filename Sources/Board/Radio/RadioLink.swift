@@ -10,7 +10,7 @@ import System
 import Wire
 
 /// A link over the air: performs its machine's decisions, on the kernel's ATT channel and through its adapter. Only
-/// the machine holds its state (`LinkMachine.State`).
+/// the machine holds its state (`LinkMachine.State`); while that is secured, the tuner decides about connection parameters.
 @LoopActor final class RadioLink: Link {
   let adapter: String?
   let history: LinkHistory
@@ -31,6 +31,14 @@ import Wire
   private(set) var hasSubscribed = false
   private(set) var connectionHandle: UInt16?
   private lazy var timer = Deadline(owner.scheduler) { [weak self] in self?.handle(.time) }
+  private lazy var pollTimer = Deadline(owner.scheduler) { [weak self] in self?.perform(.poll) }
+  /// How long after the next poll another one follows.
+  private var pollPause = Duration.milliseconds(10)
+  /// From the moment when the link is secured.
+  private var tuner: LinkTuner? { didSet { setTunerTimer() } }
+  private lazy var tunerTimer = Deadline(owner.scheduler) { [weak self] in
+    self?.tune { $0.timePassed(to: $1) }
+  }
   /// Callers whose requests the phone has refused for lack of security.
   private var waiters: [CheckedContinuation<Bool, Never>] = []
 
@@ -45,7 +53,7 @@ import Wire
     adapter = owner.name
     began = owner.scheduler.now
     machine = LinkMachine(peer: peer, policy: policy, at: began)
-    setTimer()
+    setTimers()
   }
 
   // MARK: State
@@ -118,13 +126,10 @@ import Wire
 
   func subscribed() {
     hasSubscribed = true
-    owner.keys.subscribed(peer)
+    owner.keys.count(peer, hasSubscribed: true)
   }
 
-  func work(backlog: Int) {
-    perform(machine.work(backlog: backlog, at: now))
-    setTimer()
-  }
+  func work(backlog: Int) { tune { $0.work(backlog: backlog, at: $1) } }
 
   func condition() async -> LinkReport {
     var report = LinkReport()
@@ -171,8 +176,7 @@ import Wire
     history.input(input)
     let heldPhone = machine.holdsPhone
     perform(machine.handle(input, under: owner.terms(for: self), at: now))
-    if case .parametersRefused(let status) = input { owner.parametersRefused(status) }
-    setTimer()
+    setTimers()
     if !machine.isUndecided {
       let waiting = waiters
       waiters = []
@@ -193,8 +197,10 @@ import Wire
     case .poll: handle(.polled(channel?.security()))
     case .receive(let event): handle(.event(event))
     case .requestSecurity: requestSecurity()
-    case .pair(let command): owner.pair(command, on: self)
-    case .send(let command): owner.send(command, about: peer)
+    case .pair(let command):
+      history.step(.smp, "Pair Device", "sent")
+      owner.send(command, on: self) { self.handle(.pairCompleted($0)) }
+    case .send(let command): owner.send(command, on: self)
     case .ask: ask(question ?? PairingQuestion(.justWorks))
     case .typed(let digits):
       owner.linkLog.info("\(owner.name): \(digits) digits are typed on the phone")
@@ -212,9 +218,9 @@ import Wire
     case .unencrypted: owner.unencrypted(self)
     case .secured:
       history.step(.link, "encrypted")
+      tuner = tuner ?? LinkTuner(at: now)
       tell()
       owner.secured(peer)
-    case .tune(let wanted): tune(wanted)
     case .otherEnded: owner.presenceChanged()
     case .over(let end): finish(end)
     }
@@ -246,13 +252,30 @@ import Wire
     }
   }
 
-  private func tune(_ wanted: ConnectionParameters) {
-    let isAsked = connectionHandle.map { owner.request(wanted, of: peer, on: $0) } ?? false
-    if isAsked { return }
-    _ = machine.handle(.parametersRefused(status: 0), under: owner.terms(for: self), at: now)
+  /// The controller has replied to a request for connection parameters.
+  func controllerReplied(_ error: UInt8, _ isRefusal: Bool) {
+    let status = "status 0x" + [error].hex
+    guard isRefusal else {
+      history.step(.link, "LE Connection Update Complete", status)
+      return tune { $0.updated(status: error, at: $1) }
+    }
+    history.step(.link, "LE Connection Update", "the controller refused it: \(status)")
+    tuner?.refused()
+    owner.parametersRefused(error)
+  }
+
+  /// Requests the connection parameters that the tuner wants after this.
+  private func tune(_ tell: (inout LinkTuner, Instant) -> ConnectionParameters?) {
+    guard machine.wasSecured, var tuner else { return }
+    if let wanted = tell(&tuner, now) {
+      let isAsked = connectionHandle.map { owner.request(wanted, of: peer, on: $0) } ?? false
+      if !isAsked { tuner.refused() }
+    }
+    self.tuner = tuner
   }
 
   private func finish(_ end: LinkEnd) {
+    tuner = nil
     history.end(end.reason)
     tell()
     onChange = { _ in }
@@ -261,7 +284,16 @@ import Wire
     channel = nil
   }
 
-  private func setTimer() { timer.due = machine.deadline }
+  private func setTimers() {
+    timer.due = machine.deadline
+    setTunerTimer()
+    guard let longest = machine.pollPause else { return pollTimer.due = nil }
+    guard pollTimer.due == nil else { return }
+    pollTimer.due = now + pollPause
+    pollPause = min(pollPause + pollPause, longest)
+  }
+
+  private func setTunerTimer() { tunerTimer.due = machine.isSecured ? tuner?.deadline : nil }
 }
 
 extension Pairing.Turn {
