@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import TestLoop
 import Testing
 import Wire
 
@@ -117,51 +116,5 @@ struct LinkMachineTests {
     #expect(talk.hear(.key()) == .bonded(Sample.longTermKey()))
     let end = talk.pass(.milliseconds(100)).end
     #expect(end?.wasSecured == true && end?.failure == nil)
-  }
-}
-
-@Suite("A link, whatever comes")
-struct LinkFuzzTests {
-  /// Those of the exploration, keys of all kinds, all statuses, and time.
-  private static func inputs() -> [LinkMachine.Input] {
-    let keys = [
-      Sample.longTermKey(.legacy), Sample.longTermKey(.legacy, isCentral: true),
-      Sample.longTermKey(.debug), Sample.longTermKey(.secureAuthenticated),
-      Sample.longTermKey(.init(rawValue: 77), size: 1),
-    ]
-    let statuses = (0..<24).map { MgmtStatus(rawValue: $0) }
-    return LinkExplorationTests.inputs() + Array(repeating: .time, count: 16)
-      + keys.map { .event(.newLongTermKey($0, store: true)) } + statuses.map { .pairCompleted($0) }
-      + statuses.map { .event(.authenticationFailed(Sample.phone, $0)) }
-  }
-
-  @Test("No order of inputs traps or leaves a link without a deadline, and left alone it ends")
-  func deadlines() {
-    var dice = SeededGenerator(seed: 98)
-    let inputs = Self.inputs()
-    let admissions: [Admission] = [.open, .closed, .busy]
-    func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &dice) }
-    func coin() -> Bool { below(2) == 0 }
-    for _ in 0..<4_000 {
-      var talk = LinkTalk(
-        coin() ? .keyboardDisplay : .noInputNoOutput, allowsLegacy: coin(),
-        requiresAuthentication: below(4) == 0, peer: coin() ? Sample.phone : Sample.privateAddress,
-        bonds: coin() ? [Sample.bond()] : [], admission: admissions[below(3)])
-      if below(4) > 0 { talk = talk.attached }
-      for _ in 0..<16 {
-        talk.now = talk.now + .milliseconds(below(4_000))
-        if below(8) == 0 { talk.terms.admission = admissions[below(3)] }
-        let wasOver = caseName(talk.machine.state) == "over"
-        let actions = talk.tell(inputs[below(inputs.count)])
-        let state = caseName(talk.machine.state)
-        #expect(wasOver ? actions == [] : (actions.end != nil) == (state == "over"))
-        #expect(
-          talk.machine.deadline != nil || ["secured", "over"].contains(state),
-          "\(state) has no deadline")
-      }
-      _ = talk.pass(.seconds(120))
-      let state = caseName(talk.machine.state)
-      #expect(["secured", "over"].contains(state), "after two minutes it is still \(state)")
-    }
   }
 }

@@ -203,6 +203,7 @@ struct LinkPairingTests {
     arguments: [
       (LongTermKey.Kind.legacy, 16, PairingFailure.legacy),
       (.legacyAuthenticated, 16, .legacy), (.secure, 15, .shortKey(15)), (.debug, 16, .debugKey),
+      (.init(rawValue: 77), 16, .legacy),
     ] as [(LongTermKey.Kind, UInt8, PairingFailure)])
   func weakKeys(kind: LongTermKey.Kind, size: UInt8, failure: PairingFailure) {
     let key = Sample.longTermKey(kind, isCentral: true, size: size)

@@ -23,15 +23,13 @@ public final class Connection {
 
   /// A pairing on its way.
   private struct Pairing {
-    var method: Method
+    /// How the two sides authenticate each other (Core Specification Vol 3 Part H, 2.3.5.1).
+    var method: PairingMethod
     /// The number that both sides show, or that is typed.
     var passkey: UInt32
     var hasConsentHere = false
     var hasConsentThere = false
   }
-
-  /// How the two sides authenticate each other (Core Specification Vol 3 Part H, 2.3.5.1).
-  private enum Method { case justWorks, comparison, shownHere, typedHere }
 
   let adapter: VirtualAdapter
   let handset: Handset
@@ -94,7 +92,10 @@ public final class Connection {
     let range = adapter.intervalRange
     if !range.contains(handset.interval) { parameterRequest = range }
     let delay = handset.channelDelay
-    tellConnected(after: max(.zero, .zero - delay))
+    after(max(.zero, .zero - delay)) { [self] in
+      // No flags, no data.
+      kernel.broadcast(0x000B, about: adapter.number, peer.encoded + [0, 0, 0, 0, 0, 0])
+    }
     after(max(.zero, delay)) { self.openChannel() }
     if handset.key(for: adapter.address) != nil {
       if let pause = handset.encryptsAfter {
@@ -111,13 +112,6 @@ public final class Connection {
   }
 
   func say(_ pdu: [UInt8]) { link.one.send(pdu) }
-
-  private func tellConnected(after delay: Duration) {
-    after(delay) { [self] in
-      // No flags, no data.
-      kernel.broadcast(0x000B, about: adapter.number, peer.encoded + [0, 0, 0, 0, 0, 0])
-    }
-  }
 
   private func openChannel() {
     guard let listener = kernel.listener(at: adapter.address) else {
@@ -237,7 +231,7 @@ public final class Connection {
     }
     guard handset.consent != .ignores else { return }
     var pairing = Pairing(method: method, passkey: handset.shownPasskey)
-    if pairing.method == .shownHere { pairing.passkey = 314_159 }
+    if pairing.method == .display { pairing.passkey = 314_159 }
     security = .pairing(pairing)
     switch handset.consent {
     case .ignores: break
@@ -250,10 +244,8 @@ public final class Connection {
 
   private func phoneAccepts() {
     guard case .pairing(var pairing) = security else { return }
-    if pairing.method == .shownHere, !handset.typesCorrectly {
-      return fail(.authenticationFailed, by: .board)
-    }
-    if pairing.method == .shownHere {
+    if pairing.method == .display {
+      guard handset.typesCorrectly else { return fail(.authenticationFailed, by: .board) }
       for entered in 1...6 { tellPasskey(pairing.passkey, entered: UInt8(entered)) }
       pairing.hasConsentHere = true
     }
@@ -267,11 +259,11 @@ public final class Connection {
     switch pairing.method {
     case .justWorks:
       kernel.broadcast(0x000F, about: adapter.number, peer.encoded + [1] + littleEndian(0))
-    case .comparison:
+    case .confirm:
       kernel.broadcast(
         0x000F, about: adapter.number, peer.encoded + [0] + littleEndian(pairing.passkey))
-    case .typedHere: kernel.broadcast(0x0010, about: adapter.number, peer.encoded)
-    case .shownHere: tellPasskey(pairing.passkey, entered: 0)
+    case .entry: kernel.broadcast(0x0010, about: adapter.number, peer.encoded)
+    case .display: tellPasskey(pairing.passkey, entered: 0)
     }
   }
 
@@ -312,29 +304,25 @@ public final class Connection {
     let told =
       handset.keyOrder == .longTermFirst
       ? longTermKeys(key, of: onAir, isAuthenticated: isAuthenticated) : entries
-    let identityKey =
-      handset.kind.privateAddress == nil
-      ? nil : handset.kind.identityEntry
+    let identityKey = handset.kind.privateAddress.map { _ in handset.kind.identityEntry }
     if isBonding == 1 { adapter.keep(longTermKeys: entries, identityKey: identityKey, of: peer) }
     let isSecure = handset.kind.isSecureConnections
     security = .encrypted(
       level: isAuthenticated ? (isSecure ? 4 : 3) : 2, keySize: handset.kind.keySize)
     setEncrypted(true)
 
-    var identity: (() -> Void)?
-    if let identityKey {
-      identity = { [self] in
-        // Only a resolvable private address is told.
-        let address = onAir.isResolvable ? onAir.address : Address(0)
-        kernel.broadcast(
-          0x0018, about: adapter.number, [isBonding] + address.littleEndian + identityKey)
-      }
+    let identity = { [self] in
+      guard let identityKey else { return }
+      // Only a resolvable private address is told.
+      let address = onAir.isResolvable ? onAir.address : Address(0)
+      kernel.broadcast(
+        0x0018, about: adapter.number, [isBonding] + address.littleEndian + identityKey)
     }
     let longTerm = { [self] in
       for entry in told { kernel.broadcast(0x000A, about: adapter.number, [isBonding] + entry) }
     }
     let response = { [self] in if let pairer { complete(pairer, .success) } }
-    let steps: [(() -> Void)?] =
+    let steps =
       switch handset.keyOrder {
       case .identityFirst: [identity, longTerm, response]
       case .longTermFirst: [longTerm, identity, response]
@@ -342,7 +330,7 @@ public final class Connection {
       }
     // Each comes on a turn of its own.
     for (number, step) in steps.enumerated() {
-      kernel.after(.milliseconds(Int64(number))) { step?() }
+      kernel.after(.milliseconds(Int64(number)), step)
     }
     channel?.flush()
   }
@@ -400,7 +388,7 @@ public final class Connection {
     socket.complete(MgmtOpcode.pairDevice.rawValue, adapter.number, status, peer.encoded)
   }
 
-  private var method: Method {
+  private var method: PairingMethod {
     let here = pairingCapability ?? adapter.capability
     let there = handset.kind.capability
     func canType(_ capability: IOCapability) -> Bool {
@@ -410,9 +398,9 @@ public final class Connection {
       capability == .displayYesNo || capability == .keyboardDisplay
     }
     if here == .noInputNoOutput || there == .noInputNoOutput { return .justWorks }
-    if handset.kind.isSecureConnections, canCompare(here), canCompare(there) { return .comparison }
-    if canType(there), here != .keyboardOnly { return .shownHere }
-    return canType(here) ? .typedHere : .justWorks
+    if handset.kind.isSecureConnections, canCompare(here), canCompare(there) { return .confirm }
+    if canType(there), here != .keyboardOnly { return .display }
+    return canType(here) ? .entry : .justWorks
   }
 }
 
