@@ -76,6 +76,7 @@ struct FileTests {
         Array("btsnoop\0".utf8) + Sample.big(UInt32(1)),
         .cut("the file header", needed: 16, available: 12)
       ),
+      (Array(Sample.pcap(187).prefix(20)), .cut("the file header", needed: 24, available: 20)),
     ] as [([UInt8], CaptureFileError.Reason)])
   func hopeless(bytes: [UInt8], reason: CaptureFileError.Reason) {
     let error = Sample.read(bytes).error

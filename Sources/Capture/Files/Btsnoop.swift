@@ -13,7 +13,7 @@ import Wire
 /// is set if the packet was received, and bit 1 if it is a command or an event.
 struct Btsnoop: RecordFormat {
   static let magic: [UInt8] = Array("btsnoop\0".utf8)
-  static let headerLength = 16
+  private static let headerLength = 16
   static let recordHeadLength = 24
   /// The datalink of the monitor format.
   static let monitor: UInt32 = 2001
@@ -26,10 +26,12 @@ struct Btsnoop: RecordFormat {
 
   static func recognises(_ head: ArraySlice<UInt8>) -> Bool { magic.starts(with: head) }
 
-  init?(_ buffer: inout FileBuffer) throws(CaptureFileError) {
-    guard let header = buffer.peek(Self.headerLength) else { return nil }
+  init(_ buffer: inout FileBuffer) throws(CaptureFileError) {
+    let header = try buffer.peek(Self.headerLength, "the file header")
     var reader = ByteReader(header.dropFirst(Self.magic.count), order: order)
-    guard let version = try? reader.u32(), let datalink = try? reader.u32() else { return nil }
+    guard let version = try? reader.u32(), let datalink = try? reader.u32() else {
+      throw buffer.error(.notACapture)
+    }
     guard version == 1 else { throw buffer.error(.unsupported("btsnoop version \(version)")) }
     guard let payload = CapturePayload.datalinks[datalink] else {
       throw buffer.error(.unsupported("btsnoop datalink \(datalink)"))

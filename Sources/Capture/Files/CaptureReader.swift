@@ -12,14 +12,18 @@ import Wire
 /// which have to be sorted, after the end of the file.
 public struct CaptureReader: Sendable {
   private enum State {
-    case unknown
-    case reading(any CaptureFormat)
-    /// The file has ended, or cannot be read any further for this reason.
+    /// More bytes may come.
+    case open
+    /// The file ends with those that came.
+    case ended
+    /// All records were read, or the file cannot be read any further for this reason.
     case over(CaptureFileError?)
   }
 
   private var buffer = FileBuffer()
-  private var state = State.unknown
+  private var state = State.open
+  /// Nil until the file's header was read.
+  private var format: (any CaptureFormat)?
   /// Records of PacketLogger that were not returned yet: they come from several threads of the phone, so that a
   /// response often precedes its request. Their times are right.
   private var held: [CaptureRecord] = []
@@ -38,69 +42,49 @@ public struct CaptureReader: Sendable {
     do throws(CaptureFileError) {
       if let record = try read() { return record }
     } catch {
+      if case (.open, .cut) = (state, error.reason) { return nil }
       end(error)
     }
-    guard case .over(let fault) = state else { return nil }
     if let record = held.popLast() { return record }
-    if let fault { throw fault }
+    if case .over(let fault?) = state { throw fault }
     return nil
   }
 
   /// Call at the end of the file, when `next` has returned nil. From then on `next` returns the records
   /// that were held back, and throws if the file does not end where a record ends.
-  public mutating func finish() {
-    if case .over = state { return }
-    do throws(CaptureFileError) {
-      try checkEnd()
-      end(nil)
-    } catch {
-      end(error)
+  public mutating func finish() { if case .open = state { state = .ended } }
+
+  /// The next record; nil after the end. Those of PacketLogger are held back.
+  private mutating func read() throws(CaptureFileError) -> CaptureRecord? {
+    if case .over = state { return nil }
+    if format == nil {
+      let begun = try recognised().init(&buffer)
+      if begun is PacketLogger { assumedPeer = .accessory }
+      format = begun
     }
+    let isSorted = format is PacketLogger
+    while let record = try format?.next(&buffer) {
+      guard isSorted else { return record }
+      held.append(record)
+    }
+    return nil
   }
 
-  private mutating func end(_ fault: CaptureFileError?) {
+  /// Ends the reading at an error, or at the end of the last record, behind which the next one lacks all bytes.
+  private mutating func end(_ error: CaptureFileError) {
+    let fault =
+      switch error.reason {
+      case .cut(_, needed: _, available: 0): format.map(\.complaint) ?? buffer.error(.empty)
+      case .cut: format?.complaint ?? error
+      // A file without a header is recognised only by its records.
+      case .broken where format is PacketLogger && held.isEmpty:
+        CaptureFileError(offset: 0, .notACapture)
+      default: error
+      }
     state = .over(fault)
     // The next one is last; those with the same time stay in the order in which they came.
     held = held.enumerated().sorted { ($0.element.time, $0.offset) > ($1.element.time, $1.offset) }
       .map(\.element)
-  }
-
-  private func checkEnd() throws(CaptureFileError) {
-    let needed: (part: String, length: Int)
-    switch state {
-    case .unknown:
-      guard buffer.count > 0 else { throw buffer.error(.empty) }
-      guard format != nil else { throw buffer.error(.notACapture) }
-      needed = ("the file header", Btsnoop.headerLength)
-    case .over: return
-    case .reading(let format):
-      if let complaint = format.complaint { throw complaint }
-      needed = format.needed(buffer)
-    }
-    guard buffer.count > 0 else { return }
-    throw buffer.error(.cut(needed.part, needed: needed.length, available: buffer.count))
-  }
-
-  private mutating func read() throws(CaptureFileError) -> CaptureRecord? {
-    switch state {
-    case .unknown: return try recognise() ? try read() : nil
-    case .over: return nil
-    case .reading(var format):
-      defer { state = .reading(format) }
-      guard format is PacketLogger else { return try format.next(&buffer) }
-      try hold(&format)
-      return nil
-    }
-  }
-
-  /// Holds back what was read of a PacketLogger file.
-  private mutating func hold(_ format: inout any CaptureFormat) throws(CaptureFileError) {
-    do throws(CaptureFileError) {
-      while let record = try format.next(&buffer) { held.append(record) }
-    } catch {
-      // A file without a header is recognised only by its records.
-      throw held.isEmpty ? CaptureFileError(offset: 0, .notACapture) : error
-    }
   }
 
   private static let formats: [any CaptureFormat.Type] = [
@@ -108,19 +92,11 @@ public struct CaptureReader: Sendable {
   ]
 
   /// The format that the file may have by its first bytes.
-  private var format: (any CaptureFormat.Type)? {
-    guard let begun = buffer.peek(min(buffer.count, 8)) else { return nil }
-    return Self.formats.first { $0.recognises(begun) }
-  }
-
-  /// Recognises the format; false while the file header is incomplete.
-  private mutating func recognise() throws(CaptureFileError) -> Bool {
-    guard buffer.count >= 4 else { return false }
-    guard let format else { throw buffer.error(.notACapture) }
-    guard let begun = try format.init(&buffer) else { return false }
-    if begun is PacketLogger { assumedPeer = .accessory }
-    state = .reading(begun)
-    return true
+  private func recognised() throws(CaptureFileError) -> any CaptureFormat.Type {
+    let begun = try buffer.peek(min(buffer.count, 8), "the file header")
+    if let format = Self.formats.first(where: { $0.recognises(begun) }) { return format }
+    if case .open = state { _ = try buffer.peek(4, "the file header") }
+    throw buffer.error(.notACapture)
   }
 }
 
@@ -172,12 +148,10 @@ protocol CaptureFormat: Sendable {
   /// Whether a file that begins with these bytes, up to eight, may have this format. Only btsnoop is recognised by fewer
   /// than four.
   static func recognises(_ head: ArraySlice<UInt8>) -> Bool
-  /// Reads the file's header; nil while it is incomplete.
-  init?(_ buffer: inout FileBuffer) throws(CaptureFileError)
-  /// The next record; nil while it is incomplete.
-  mutating func next(_ buffer: inout FileBuffer) throws(CaptureFileError) -> CaptureRecord?
-  /// The size of the next part, for the error about a truncated file.
-  func needed(_ buffer: FileBuffer) -> (part: String, length: Int)
+  /// Reads the file's header. While it is incomplete, the file is cut.
+  init(_ buffer: inout FileBuffer) throws(CaptureFileError)
+  /// The next record. While it is incomplete, the file is cut.
+  mutating func next(_ buffer: inout FileBuffer) throws(CaptureFileError) -> CaptureRecord
   /// An error if the file has packets, but none that can be read.
   var complaint: CaptureFileError? { get }
 }
@@ -193,32 +167,21 @@ protocol RecordFormat: CaptureFormat {
 extension RecordFormat {
   var complaint: CaptureFileError? { nil }
 
-  func next(_ buffer: inout FileBuffer) throws(CaptureFileError) -> CaptureRecord? {
-    while let head = head(buffer) {
-      guard head.included >= 0 else {
+  func next(_ buffer: inout FileBuffer) throws(CaptureFileError) -> CaptureRecord {
+    while true {
+      var reader = ByteReader(
+        try buffer.peek(Self.recordHeadLength, "a record header"), order: order)
+      guard let head = try? envelope(&reader), head.included >= 0 else {
         throw buffer.error(.broken("a record shorter than its header"))
       }
       guard head.included <= CaptureRecord.longestPacket else {
         throw buffer.error(.broken("a packet of \(head.included) bytes"))
       }
       let length = Self.recordHeadLength + head.included
-      guard let record = buffer.peek(length) else { return nil }
+      let packet = try buffer.peek(length, "a record").dropFirst(Self.recordHeadLength)
       buffer.drop(length)
-      let packet = record.dropFirst(Self.recordHeadLength)
       if let record = payload.record(packet, head) { return record }
     }
-    return nil
-  }
-
-  func needed(_ buffer: FileBuffer) -> (part: String, length: Int) {
-    guard let head = head(buffer) else { return ("a record header", Self.recordHeadLength) }
-    return ("a record", Self.recordHeadLength + min(head.included, 1 << 30))
-  }
-
-  private func head(_ buffer: FileBuffer) -> CapturePayload.Envelope? {
-    guard let bytes = buffer.peek(Self.recordHeadLength) else { return nil }
-    var reader = ByteReader(bytes, order: order)
-    return try? envelope(&reader)
   }
 }
 
@@ -245,15 +208,16 @@ struct FileBuffer {
     bytes.append(contentsOf: more)
   }
 
-  /// The next `count` bytes, without consuming them; nil while there are fewer.
-  func peek(_ count: Int) -> ArraySlice<UInt8>? {
-    guard count >= 0, self.count >= count else { return nil }
+  /// The next `count` bytes, without consuming them. With fewer, the file is cut within the named part.
+  func peek(_ count: Int, _ part: String) throws(CaptureFileError) -> ArraySlice<UInt8> {
+    guard self.count >= count else {
+      throw error(.cut(part, needed: count, available: self.count))
+    }
     return bytes[start..<start + count]
   }
 
   /// Consumes bytes.
   mutating func drop(_ count: Int) {
-    let count = min(count, self.count)
     start += count
     offset += Int64(count)
   }

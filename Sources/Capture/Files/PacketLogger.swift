@@ -27,8 +27,8 @@ struct PacketLogger: RecordFormat {
   }
 
   /// Finds out the byte order: the first length is plausible in one at most.
-  init?(_ buffer: inout FileBuffer) throws(CaptureFileError) {
-    guard let head = buffer.peek(Self.recordHeadLength) else { return nil }
+  init(_ buffer: inout FileBuffer) throws(CaptureFileError) {
+    let head = try buffer.peek(Self.recordHeadLength, "a record header")
     let order = [ByteOrder.bigEndian, .littleEndian].first { order in
       var reader = ByteReader(head, order: order)
       guard let length = try? reader.u32(), (try? reader.skip(4)) != nil,

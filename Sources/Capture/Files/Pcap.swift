@@ -23,15 +23,16 @@ struct Pcap: RecordFormat {
     magics[Array(head.prefix(4))] != nil
   }
 
-  init?(_ buffer: inout FileBuffer) throws(CaptureFileError) {
-    guard let header = buffer.peek(Self.headerLength),
-      let variant = Self.magics[Array(header.prefix(4))]
-    else { return nil }
+  init(_ buffer: inout FileBuffer) throws(CaptureFileError) {
+    let header = try buffer.peek(Self.headerLength, "the file header")
+    guard let variant = Self.magics[Array(header.prefix(4))] else {
+      throw buffer.error(.notACapture)
+    }
     (order, hasNanoseconds) = variant
     var reader = ByteReader(header.dropFirst(4), order: order)
     guard let version = try? reader.u16(), (try? reader.skip(14)) != nil,
       let link = try? reader.u32()
-    else { return nil }
+    else { throw buffer.error(.notACapture) }
     guard version == 2 else { throw buffer.error(.unsupported("pcap version \(version)")) }
     // The upper bits are about frame check sequences.
     let linkType = link & 0xFFFF
@@ -87,15 +88,18 @@ struct PcapngReader: CaptureFormat {
   /// The first section's header is a block like the others.
   init(_ buffer: inout FileBuffer) {}
 
-  mutating func next(_ buffer: inout FileBuffer) throws(CaptureFileError) -> CaptureRecord? {
-    while let head = buffer.peek(12) {
+  mutating func next(_ buffer: inout FileBuffer) throws(CaptureFileError) -> CaptureRecord {
+    while true {
+      let head = try buffer.peek(12, "a block header")
       if Self.recognises(head) { try beginSection(head, buffer) }
-      guard let (type, claimed) = blockHead(head) else { return nil }
+      var reader = ByteReader(head, order: order)
+      let type = (try? reader.u32()) ?? 0
+      let claimed = (try? reader.u32()) ?? 0
       guard claimed >= 12, claimed % 4 == 0, claimed <= Self.longestBlock else {
         throw buffer.error(.broken("a block of \(claimed) bytes"))
       }
       let length = Int(claimed)
-      guard let block = buffer.peek(length) else { return nil }
+      let block = try buffer.peek(length, "a block")
       var trailer = ByteReader(block.suffix(4), order: order)
       guard (try? trailer.u32()) == claimed else {
         throw buffer.error(.broken("a block whose two lengths differ"))
@@ -113,14 +117,6 @@ struct PcapngReader: CaptureFormat {
       default: break
       }
     }
-    return nil
-  }
-
-  func needed(_ buffer: FileBuffer) -> (part: String, length: Int) {
-    guard let head = buffer.peek(12), let (_, length) = blockHead(head) else {
-      return ("a block header", 12)
-    }
-    return ("a block", Int(clamping: length))
   }
 
   var complaint: CaptureFileError? {
@@ -129,12 +125,6 @@ struct PcapngReader: CaptureFormat {
   }
 
   // MARK: Blocks
-
-  private func blockHead(_ head: ArraySlice<UInt8>) -> (type: UInt32, length: UInt32)? {
-    var reader = ByteReader(head, order: order)
-    guard let type = try? reader.u32(), let length = try? reader.u32() else { return nil }
-    return (type, length)
-  }
 
   private mutating func beginSection(
     _ head: ArraySlice<UInt8>, _ buffer: FileBuffer
