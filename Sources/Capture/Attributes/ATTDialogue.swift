@@ -43,7 +43,7 @@ struct ATTDialogue: Sendable {
     } else {
       local.read(bytes, bearer, packet, into: &unit)
     }
-    for attribute in unit.attributes { unit.profiles.formUnion(attribute.profiles) }
+    unit.addProfiles()
     return unit
   }
 }
@@ -61,6 +61,8 @@ public struct OpenRequests: Sendable {
   public init() {}
 
   /// The packet with the request or indication that a PDU completes; nil if it completes none that is known.
+  ///
+  /// - Parameter bearer: its L2CAP channel; of a signalling command, its identifier.
   public mutating func request(
     of role: Opcode.Role, isSent: Bool, bearer: UInt16 = 4, packet: Int
   ) -> Int? {

@@ -5,6 +5,11 @@ import ATT
 import GAP
 import Wire
 
+/// How a value was transferred.
+enum ValueAccess {
+  case written, notified, read
+}
+
 /// The traffic of Control Point and Data Source: commands, and the responses to them, reassembled from
 /// notifications.
 struct NotificationExchange: Sendable {
@@ -22,8 +27,20 @@ struct NotificationExchange: Sendable {
   /// Clients should send one command at a time; of more without a response, the oldest are dropped.
   private static let mostPending = 16
 
+  /// Decodes a value of one of the characteristics; nil for those of other services.
+  mutating func detail(
+    of value: [UInt8], _ uuid: UUID, _ access: ValueAccess, _ packet: Int
+  ) -> Detail? {
+    switch (access, uuid) {
+    case (.written, .controlPoint): command(value, packet)
+    case (.notified, .notificationSource): Self.event(value)
+    case (.notified, .dataSource): data(value)
+    default: nil
+    }
+  }
+
   /// Decodes a command that is written to the Control Point.
-  mutating func command(_ value: [UInt8], _ packet: Int) -> Detail {
+  private mutating func command(_ value: [UInt8], _ packet: Int) -> Detail {
     let command: ControlPointCommand
     do throws(ErrorCode) {
       command = try ControlPointCommand(decoding: value)
@@ -42,7 +59,7 @@ struct NotificationExchange: Sendable {
   mutating func removeRefusedCommand() { if pending.last?.fragments == 0 { pending.removeLast() } }
 
   /// Decodes a notification of the Data Source.
-  mutating func data(_ fragment: [UInt8]) -> Detail {
+  private mutating func data(_ fragment: [UInt8]) -> Detail {
     // A response that breaks off ends where the next one begins; that five bytes of command and UID
     // occur within a response is improbable.
     if let first = pending.first, first.fragments > 0,
@@ -106,7 +123,7 @@ struct NotificationExchange: Sendable {
   }
 
   /// Decodes a notification of the Notification Source.
-  static func event(_ value: [UInt8]) -> Detail {
+  private static func event(_ value: [UInt8]) -> Detail {
     guard let event = try? NotificationEvent(decoding: value) else {
       return .text("ANCS Event", "\(value.count) bytes, eight needed")
     }
@@ -203,47 +220,39 @@ struct MediaExchange: Sendable {
   /// The attribute that was written to Entity Attribute; a read returns its value.
   private var selected: MediaAttribute?
 
-  /// Decodes a value that is written to one of the service's characteristics.
-  mutating func written(_ value: [UInt8], to uuid: UUID) -> Detail? {
-    switch uuid {
-    case .remoteCommand:
+  /// Decodes a value of one of the characteristics; nil for those of other services. What is read from Entity Attribute
+  /// is the value of the selected attribute.
+  mutating func detail(of value: [UInt8], _ uuid: UUID, _ access: ValueAccess) -> Detail? {
+    switch (access, uuid) {
+    case (.written, .remoteCommand):
       guard value.count == 1 else { return .text("AMS Command", "not one byte") }
       return .text("AMS Command", "\(RemoteCommand(rawValue: value[0]))")
-    case .entityUpdate:
+    case (.written, .entityUpdate):
       guard let registration = try? EntityRegistration(decoding: value) else {
         return .text("AMS Registration", "empty")
       }
       let names = registration.attributes.map { "\(MediaAttribute(registration.entity, $0))" }
       return Self.detail("AMS Registration", registration.entity, [.list("Attributes", names)])
-    case .entityAttribute:
+    case (.written, .entityAttribute):
       selected = try? MediaAttribute(decoding: value)
       guard let selected else { return .text("AMS Selection", "not two bytes") }
       return Self.detail("AMS Selection", selected.entity, [.text("Attribute", "\(selected)")])
-    default: return nil
-    }
-  }
-
-  /// Decodes a notified value.
-  func notified(_ value: [UInt8], by uuid: UUID) -> Detail? {
-    switch uuid {
-    case .remoteCommand: return .list("AMS Commands", RemoteCommand.list(decoding: value))
-    case .entityUpdate:
+    case (.notified, .remoteCommand):
+      return .list("AMS Commands", RemoteCommand.list(decoding: value))
+    case (.notified, .entityUpdate):
       guard let update = try? EntityUpdate(decoding: value) else {
         return .text("AMS Update", "\(value.count) bytes, three needed")
       }
       let rest = update.isTruncated ? [Detail.flag("Truncated", true)] : []
-      var value = Self.value(of: update.attribute, update.value)
-      value[0].place = 0..<2
-      value[1].place = value.count > 1 ? 3..<3 + update.value.count : nil
-      return Self.detail("AMS Update", update.attribute.entity, value + rest)
+      var below = Self.value(of: update.attribute, update.value)
+      below[0].place = 0..<2
+      below[1].place = 3..<3 + update.value.count
+      return Self.detail("AMS Update", update.attribute.entity, below + rest)
+    case (.read, .entityAttribute):
+      guard let selected else { return .text("AMS Value", String(cutUTF8: value)) }
+      return Self.detail("AMS Value", selected.entity, Self.value(of: selected, value))
     default: return nil
     }
-  }
-
-  /// Decodes a value that was read from Entity Attribute: that of the selected attribute.
-  func read(_ value: [UInt8]) -> Detail {
-    guard let selected else { return .text("AMS Value", String(cutUTF8: value)) }
-    return Self.detail("AMS Value", selected.entity, Self.value(of: selected, value))
   }
 
   private static func detail(_ label: String, _ entity: Entity, _ below: [Detail]) -> Detail {

@@ -121,3 +121,10 @@ extension AttributeUse {
     Set([uuid, characteristic, service].compactMap { $0.flatMap(Profile.init) })
   }
 }
+
+extension DecodedUnit {
+  /// Adds the Apple services that its attributes belong to.
+  mutating func addProfiles() {
+    for attribute in attributes { profiles.formUnion(attribute.profiles) }
+  }
+}

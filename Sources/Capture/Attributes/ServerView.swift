@@ -38,7 +38,7 @@ struct ServerView: Sendable {
       switch pdu.opcode.role {
       case .request:
         readRequest(pdu, &unit)
-        for attribute in unit.attributes { unit.profiles.formUnion(attribute.profiles) }
+        unit.addProfiles()
         requests[bearer] = (pdu, unit.profiles)
       case .response:
         let request = removeRequest(completedBy: pdu, bearer)
@@ -72,37 +72,27 @@ struct ServerView: Sendable {
 
   // MARK: Attributes
 
-  private enum Access {
-    case written, notified, read
-  }
-
   private func identify(_ attributes: inout [AttributeUse]) {
     for index in attributes.indices { database.identify(&attributes[index]) }
   }
 
   /// Identifies attributes, and adds the meaning of their values.
-  private mutating func interpret(_ attributes: inout [AttributeUse], _ access: Access) {
+  private mutating func interpret(_ attributes: inout [AttributeUse], _ access: ValueAccess) {
     for index in attributes.indices { interpret(&attributes[index], access) }
   }
 
-  private mutating func interpret(_ use: inout AttributeUse, _ access: Access) {
+  private mutating func interpret(_ use: inout AttributeUse, _ access: ValueAccess) {
     database.identify(&use)
     use.meaning = meaning(of: use.value ?? [], use.uuid, access)
   }
 
   /// The meaning of a value, which depends on what came before it for ANCS and AMS.
-  private mutating func meaning(of value: [UInt8], _ uuid: UUID?, _ access: Access) -> [Detail] {
+  private mutating func meaning(
+    of value: [UInt8], _ uuid: UUID?, _ access: ValueAccess
+  ) -> [Detail] {
     guard let uuid else { return [] }
-    let detail: Detail? =
-      switch (access, uuid) {
-      case (.written, .controlPoint): notifications.command(value, packet)
-      case (.written, _): media.written(value, to: uuid)
-      case (.notified, .notificationSource): NotificationExchange.event(value)
-      case (.notified, .dataSource): notifications.data(value)
-      case (.notified, _): media.notified(value, by: uuid)
-      case (.read, .entityAttribute): media.read(value)
-      case (.read, _): nil
-      }
+    let detail =
+      notifications.detail(of: value, uuid, access, packet) ?? media.detail(of: value, uuid, access)
     return detail.map { [$0] } ?? ValueDecoder.details(of: value, uuid)
   }
 

@@ -13,7 +13,6 @@ public import Wire
 /// Packets that a sniffer heard on the air join in at the L2CAP frames (`decodeAir`).
 public struct CaptureDecoder: Sendable {
   var links = LinkTable()
-  var airLinks = AirLinks()
   /// The control PDUs of a phone's link layer that are not decoded, by opcode: Apple's own, or newer ones.
   public internal(set) var unknownControlPDUs: [UInt8: Int] = [:]
   /// How many records of the link layer have another form, so that not even the opcode is known.
@@ -40,7 +39,7 @@ public struct CaptureDecoder: Sendable {
     to peer: Address, handle: UInt16, adapter: UInt16, remote: [LocatedService] = [],
     local: [LocatedService] = []
   ) {
-    links.change(adapter, handle) { link in
+    links.change(.adapter(adapter, handle: handle)) { link in
       link.name.peer = peer
       link.isKnown = true
       link.dialogue.remote.database.learn(remote)
@@ -67,17 +66,21 @@ public struct CaptureDecoder: Sendable {
       // Reset ends all links; no event says so.
       if frame.units.first?.code == 0x0C03 { links.endAll(of: record.adapter) }
     case .event:
-      if let link = Self.connectedLink(record.data) { links.begin(record.adapter, link) }
+      if let link = Self.connectedLink(record.data) {
+        links.begin(.adapter(record.adapter, handle: link.handle), link)
+      }
       let handle = decode(HCIDecoder.event(record.data), &frame)
       // Disconnection Complete, which has the handle only without an error.
-      if record.data.first == 0x05, let handle { links.end(record.adapter, handle) }
+      if record.data.first == 0x05, let handle {
+        links.end(.adapter(record.adapter, handle: handle))
+      }
     case .aclTransmitted, .aclReceived: decodeACL(record, &frame)
     case .scoTransmitted, .scoReceived, .isoTransmitted, .isoReceived:
       var reader = ByteReader(record.data)
       let handle = reader.u16OrZero() & 0x0FFF
       frame.title = "\(record.opcode): Handle \(handle) len \(record.data.count)"
       var unit = DecodedUnit(layer: .data, name: "\(record.opcode)", length: record.data.count)
-      unit.link = links.name(record.adapter, handle)
+      unit.link = links.name(.adapter(record.adapter, handle: handle))
       frame.units = [unit]
     case .air: decodeAir(record, &frame)
     case .linkControlTransmitted, .linkControlReceived, .linkControl:
@@ -110,7 +113,7 @@ public struct CaptureDecoder: Sendable {
     if case .number(let number)? = unit.details.first(where: { $0.key == "handle" })?.value {
       handle = UInt16(truncatingIfNeeded: number)
     }
-    unit.link = handle.map { links.name(frame.record.adapter, $0) }
+    unit.link = handle.map { links.name(.adapter(frame.record.adapter, handle: $0)) }
     let adapter = UInt32(frame.record.adapter) << 16
     if unit.layer == .hciCommand {
       commands[adapter | UInt32(unit.code ?? 0)] = frame.number
@@ -159,7 +162,7 @@ public struct CaptureDecoder: Sendable {
     }
     let data = Array(reader.rest().prefix(length))
     let isStart = flags & 0b11 != 0b01
-    links.change(record.adapter, handle) { link in
+    links.change(.adapter(record.adapter, handle: handle)) { link in
       var direction = record.opcode.direction ?? .received
       if !record.isDirectionKnown {
         direction = link.direction(direction, isStart: isStart)
@@ -214,7 +217,10 @@ public struct CaptureDecoder: Sendable {
       return Signalling.commands(in: frame.payload).map { command in
         if frame.isWhole { link.channels.follow(command, direction) }
         var unit = Signalling.decode(command)
-        link.join(&unit, direction, packet: packet)
+        if command.count > 1, let role = Signalling.role(of: command[0]) {
+          unit.request = link.signals.request(
+            of: role, isSent: direction == .sent, bearer: UInt16(command[1]), packet: packet)
+        }
         return unit
       }
     case 6, 7:

@@ -5,10 +5,11 @@ import Wire
 struct LinkState: Sendable {
   var name: LinkName
   var dialogue = ATTDialogue()
+  var air = AirState()
   var channels = AttributeChannels()
   var reassemblers: [CaptureDirection: Reassembler] = [:]
-  /// The packets of signalling requests without a response so far, by direction and identifier.
-  var signals: [CaptureDirection: [UInt8: Int]] = [:]
+  /// The signalling requests without a response so far.
+  var signals = OpenRequests()
   /// Whether the capture has its beginning, or a warning has said that it does not.
   var isKnown: Bool
 
@@ -18,16 +19,6 @@ struct LinkState: Sendable {
       name.peerKind = .phone
     } else if dialogue.local.database.isOfPhone {
       name.peerKind = .accessory
-    }
-  }
-
-  /// Joins a signalling command in a packet, if it is a response, to its request.
-  mutating func join(_ unit: inout DecodedUnit, _ direction: CaptureDirection, packet: Int) {
-    guard unit.bytes.count > 1 else { return }
-    if Signalling.requests.contains(unit.bytes[0]) {
-      signals[direction, default: [:]][unit.bytes[1]] = packet
-    } else if Signalling.responses.contains(unit.bytes[0]) {
-      unit.request = signals[direction.opposite]?.removeValue(forKey: unit.bytes[1])
     }
   }
 
@@ -45,19 +36,27 @@ struct LinkState: Sendable {
   }
 }
 
+/// Where a link of a capture is.
+enum LinkPlace: Hashable, Sendable {
+  /// On an adapter, with this connection handle.
+  case adapter(UInt16, handle: UInt16)
+  /// On the air, with this access address.
+  case air(UInt32)
+
+  /// The number of the adapter.
+  fileprivate var adapter: UInt16 {
+    if case .adapter(let number, _) = self { number } else { MonitorOpcode.noAdapter }
+  }
+}
+
 /// The links of a capture, and what was learned on earlier ones.
 struct LinkTable: Sendable {
-  private struct Place: Hashable {
-    var adapter: UInt16
-    var handle: UInt16
-  }
-
   private struct Device: Hashable {
     var adapter: UInt16
     var address: Address
   }
 
-  private var links: [Place: LinkState] = [:]
+  private var links: [LinkPlace: LinkState] = [:]
   /// The assumed kind of the peer on a link that was up before the capture began, until its traffic
   /// shows it.
   var assumedPeer = LinkName.PeerKind.phone
@@ -65,58 +64,66 @@ struct LinkTable: Sendable {
   private var remembered: [Device: LearnedDatabase] = [:]
   /// What peers have discovered on the host, by adapter: it is the same for all of them.
   private var hosts: [UInt16: LearnedDatabase] = [:]
+  /// How many links were heard on the air, where there are no handles: they are numbered instead.
+  private var heard: UInt16 = 0
 
   /// The maximum number of links at once, which only garbage exceeds, and of remembered peers.
   private static let most = 256
 
   /// Changes a link; adds it first if the capture does not have its beginning.
-  mutating func change(_ adapter: UInt16, _ handle: UInt16, _ change: (inout LinkState) -> Void) {
-    let place = Place(adapter: adapter, handle: handle)
+  mutating func change(_ place: LinkPlace, _ change: (inout LinkState) -> Void) {
     // Taken out meanwhile, so that nothing of it is copied.
-    var link =
-      links.removeValue(forKey: place)
-      ?? new(adapter, LinkName(handle: handle, peerKind: assumedPeer), isKnown: false)
+    var link = links.removeValue(forKey: place) ?? new(place, unknown(place), isKnown: false)
     change(&link)
     keep(link, at: place)
   }
 
-  private mutating func keep(_ link: LinkState, at place: Place) {
+  private mutating func keep(_ link: LinkState, at place: LinkPlace) {
     if links[place] == nil, links.count >= Self.most { links.removeAll() }
     links[place] = link
   }
 
   /// A link with what is known of its two ends.
-  private func new(_ adapter: UInt16, _ name: LinkName, isKnown: Bool) -> LinkState {
+  private mutating func new(_ place: LinkPlace, _ name: LinkName, isKnown: Bool) -> LinkState {
     var link = LinkState(name: name, isKnown: isKnown)
-    let peers = name.addresses.map { Device(adapter: adapter, address: $0) }
-    if let peer = peers.lazy.compactMap({ remembered[$0] }).first {
-      link.dialogue.remote.database = peer
+    if case .air = place {
+      link.name.handle = heard
+      heard = (heard + 1) & 0x0FFF
     }
-    if let host = hosts[adapter] { link.dialogue.local.database = host }
+    for address in name.addresses {
+      let device = Device(adapter: place.adapter, address: address)
+      if let peer = remembered[device] { link.dialogue.remote.database = peer }
+    }
+    if let host = hosts[place.adapter] { link.dialogue.local.database = host }
     return link
   }
 
-  /// The name of a link; only its handle if nothing else is known.
-  func name(_ adapter: UInt16, _ handle: UInt16) -> LinkName {
-    links[Place(adapter: adapter, handle: handle)]?.name
-      ?? LinkName(handle: handle, peerKind: assumedPeer)
+  /// The name of a link of which nothing but its handle is known.
+  private func unknown(_ place: LinkPlace) -> LinkName {
+    guard case .adapter(_, let handle) = place else {
+      return LinkName(handle: 0, peerKind: assumedPeer)
+    }
+    return LinkName(handle: handle, peerKind: assumedPeer)
   }
 
+  func isUp(_ place: LinkPlace) -> Bool { links[place] != nil }
+
+  /// The name of a link; only its handle if nothing else is known.
+  func name(_ place: LinkPlace) -> LinkName { links[place]?.name ?? unknown(place) }
+
   /// Adds a new connection.
-  mutating func begin(_ adapter: UInt16, _ name: LinkName) {
-    let link = new(adapter, name, isKnown: true)
-    keep(link, at: Place(adapter: adapter, handle: name.handle))
+  mutating func begin(_ place: LinkPlace, _ name: LinkName) {
+    let link = new(place, name, isKnown: true)
+    keep(link, at: place)
   }
 
   /// Removes a connection. What was learned is kept for the peer's next one.
-  mutating func end(_ adapter: UInt16, _ handle: UInt16) {
-    guard let link = links.removeValue(forKey: Place(adapter: adapter, handle: handle)) else {
-      return
-    }
-    learn(host: link.dialogue.local.database, adapter)
+  mutating func end(_ place: LinkPlace) {
+    guard let link = links.removeValue(forKey: place) else { return }
+    learn(host: link.dialogue.local.database, place.adapter)
     if remembered.count >= Self.most { remembered.removeAll() }
     for address in link.name.addresses {
-      remembered[Device(adapter: adapter, address: address)] = link.dialogue.remote.database
+      remembered[Device(adapter: place.adapter, address: address)] = link.dialogue.remote.database
     }
   }
 
@@ -132,6 +139,6 @@ struct LinkTable: Sendable {
 
   /// Removes all links of an adapter that was reset or removed.
   mutating func endAll(of adapter: UInt16) {
-    for place in links.keys where place.adapter == adapter { end(adapter, place.handle) }
+    for place in links.keys where place.adapter == adapter { end(place) }
   }
 }

@@ -28,7 +28,7 @@ enum HCIDecoder {
     var reader = ByteReader(bytes)
     let code = reader.u8OrZero()
     let length = reader.u8OrZero()
-    let layout = EventTable.events[code]
+    let layout = EventTable.events[UInt16(code)]
     let name = layout?.name ?? "Event \(hexadecimal(code, 2))"
     var unit = DecodedUnit(layer: .hciEvent, name: name, code: UInt16(code), length: bytes.count)
     if bytes.count < 2 {
@@ -63,7 +63,7 @@ enum HCIDecoder {
       unit.problem = "no subevent"
       return
     }
-    let layout = EventTable.meta[subevent]
+    let layout = EventTable.meta[UInt16(subevent)]
     unit.name = layout?.name ?? "Subevent \(hexadecimal(subevent, 2))"
     unit.details = [.named("Subevent", unit.name, subevent).at(2..<3)]
     unit.read(layout?.fields ?? [], from: bytes.dropFirst())

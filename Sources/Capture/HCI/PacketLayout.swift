@@ -19,15 +19,7 @@ struct PacketLayout: Sendable, ExpressibleByStringLiteral {
 }
 
 /// Layouts by number.
-struct PacketTable: Sendable, ExpressibleByDictionaryLiteral {
-  private let layouts: [UInt16: PacketLayout]
-
-  init(dictionaryLiteral elements: (UInt16, PacketLayout)...) {
-    layouts = Dictionary(elements, uniquingKeysWith: { first, _ in first })
-  }
-
-  subscript(number: some UnsignedInteger) -> PacketLayout? { layouts[UInt16(number)] }
-}
+typealias PacketTable = [UInt16: PacketLayout]
 
 /// A field of a packet, with its label. Numbers are little endian.
 enum PacketField: Hashable, Sendable {

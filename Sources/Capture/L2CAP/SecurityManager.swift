@@ -49,7 +49,7 @@ enum SecurityManager {
       return DecodedUnit(
         layer: .smp, name: "nothing", length: 0, problem: "an SMP PDU without a byte")
     }
-    let layout = table[code]
+    let layout = table[UInt16(code)]
     let name = layout?.name ?? "code \(hexadecimal(code, 2))"
     var unit = DecodedUnit(layer: .smp, name: name, code: UInt16(code), length: bytes.count)
     unit.bytes = bytes

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
 import Wire
 
 /// Decodes the commands of L2CAP's signalling channels (Core Specification Vol 3 Part A, 4).
@@ -32,9 +33,14 @@ enum Signalling {
     0x1A: .init("Credit Based Reconfigure Response", [.u16("Result")]),
   ]
 
-  /// The codes of commands that are responded to, under the same identifier, and of those that respond.
-  static let requests: Set<UInt8> = [0x02, 0x04, 0x06, 0x08, 0x0A, 0x12, 0x14, 0x17, 0x19]
-  static let responses: Set<UInt8> = [0x01, 0x03, 0x05, 0x07, 0x09, 0x0B, 0x13, 0x15, 0x18, 0x1A]
+  /// Whether a command of this code is responded to, under the same identifier, or responds; nil: neither.
+  static func role(of code: UInt8) -> Opcode.Role? {
+    switch code {
+    case 0x02, 0x04, 0x06, 0x08, 0x0A, 0x12, 0x14, 0x17, 0x19: .request
+    case 0x01, 0x03, 0x05, 0x07, 0x09, 0x0B, 0x13, 0x15, 0x18, 0x1A: .response
+    default: nil
+    }
+  }
 
   private static let credits: [PacketField] = [.u16("MTU"), .u16("MPS"), .u16("Initial Credits")]
 
@@ -55,7 +61,7 @@ enum Signalling {
   static func decode(_ bytes: [UInt8]) -> DecodedUnit {
     var reader = ByteReader(bytes)
     let code = reader.u8OrZero()
-    let layout = table[code]
+    let layout = table[UInt16(code)]
     let name = layout?.name ?? "Command \(hexadecimal(code, 2))"
     var unit = DecodedUnit(layer: .signalling, name: name, code: UInt16(code), length: bytes.count)
     unit.bytes = bytes

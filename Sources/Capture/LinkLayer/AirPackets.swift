@@ -18,12 +18,21 @@ extension CaptureDecoder {
       frame.title = "LE Advertising: \(unit.name) len \(packet.length)"
       frame.units = [unit]
       if let connection, !packet.flags.isDamaged {
-        let handle = airLinks.begin(connection.accessAddress)
-        links.begin(record.adapter, LinkName(handle: handle, peer: connection.central))
+        links.begin(
+          .air(connection.accessAddress), LinkName(handle: 0, peer: connection.central))
       }
       return
     }
-    let (direction, isRepeated) = airLinks.receive(packet, at: record.time)
+    let place = LinkPlace.air(packet.accessAddress)
+    var direction = packet.flags.direction ?? .received
+    var isRepeated = false
+    // An empty packet does not add a connection: it may be the last one of a connection that has ended.
+    if packet.length > 0 || links.isUp(place) {
+      links.change(place) { link in
+        direction = link.air.direction(of: packet, at: record.time)
+        isRepeated = !packet.flags.isDamaged && link.air.isRepeated(packet, direction)
+      }
+    }
     frame.record.opcode = direction == .sent ? .aclTransmitted : .aclReceived
     let address = hexadecimal(packet.accessAddress, 8)
     frame.title =
@@ -35,53 +44,50 @@ extension CaptureDecoder {
       }
     guard packet.length > 0, !packet.flags.isDamaged else { return }
     guard !isRepeated else { return frame.notes.append("sent again") }
-    decodeContent(packet, direction, &frame)
+    links.change(place) { Self.decode(packet, direction, &$0, &frame) }
+    let unit = frame.units.first
+    if unit?.layer == .linkLayer, unit?.name == "LL_TERMINATE_IND" { links.end(place) }
   }
 
   /// Decodes a data channel packet that is undamaged and not a retransmission.
-  private mutating func decodeContent(
-    _ packet: AirPacket, _ direction: CaptureDirection, _ frame: inout DecodedFrame
+  private static func decode(
+    _ packet: AirPacket, _ direction: CaptureDirection, _ link: inout LinkState,
+    _ frame: inout DecodedFrame
   ) {
-    let link = airLinks[packet.accessAddress]
-    guard packet.flags.isDecrypted || !link.isEncrypted else {
+    guard packet.flags.isDecrypted || !link.air.isEncrypted else {
       frame.notes.append("encrypted")
-      guard !link.isReportedEncrypted else { return }
-      airLinks[packet.accessAddress].isReportedEncrypted = true
+      guard !link.air.isReportedEncrypted else { return }
+      link.air.isReportedEncrypted = true
       frame.warning =
-        "handle \(link.handle): encrypted from packet \(frame.number) on; without its keys nobody can "
-        + "read it: let the sniffer decrypt it, or capture on the board (ancsd trace --write)"
+        "handle \(link.name.handle): encrypted from packet \(frame.number) on; without its keys nobody "
+        + "can read it: let the sniffer decrypt it, or capture on the board (ancsd trace --write)"
       return
     }
     switch packet.content {
-    case .control: decodeControl(packet, link.handle, &frame)
+    case .control: decodeControl(packet, &link, &frame)
     case .start, .continuation:
-      links.change(frame.record.adapter, link.handle) {
-        Self.deliver(
-          Array(packet.payload), direction, isStart: packet.content == .start,
-          missing: packet.missing, &$0, &frame)
-      }
+      deliver(
+        Array(packet.payload), direction, isStart: packet.content == .start,
+        missing: packet.missing, &link, &frame)
     case .reserved: break
     }
   }
 
-  private mutating func decodeControl(
-    _ packet: AirPacket, _ handle: UInt16, _ frame: inout DecodedFrame
+  private static func decodeControl(
+    _ packet: AirPacket, _ link: inout LinkState, _ frame: inout DecodedFrame
   ) {
     guard var unit = LinkLayer.control(packet.payload, length: packet.length) else {
       return frame.notes.append("its content was not captured")
     }
-    unit.link = links.name(frame.record.adapter, handle)
+    unit.link = link.name
     unit.bytes = frame.record.data
     frame.title += " \(unit.name)"
     frame.units = [unit]
-    switch packet.payload.first {
-    case 0x02:  // LL_TERMINATE_IND
-      links.end(frame.record.adapter, handle)
-      airLinks.end(packet.accessAddress)
     // Encryption begins with the response to LL_START_ENC_REQ (Vol 6 Part B, 5.1.3) and ends with a
     // pause (5.1.3.2).
-    case 0x05: airLinks[packet.accessAddress].isEncrypted = true
-    case 0x0B: airLinks[packet.accessAddress].isEncrypted = false
+    switch unit.code {
+    case 0x05: link.air.isEncrypted = true
+    case 0x0B: link.air.isEncrypted = false
     default: break
     }
   }
@@ -153,75 +159,23 @@ struct AirPacket {
   var duration: Int64 { Int64(1 + 4 + 2 + length + 3) * 8 }
 }
 
-/// The connections that a sniffer hears, by their access addresses.
-struct AirLinks: Sendable {
-  struct Link: Sendable {
-    /// The number of the connection in the capture: there are no handles on the air.
-    let handle: UInt16
-    /// Whether the link layer has started encryption.
-    var isEncrypted = false
-    /// Whether a warning said that the rest cannot be read.
-    var isReportedEncrypted = false
-    fileprivate var last: (time: WallTime, duration: Int64, direction: CaptureDirection)?
-    /// The last sequence number and content in each direction.
-    fileprivate var contents: [CaptureDirection: [UInt8]] = [:]
-  }
+/// What the packets of a connection on the air have shown of its link layer.
+struct AirState: Sendable {
+  /// Whether the link layer has started encryption.
+  var isEncrypted = false
+  /// Whether a warning said that the rest cannot be read.
+  var isReportedEncrypted = false
+  private var last: (time: WallTime, duration: Int64, direction: CaptureDirection)?
+  /// The last sequence number and content in each direction.
+  private var contents: [CaptureDirection: [UInt8]] = [:]
 
-  private var links: [UInt32: Link] = [:]
-  private var count: UInt16 = 0
-
-  /// More connections at once count as noise.
-  private static let mostLinks = 256
-
-  /// Adds a new connection and returns its handle.
-  mutating func begin(_ accessAddress: UInt32) -> UInt16 {
-    let link = newLink()
-    links[accessAddress] = link
-    return link.handle
-  }
-
-  private mutating func newLink() -> Link {
-    if links.count >= Self.mostLinks { links.removeAll() }
-    defer { count = (count + 1) & 0x0FFF }
-    return Link(handle: count)
-  }
-
-  mutating func end(_ accessAddress: UInt32) { links[accessAddress] = nil }
-
-  /// A connection; it is added if the capture does not have its beginning.
-  subscript(accessAddress: UInt32) -> Link {
-    mutating get {
-      let link = links[accessAddress] ?? newLink()
-      links[accessAddress] = link
-      return link
-    }
-    set { links[accessAddress] = newValue }
-  }
-
-  /// The direction of a data channel packet, and whether it is a retransmission of a packet that was
-  /// heard undamaged.
-  mutating func receive(
-    _ packet: AirPacket, at time: WallTime
-  ) -> (direction: CaptureDirection, isRepeated: Bool) {
-    // An empty packet does not add a connection: it may be the last one of a connection that has ended.
-    guard packet.length > 0 || links[packet.accessAddress] != nil else {
-      return (packet.flags.direction ?? .received, false)
-    }
-    let direction = self[packet.accessAddress].direction(of: packet, at: time)
-    let isRepeated =
-      !packet.flags.isDamaged && self[packet.accessAddress].isRepeated(packet, direction)
-    return (direction, isRepeated)
-  }
-}
-
-extension AirLinks.Link {
   /// The longest time between a packet and its response, in microseconds: the inter frame space (Vol 6
   /// Part B, 4.1.1), and as much for the sniffer's clock.
   private static let responseTime: Int64 = 300
 
   /// From the sniffer, or else from the timing: the central begins each connection event, and then the two take turns
   /// without a pause.
-  fileprivate mutating func direction(of packet: AirPacket, at time: WallTime) -> CaptureDirection {
+  mutating func direction(of packet: AirPacket, at time: WallTime) -> CaptureDirection {
     var direction = packet.flags.direction ?? .received
     if packet.flags.direction == nil, let last,
       (0...last.duration + Self.responseTime).contains(time.microseconds(since: last.time))
@@ -233,7 +187,7 @@ extension AirLinks.Link {
   }
 
   /// Whether sequence number and content are those of the last packet in this direction.
-  fileprivate mutating func isRepeated(_ packet: AirPacket, _ direction: CaptureDirection) -> Bool {
+  mutating func isRepeated(_ packet: AirPacket, _ direction: CaptureDirection) -> Bool {
     let new = [packet.sequenceNumber] + packet.payload
     return contents.updateValue(new, forKey: direction) == new
   }

@@ -47,7 +47,7 @@ enum LinkLayer {
   ///   - length: its length on the air.
   static func control(_ payload: ArraySlice<UInt8>, length: Int) -> DecodedUnit? {
     guard let opcode = payload.first else { return nil }
-    let layout = controlPDUs[opcode]
+    let layout = controlPDUs[UInt16(opcode)]
     let kind = opcode == 0xFF ? "a vendor's LL Control PDU" : "LL Control PDU"
     var unit = DecodedUnit(
       layer: .linkLayer, name: layout?.name ?? "\(kind) \(hexadecimal(opcode, 2))",

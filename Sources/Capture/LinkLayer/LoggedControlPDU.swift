@@ -55,10 +55,10 @@ extension CaptureDecoder {
       return
     }
     var unit = decoded
-    if let opcode = logged.pdu.first, LinkLayer.controlPDUs[opcode] == nil {
+    if let opcode = logged.pdu.first, LinkLayer.controlPDUs[UInt16(opcode)] == nil {
       unknownControlPDUs[opcode, default: 0] += 1
     }
-    links.change(record.adapter, logged.handle) { link in
+    links.change(.adapter(record.adapter, handle: logged.handle)) { link in
       if link.name.peer == nil { link.name.peer = logged.peer }
       unit.link = link.name
     }
