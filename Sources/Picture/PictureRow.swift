@@ -28,12 +28,7 @@ struct PictureRow {
   /// A value that drawing needs, named as in `decode --json` or similarly.
   struct Fact {
     var key: StaticString
-    var value: Value
-
-    enum Value {
-      case text(String)
-      case number(Double)
-    }
+    var value: Detail.Value
   }
 
   /// The details that a click shows.
@@ -205,22 +200,19 @@ enum FactFinder {
     "Flags": "flags",
   ]
 
-  /// Longer texts are truncated; the tree has them in full.
-  private static let mostCharacters = 80
-
   static func facts(of unit: DecodedUnit) -> [PictureRow.Fact] {
     let isATT = unit.layer == .att
     let channel = isATT && unit.channel != 4 ? unit.channel : nil
     let handle = unit.isList ? nil : unit.attributes.first?.handle
     let namesPeer = unit.layer == .hciEvent || unit.layer == .linkLayer
-    let known: [(StaticString, PictureRow.Fact.Value?)] = [
-      ("channel", channel.map { .number(Double($0)) }),
+    let known: [(StaticString, Detail.Value?)] = [
+      ("channel", channel.map { .number(Int64($0)) }),
       ("ancs", unit.profiles.contains(.ancs) ? .number(1) : nil),
       ("ams", unit.profiles.contains(.ams) ? .number(1) : nil),
       ("phoneside", isATT && unit.link?.peerKind == .accessory ? .number(1) : nil),
-      ("problem", unit.problem.map { .text(cut($0)) }),
-      ("asked", unit.request.map { .number(Double($0)) }),
-      ("handle", handle.map { .number(Double($0)) }),
+      ("problem", unit.problem.map { .text($0) }),
+      ("asked", unit.request.map { .number(Int64($0)) }),
+      ("handle", handle.map { .number(Int64($0)) }),
       ("peer", namesPeer ? unit.link?.peer.map { .text($0.description) } : nil),
     ]
     var facts = known.compactMap { key, value in value.map { PictureRow.Fact(key: key, value: $0) }
@@ -235,27 +227,16 @@ enum FactFinder {
   ) {
     for detail in details {
       guard let key = names[detail.label] else { continue }
-      if let value = value(of: detail) { facts.append(.init(key: key, value: value)) }
+      if isMentioned(detail.value) { facts.append(.init(key: key, value: detail.value)) }
       if !detail.children.isEmpty { add(detail.children, below, to: &facts) }
     }
   }
 
-  /// Nil for success, which needs no mention.
-  private static func value(of detail: Detail) -> PictureRow.Fact.Value? {
-    switch detail.value {
-    case .none, .bytes: nil
-    case .text(let text): .text(cut(text))
-    case .number(let number): .number(Double(number))
-    case .measure(let number, _): .number(number)
-    case .named("Success", 0, _): nil
-    case .named(let name?, _, _): .text(name)
-    case .named(nil, let number, _): .number(Double(number))
-    case .flags(let names, _, _), .list(let names): .text(cut(names.joined(separator: ", ")))
-    case .flag(let flag): .number(flag ? 1 : 0)
+  /// Success needs no mention.
+  private static func isMentioned(_ value: Detail.Value) -> Bool {
+    switch value {
+    case .none, .bytes, .named("Success", 0, _): false
+    default: true
     }
-  }
-
-  private static func cut(_ text: String) -> String {
-    text.utf8.count <= mostCharacters ? text : String(text.prefix(mostCharacters - 1)) + "…"
   }
 }

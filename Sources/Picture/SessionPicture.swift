@@ -163,22 +163,36 @@ public struct SessionPicture {
       json.object { json in
         for fact in row.facts {
           json.name(fact.key)
-          switch fact.value {
-          case .text(let text): writeFact(text, to: &json)
-          case .number(let number):
-            if let whole = Int64(exactly: number) {
-              json.integer(whole)
-            } else {
-              json.text(number.isFinite ? "\(number)" : "null")
-            }
-          }
+          write(fact.value, to: &json)
         }
       }
     }
   }
 
+  private mutating func write(_ value: Detail.Value, to json: inout JSONWriter) {
+    switch value {
+    case .number(let number): json.integer(number)
+    case .named(nil, let number, _): json.integer(number)
+    case .flag(let flag): json.integer(flag ? 1 : 0)
+    case .measure(let number, _):
+      if let whole = Int64(exactly: number) {
+        json.integer(whole)
+      } else {
+        json.text(number.isFinite ? "\(number)" : "null")
+      }
+    case .named(let name?, _, _): writeFact(name, to: &json)
+    case .flags(let names, _, _): writeFact(names.joined(separator: ", "), to: &json)
+    default: writeFact("\(value)", to: &json)
+    }
+  }
+
+  /// Longer texts of facts are truncated; the tree has them in full.
+  private static let mostCharacters = 80
+
   /// A text where numbers are expected: its index is wrapped in an array.
-  private mutating func writeFact(_ text: String, to json: inout JSONWriter) {
+  private mutating func writeFact(_ whole: String, to json: inout JSONWriter) {
+    let most = Self.mostCharacters
+    let text = whole.utf8.count <= most ? whole : String(whole.prefix(most - 1)) + "…"
     guard let number = texts.number(of: text) else { return json.string(text) }
     json.array { $0.add(number) }
   }

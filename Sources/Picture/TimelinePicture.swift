@@ -40,7 +40,7 @@ extension SessionPicture {
         let asked = open[row.link, default: OpenRequests()].request(
           of: Opcode(rawValue: UInt8(row.code)).role, isSent: row.direction == 1,
           packet: row.number)
-        if let asked { row.facts.append(.init(key: "asked", value: .number(Double(asked)))) }
+        if let asked { row.facts.append(.init(key: "asked", value: .number(Int64(asked)))) }
       }
       add(row)
     }
@@ -86,12 +86,12 @@ extension PictureRow {
     if let handle = pdu.handle {
       let name = pdu.end == nil ? attribute(handle) : pdu.parameter.map { Self.short(UUID($0)) }
       label = name ?? hexadecimal(handle, 4)
-      facts.append(.init(key: "handle", value: .number(Double(handle))))
+      facts.append(.init(key: "handle", value: .number(Int64(handle))))
     }
     if let error = pdu.error { facts.append(.init(key: "error", value: .text("\(error)"))) }
     switch (pdu.opcode, pdu.parameter) {
     case (.exchangeMTURequest, let mtu?), (.exchangeMTUResponse, let mtu?):
-      facts.append(.init(key: "mtu", value: .number(Double(mtu))))
+      facts.append(.init(key: "mtu", value: .number(Int64(mtu))))
     case (.errorResponse, let request?):
       let request = Opcode(rawValue: UInt8(truncatingIfNeeded: request))
       facts.append(.init(key: "request", value: .text("\(request)")))
