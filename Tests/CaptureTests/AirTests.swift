@@ -13,6 +13,13 @@ struct AirTests {
     var time: Int64 = 1_795_241_100_000_000
     static let address: UInt32 = 0x5065_5D57
 
+    /// After a CONNECT_IND.
+    static var connected: Sniffer {
+      var sniffer = Sniffer()
+      _ = sniffer.connect()
+      return sniffer
+    }
+
     enum Way: UInt16 {
       case unknown = 0
       case fromCentral = 2
@@ -42,9 +49,12 @@ struct AirTests {
     }
 
     /// An ATT PDU in one packet.
-    mutating func att(_ pdu: [UInt8], _ way: Way, number: UInt8 = 0) -> DecodedFrame {
+    mutating func att(
+      _ pdu: [UInt8], _ way: Way, number: UInt8 = 0, on address: UInt32 = address,
+      flags: UInt16 = 0x0C00
+    ) -> DecodedFrame {
       let frame = Sample.att(pdu)
-      return hear([2 | number << 3, UInt8(frame.count)] + frame, way)
+      return hear([2 | number << 3, UInt8(frame.count)] + frame, way, on: address, flags: flags)
     }
   }
 
@@ -79,8 +89,7 @@ struct AirTests {
 
   @Test("A PDU in several packets is reassembled")
   func fragments() {
-    var sniffer = Sniffer()
-    _ = sniffer.connect()
+    var sniffer = Sniffer.connected
     let whole = Sample.att([0x1B, 0x2A, 0x00] + [UInt8](repeating: 7, count: 40))
     let first = sniffer.hear([2, 27] + whole.prefix(27), .fromCentral)
     #expect(first.units.isEmpty)
@@ -93,8 +102,7 @@ struct AirTests {
 
   @Test("Without a direction, the time decides: the central begins, then they take turns")
   func unknownWay() {
-    var sniffer = Sniffer()
-    _ = sniffer.connect()
+    var sniffer = Sniffer.connected
     func direction(_ pdu: [UInt8], after: Int64) -> CaptureDirection? {
       sniffer.hear(pdu, after: after).record.opcode.direction
     }
@@ -108,8 +116,7 @@ struct AirTests {
 
   @Test("Retransmissions are not new packets; new packets with the same content are")
   func repetition() {
-    var sniffer = Sniffer()
-    _ = sniffer.connect()
+    var sniffer = Sniffer.connected
     let notification: [UInt8] = [0x1B, 0x2A, 0x00, 1]
     #expect(sniffer.att(notification, .fromCentral, number: 0).units.count == 1)
     let again = sniffer.att(notification, .fromCentral, number: 0)
@@ -122,8 +129,7 @@ struct AirTests {
 
   @Test("Encrypted packets are not decoded, with one warning, until encryption is paused")
   func encryption() {
-    var sniffer = Sniffer()
-    _ = sniffer.connect()
+    var sniffer = Sniffer.connected
     let start = sniffer.hear([3, 1, 0x05], .fromPeripheral)
     #expect(start.units.first?.name == "LL_START_ENC_REQ")
     let first = sniffer.att([0x0A, 3, 0], .fromCentral)
@@ -132,8 +138,7 @@ struct AirTests {
     let second = sniffer.att([0x0A, 4, 0], .fromCentral, number: 1)
     #expect(second.units.isEmpty && second.warning == nil)
     // A sniffer that has the keys hands out what they open.
-    let frame = Sample.att([0x0A, 5, 0])
-    let open = sniffer.hear([2, UInt8(frame.count)] + frame, .fromCentral, flags: 0x0C08)
+    let open = sniffer.att([0x0A, 5, 0], .fromCentral, flags: 0x0C08)
     #expect(open.units.first?.name == "Read Request")
     _ = sniffer.hear([3, 1, 0x0B], .fromCentral, flags: 0x0C08)
     #expect(sniffer.att([0x0A, 6, 0], .fromCentral).units.count == 1)
@@ -141,10 +146,8 @@ struct AirTests {
 
   @Test("Packets with a wrong CRC are shown, and not followed")
   func damaged() {
-    var sniffer = Sniffer()
-    _ = sniffer.connect()
-    let frame = Sample.att([0x0A, 3, 0])
-    let wrong = sniffer.hear([2, UInt8(frame.count)] + frame, .fromCentral, flags: 0x0400)
+    var sniffer = Sniffer.connected
+    let wrong = sniffer.att([0x0A, 3, 0], .fromCentral, flags: 0x0400)
     #expect(wrong.units.isEmpty)
     #expect(wrong.notes == ["its check sum is wrong"])
     #expect(sniffer.att([0x0A, 3, 0], .fromCentral).units.count == 1)
@@ -152,8 +155,7 @@ struct AirTests {
 
   @Test("Packets of a reserved kind, or cut before the opcode, are not decoded")
   func noMeaning() {
-    var sniffer = Sniffer()
-    _ = sniffer.connect()
+    var sniffer = Sniffer.connected
     let reserved = sniffer.hear([0, 7] + Sample.att([0x0A, 3, 0]), .fromCentral)
     #expect(reserved.title == "LE Data: 0x50655d57 reserved kind, len 7")
     #expect(reserved.units.isEmpty && reserved.notes.isEmpty)
@@ -173,19 +175,17 @@ struct AirTests {
 
   @Test("Connections are kept apart, and end")
   func several() {
-    var sniffer = Sniffer()
-    _ = sniffer.connect()
-    let frame = Sample.att([0x1B, 0x2A, 0x00, 1])
-    let packet: [UInt8] = [2, UInt8(frame.count)] + frame
-    let other = sniffer.hear(packet, .fromCentral, on: 0x1234_5678)
+    var sniffer = Sniffer.connected
+    let pdu: [UInt8] = [0x1B, 0x2A, 0x00, 1]
+    let other = sniffer.att(pdu, .fromCentral, on: 0x1234_5678)
     #expect(other.units.first?.link?.handle == 1)
-    #expect(sniffer.hear(packet, .fromCentral).units.first?.link?.handle == 0)
+    #expect(sniffer.att(pdu, .fromCentral).units.first?.link?.handle == 0)
     let end = sniffer.hear([3, 2, 0x02, 0x13], .fromCentral)
     #expect(
       end.units.first?.value("reason") == "Remote User Terminated Connection (0x13)")
     #expect(sniffer.hear([1, 0], .fromPeripheral).units.isEmpty)
     #expect(sniffer.connect().units.first?.name == "CONNECT_IND")
-    #expect(sniffer.hear(packet, .fromCentral).units.first?.link?.handle == 2)
+    #expect(sniffer.att(pdu, .fromCentral).units.first?.link?.handle == 2)
   }
 
   @Test(

@@ -63,8 +63,7 @@ struct ANCSDecodingTests {
       _ = known.link.send(.writeCommand(0x0012, value: command.encoded))
     }
     for uid: NotificationUID in [1, 2] {
-      let response = DataSourceResponse(.notification(uid), [.init(id: 4, value: [0x39])])
-      let unit = known.respond(response.encoded)
+      let unit = known.respond(about: uid, .messageSize, "9")
       #expect(unit?.value("uid") == "\(uid)")
       #expect(unit?.value("message_size") == "9")
     }
@@ -77,9 +76,7 @@ struct ANCSDecodingTests {
     let error = known.link.receive(PDU.error(ErrorCode(0xA2), to: .writeRequest, at: 0x0012))
     #expect(error?.value("error") == "Invalid Parameter (0xa2)")
     known.request(.getNotificationAttributes(2, [.init(.messageSize)]))
-    let response = DataSourceResponse(.notification(2), [.init(id: 4, value: [0x39])])
-    let unit = known.respond(response.encoded)
-    #expect(unit?.value("ancs_response") == "complete")
+    #expect(known.respond(about: 2, .messageSize, "9")?.value("ancs_response") == "complete")
   }
 
   @Test("A response that breaks off ends where the next one begins")
@@ -95,26 +92,27 @@ struct ANCSDecodingTests {
     }
   }
 
-  @Test("A response whose command is not in the capture is decoded as far as possible")
-  func withoutCommand() {
+  @Test(
+    "A response is decoded by its command, and without one as far as possible",
+    arguments: [
+      (
+        nil, [0, 9, 0, 0, 0, 1, 2, 0, 0x48, 0x69, 3, 3, 0, 1, 2],
+        "to no command in this capture; fragments: 1; bytes: 15; uid: 9; title: Hi"
+      ),
+      (
+        .getNotificationAttributes(1, [.init(.date)]), [0, 1, 0, 0, 0, 1, 0, 0],
+        "malformed; fragments: 1; bytes: 8; error: attribute 1 where another was requested"
+      ),
+      (
+        .getAppAttributes(appIdentifier: "a.b", [.displayName]),
+        [1, 0x61, 0x2E, 0x62, 0, 0, 3, 0, 0x42, 0x65, 0x65],
+        "complete; fragments: 1; bytes: 11; app_id: a.b; app: Bee"
+      ),
+    ] as [(ControlPointCommand?, [UInt8], String)])
+  func responses(command: ControlPointCommand?, bytes: [UInt8], said: String) {
     var known = DiscoveredLink()
-    let response = DataSourceResponse(
-      .notification(9), [.init(id: 1, value: Array("Hi".utf8)), .init(id: 3, value: [1, 2, 3])])
-    let unit = known.respond(response.encoded.dropLast())
-    #expect(
-      unit?.said == [
-        "ancs_response: to no command in this capture", "fragments: 1", "bytes: 15", "uid: 9",
-        "title: Hi",
-      ])
-  }
-
-  @Test("A response to something else is malformed")
-  func malformedResponse() {
-    var known = DiscoveredLink()
-    known.request(.getNotificationAttributes(1, [.init(.date)]))
-    let unit = known.respond([0, 1, 0, 0, 0, 1, 0, 0])
-    #expect(unit?.value("ancs_response") == "malformed")
-    #expect(unit?.value("error") == "attribute 1 where another was requested")
+    if let command { known.request(command) }
+    #expect(known.respond(bytes)?.said.joined(separator: "; ") == "ancs_response: \(said)")
   }
 
   @Test("An unknown command is unreadable")
@@ -123,54 +121,49 @@ struct ANCSDecodingTests {
     let unit = known.link.send(.writeRequest(0x0012, value: [9]))
     #expect(unit?.said == ["ancs_command: unreadable", "error: Unknown Command"])
   }
-
-  @Test("Get App Attributes: the app's name")
-  func app() {
-    var known = DiscoveredLink()
-    known.request(.getAppAttributes(appIdentifier: "a.b", [.displayName]))
-    let response = DataSourceResponse(
-      .app(identifier: "a.b"), [.init(id: 0, value: Array("Bee".utf8))])
-    let unit = known.respond(response.encoded)
-    #expect(unit?.value("app_id") == "a.b")
-    #expect(unit?.value("app") == "Bee")
-  }
 }
 
 @Suite("Captured AMS")
 struct AMSDecodingTests {
-  @Test("Commands, registrations and selections are named")
-  func written() {
-    var known = DiscoveredLink()
-    for (handle, value, said) in [
+  @Test(
+    "Commands, registrations and selections are named",
+    arguments: [
       (0x0022, [2], ["ams_command: TogglePlayPause"]),
       (0x0025, [2, 0, 2], ["ams_registration: track", "attributes: Artist, Title"]),
       (0x0028, [1, 3], ["ams_selection: queue", "attribute: RepeatMode"]),
       (0x0028, [1], ["ams_selection: not two bytes"]),
-    ] as [(Handle, [UInt8], [String])] {
-      #expect(known.link.send(.writeRequest(handle, value: value))?.said == said)
-    }
+    ] as [(Handle, [UInt8], [String])])
+  func written(handle: Handle, value: [UInt8], said: [String]) {
+    var known = DiscoveredLink()
+    #expect(known.link.send(.writeRequest(handle, value: value))?.said == said)
   }
 
-  @Test("Updates have the attribute, its value and its meaning")
-  func updates() {
+  @Test(
+    "Updates have the attribute, its value and its meaning",
+    arguments: [
+      (
+        EntityUpdate(.playbackInfo, Array("1,1.0,12.5".utf8)),
+        "player; attribute: PlaybackInfo; text: 1,1.0,12.5; state: playing; rate: 1; elapsed: 12.5 s"
+      ),
+      (
+        EntityUpdate(.shuffleMode, Array("2".utf8)),
+        "queue; attribute: ShuffleMode; text: 2; mode: all"
+      ),
+      (
+        EntityUpdate(.title, Array("So W".utf8), flags: .truncated),
+        "track; attribute: Title; text: So W; truncated: yes"
+      ),
+    ])
+  func updates(update: EntityUpdate, said: String) {
     var known = DiscoveredLink()
-    func said(_ update: EntityUpdate) -> [String]? {
-      known.link.receive(.handleValueNotification(0x0025, value: update.encoded))?.said
-    }
-    #expect(
-      said(EntityUpdate(.playbackInfo, Array("1,1.0,12.5".utf8))) == [
-        "ams_update: player", "attribute: PlaybackInfo", "text: 1,1.0,12.5", "state: playing",
-        "rate: 1", "elapsed: 12.5 s",
-      ])
-    #expect(
-      said(EntityUpdate(.shuffleMode, Array("2".utf8))) == [
-        "ams_update: queue", "attribute: ShuffleMode", "text: 2", "mode: all",
-      ])
-    #expect(
-      said(EntityUpdate(.title, Array("So W".utf8), flags: .truncated)) == [
-        "ams_update: track", "attribute: Title", "text: So W", "truncated: yes",
-      ])
-    let commands = known.link.receive(.handleValueNotification(0x0022, value: [0, 1]))
-    #expect(commands?.said == ["ams_commands: Play, Pause"])
+    let unit = known.link.receive(.handleValueNotification(0x0025, value: update.encoded))
+    #expect(unit?.said.joined(separator: "; ") == "ams_update: \(said)")
+  }
+
+  @Test("The supported commands are named")
+  func commands() {
+    var known = DiscoveredLink()
+    let unit = known.link.receive(.handleValueNotification(0x0022, value: [0, 1]))
+    #expect(unit?.said == ["ams_commands: Play, Pause"])
   }
 }

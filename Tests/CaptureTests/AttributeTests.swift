@@ -63,6 +63,15 @@ struct DiscoveredLink {
     link.receive(.handleValueNotification(Self.dataSource, value: bytes))
   }
 
+  /// The phone's response about a notification, with one attribute.
+  @discardableResult mutating func respond(
+    about uid: NotificationUID, _ id: NotificationAttributeID, _ text: String
+  ) -> DecodedUnit? {
+    respond(
+      DataSourceResponse(.notification(uid), [.init(id: id.rawValue, value: Array(text.utf8))])
+        .encoded)
+  }
+
   private mutating func find(_ service: UUID, _ range: HandleRange) {
     _ = link.send(.findByTypeValueRequest(.all, type: 0x2800, value: service.littleEndian))
     _ = link.receive(.findByTypeValueResponse([range]))
@@ -281,7 +290,6 @@ struct AttributeTests {
     let cut = link.send([0x08, 1, 0, 9, 0, 3])
     #expect(cut?.range == HandleRange(1, 9))
     #expect(cut?.type == nil)
-    #expect(link.send([0x06, 1, 0, 9, 0])?.range == HandleRange(1, 9))
     #expect(link.receive([0x05, 1, 0x28, 0, 0x02, 0x29, 0])?.attributes.first?.uuid != nil)
     #expect(link.send([0x0A, 0x28, 0])?.attributes.first?.uuid == nil)
   }

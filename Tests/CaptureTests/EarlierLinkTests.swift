@@ -34,25 +34,19 @@ struct EarlierLinkTests {
     #expect(subscribed?.profiles == [.ancs])
   }
 
-  @Test("If the capture does not have the discovery, there is one warning for each link")
-  func unknown() {
+  @Test("Each link whose discovery the capture does not have causes one warning; others none")
+  func warnings() {
     var link = DecodedLink()
-    let packet = Sample.acl(0x40, 0b10, Sample.att(Self.event))
-    let first = link.frame(.aclReceived, packet)
-    #expect(first.warning?.hasPrefix("hci0 handle 64: this link was up before") == true)
-    #expect(link.frame(.aclReceived, packet).warning == nil)
-    let other = Sample.acl(0x41, 0b10, Sample.att(Self.event))
-    #expect(link.frame(.aclReceived, other).warning != nil)
-  }
-
-  @Test("There is no warning for links that begin in the capture or were added")
-  func seen() {
-    var link = DecodedLink()
-    let packet = Sample.acl(0x40, 0b10, Sample.att(Self.event))
+    func warning(_ handle: UInt16) -> String? {
+      link.frame(.aclReceived, Sample.acl(handle, 0b10, Sample.att(Self.event))).warning
+    }
+    #expect(warning(0x40)?.hasPrefix("hci0 handle 64: this link was up before") == true)
+    #expect(warning(0x40) == nil)
+    #expect(warning(0x41) != nil)
+    link = DecodedLink()
     link.connect()
-    #expect(link.frame(.aclReceived, packet).warning == nil)
-    var told = DecodedLink()
-    told.decoder.addLink(to: Sample.phone.address, handle: 0x40, adapter: 0)
-    #expect(told.frame(.aclReceived, packet).warning == nil)
+    #expect(warning(0x40) == nil)
+    link.decoder.addLink(to: Sample.phone.address, handle: 0x41, adapter: 0)
+    #expect(warning(0x41) == nil)
   }
 }

@@ -10,109 +10,110 @@ struct HCITests {
   @Test(
     "A command has its name and its parameters",
     arguments: [
-      ([0x03, 0x0C, 0x00], "HCI Command: Reset (0x03|0x0003) plen 0", []),
+      ("030c 00", "Reset (0x03|0x0003) plen 0", ""),
       (
-        [0x06, 0x04, 0x03, 0x40, 0x00, 0x13],
-        "HCI Command: Disconnect (0x01|0x0006) plen 3",
-        ["handle: 64", "reason: Remote User Terminated Connection (0x13)"]
+        "0604 03 4000 13", "Disconnect (0x01|0x0006) plen 3",
+        "handle: 64; reason: Remote User Terminated Connection (0x13)"
+      ),
+      ("0a20 01 01", "LE Set Advertising Enable (0x08|0x000a) plen 1", "advertising: yes"),
+      ("01fc 01 aa", "Vendor (0x3f|0x0001) plen 1", "data: aa"),
+      (
+        "1320 0e 4000 0c00 1800 0400 5802 00000000",
+        "LE Connection Update (0x08|0x0013) plen 14",
+        "handle: 64; minimum_interval: 15 ms; maximum_interval: 30 ms; latency: 4; "
+          + "supervision_timeout: 6000 ms"
+      ),
+      // Extended advertising is stopped as a whole with no set, and by sets with each of them.
+      (
+        "3920 02 00 00", "LE Set Extended Advertising Enable (0x08|0x0039) plen 2",
+        "advertising: no; number_of_sets: 0"
       ),
       (
-        [0x0A, 0x20, 0x01, 0x01], "HCI Command: LE Set Advertising Enable (0x08|0x000a) plen 1",
-        ["advertising: yes"]
+        "3920 06 01 01 02 0000 00", "LE Set Extended Advertising Enable (0x08|0x0039) plen 6",
+        "advertising: yes; number_of_sets: 1; advertising_handle: 2; duration: 0 ms; "
+          + "maximum_events: 0"
       ),
-      ([0x01, 0xFC, 0x01, 0xAA], "HCI Command: Vendor (0x3f|0x0001) plen 1", ["data: aa"]),
+      // With ANCS solicitation, and a structure that is cut.
       (
-        [0x13, 0x20, 0x0E, 0x40, 0x00, 0x0C, 0x00, 0x18, 0x00, 0x04, 0x00, 0x58, 0x02]
-          + [0, 0, 0, 0],
-        "HCI Command: LE Connection Update (0x08|0x0013) plen 14",
-        [
-          "handle: 64", "minimum_interval: 15 ms", "maximum_interval: 30 ms", "latency: 4",
-          "supervision_timeout: 6000 ms",
-        ]
+        "0820 1c 1a 020106 1115 d0002d121e4b0fa4994eceb531f40579 0509621b61 00",
+        "LE Set Advertising Data (0x08|0x0008) plen 28",
+        "data: 26; flags: LE General Discoverable, BR/EDR Not Supported (0x06); "
+          + "solicited_128_bit_uuids: Apple Notification Center Service "
+          + "(7905F431-B5CE-4E99-A40F-4B1E122D00D0); cut: a structure of 5 bytes, 4 are left"
       ),
-    ] as [([UInt8], String, [String])])
-  func commands(bytes: [UInt8], title: String, said: [String]) {
+    ])
+  func commands(hex: String, title: String, said: String) throws {
     var link = DecodedLink()
-    let frame = link.frame(.command, bytes)
-    #expect(frame.title == title)
-    #expect(frame.units.first?.said == said)
+    let frame = link.frame(.command, try #require([UInt8](hex: hex)))
+    #expect(frame.title == "HCI Command: \(title)")
+    #expect(frame.units.first?.said.joined(separator: "; ") == said)
     #expect(frame.units.first?.problem == nil)
+  }
+
+  @Test("A command that is cut says so")
+  func cutCommand() {
+    var link = DecodedLink()
+    #expect(link.frame(.command, [0x39, 0x20, 2, 0, 1]).units.first?.problem != nil)
   }
 
   @Test(
     "An event has its name and its parameters",
     arguments: [
+      ("0e 04 01 030c 00", "command: Reset (0x0c03); ncmd: 1; status: Success (0x00)"),
       (
-        [0x0E, 0x04, 0x01, 0x03, 0x0C, 0x00],
-        ["command: Reset (0x0c03)", "ncmd: 1", "status: Success (0x00)"]
+        "0f 04 0c 01 1320",
+        "command: LE Connection Update (0x2013); ncmd: 1; status: Command Disallowed (0x0c)"
       ),
       (
-        [0x0F, 0x04, 0x0C, 0x01, 0x13, 0x20],
-        [
-          "command: LE Connection Update (0x2013)", "ncmd: 1",
-          "status: Command Disallowed (0x0c)",
-        ]
+        "05 04 00 4000 3d",
+        "status: Success (0x00); handle: 64; "
+          + "reason: Connection Terminated due to MIC Failure (0x3d)"
+      ),
+      ("08 04 00 4000 01", "status: Success (0x00); handle: 64; encryption: On (0x01)"),
+      ("08 04 06 4000 00", "status: PIN or Key Missing (0x06)"),
+      (
+        "0c 08 00 4000 0e 4c00 1e00",
+        "status: Success (0x00); handle: 64; version: 0x0e; manufacturer: 76; subversion: 0x001e"
+      ),
+      ("13 05 01 4000 0200", "completed: ; handle: 64; count: 2"),
+      (
+        "3e 0c 02 01 00 01 998877665544 00 c4",
+        "subevent: LE Advertising Report (0x02); reports: ; "
+          + "event_type: Connectable undirected (0x00); address: 44:55:66:77:88:99 (resolvable); "
+          + "data: 0; rssi: -60 dBm"
       ),
       (
-        [0x05, 0x04, 0x00, 0x40, 0x00, 0x3D],
-        [
-          "status: Success (0x00)", "handle: 64",
-          "reason: Connection Terminated due to MIC Failure (0x3d)",
-        ]
+        "3e 0a 03 00 4000 2400 0400 9001",
+        "subevent: LE Connection Update Complete (0x03); status: Success (0x00); handle: 64; "
+          + "interval: 45 ms; latency: 4; supervision_timeout: 4000 ms"
       ),
       (
-        [0x08, 0x04, 0x00, 0x40, 0x00, 0x01],
-        ["status: Success (0x00)", "handle: 64", "encryption: On (0x01)"]
-      ),
-      ([0x08, 0x04, 0x06, 0x40, 0x00, 0x00], ["status: PIN or Key Missing (0x06)"]),
-      (
-        [0x13, 0x05, 0x01, 0x40, 0x00, 0x02, 0x00],
-        ["completed: ", "handle: 64", "count: 2"]
+        "3e 0c 04 00 4000 ff79014100000000",
+        "subevent: LE Read Remote Features Complete (0x04); status: Success (0x00); handle: 64; "
+          + "features: 0x00000000410179ff"
       ),
       (
-        [0x3E, 0x0C, 0x02, 0x01, 0x00, 0x01] + [0x99, 0x88, 0x77, 0x66, 0x55, 0x44]
-          + [0x00, 0xC4],
-        [
-          "subevent: LE Advertising Report (0x02)", "reports: ",
-          "event_type: Connectable undirected (0x00)",
-          "address: 44:55:66:77:88:99 (resolvable)", "data: 0", "rssi: -60 dBm",
-        ]
+        "3e 0b 06 4000 1800 2800 0200 9001",
+        "subevent: LE Remote Connection Parameter Request (0x06); handle: 64; "
+          + "minimum_interval: 30 ms; maximum_interval: 50 ms; latency: 2; "
+          + "supervision_timeout: 4000 ms"
       ),
-    ] as [([UInt8], [String])])
-  func events(bytes: [UInt8], said: [String]) {
+      (
+        "3e 0b 07 4000 fb00 4808 1b00 4801",
+        "subevent: LE Data Length Change (0x07); handle: 64; tx_octets: 251; tx_time: 2120; "
+          + "rx_octets: 27; rx_time: 328"
+      ),
+      (
+        "3e 06 0c 00 4000 02 01",
+        "subevent: LE PHY Update Complete (0x0c); status: Success (0x00); handle: 64; "
+          + "tx_phy: LE 2M (0x02); rx_phy: LE 1M (0x01)"
+      ),
+    ])
+  func events(hex: String, said: String) throws {
     var link = DecodedLink()
-    let frame = link.frame(.event, bytes)
-    #expect(frame.units.first?.said == said)
-    #expect(frame.units.first?.problem == nil)
-  }
-
-  @Test("Extended advertising is stopped as a whole with no set, and by sets with each of them")
-  func advertisingEnable() {
-    var link = DecodedLink()
-    func unit(_ parameters: [UInt8]) -> DecodedUnit? {
-      link.frame(.command, [0x39, 0x20, UInt8(parameters.count)] + parameters).units.first
-    }
-    let all = unit([0, 0])
-    #expect(all?.said == ["advertising: no", "number_of_sets: 0"])
-    #expect(all?.problem == nil)
-    let one = unit([1, 1, 2, 0, 0, 0])
-    #expect(one?.value("advertising_handle") == "2")
-    #expect(one?.problem == nil)
-    #expect(unit([0, 1])?.problem != nil)
-  }
-
-  @Test("Advertising data, with ANCS solicitation")
-  func advertisement() {
-    let uuid = UUID("7905F431-B5CE-4E99-A40F-4B1E122D00D0")?.littleEndian ?? []
-    let data: [UInt8] = [0x02, 0x01, 0x06, 0x11, 0x15] + uuid + [0x05, 0x09, 0x62, 0x1B, 0x61]
-    var link = DecodedLink()
-    let command = [0x08, 0x20, 0x20, UInt8(data.count)] + data + [0]
-    let unit = link.frame(.command, command).units.first
-    #expect(unit?.value("flags") == "LE General Discoverable, BR/EDR Not Supported (0x06)")
-    #expect(
-      unit?.value("solicited_128_bit_uuids")
-        == "Apple Notification Center Service (7905F431-B5CE-4E99-A40F-4B1E122D00D0)")
-    #expect(unit?.value("cut") == "a structure of 5 bytes, 4 are left")
+    let unit = link.frame(.event, try #require([UInt8](hex: hex))).units.first
+    #expect(unit?.said.joined(separator: "; ") == said)
+    #expect(unit?.problem == nil)
   }
 
   @Test("A phone has its identity and its address on the air")
@@ -142,27 +143,30 @@ struct HCITests {
     #expect(next?.isWith(Sample.phone.address) == true)
   }
 
-  @Test("The kernel's packets are decoded; of mgmt only the names are shown")
-  func kernel() {
+  @Test(
+    "The kernel's packets are decoded; of mgmt only the names are shown",
+    arguments: [
+      (
+        .newIndex, "00 01 060504030201 68636930 00000000",
+        "New Index: 01:02:03:04:05:06 (Primary,USB,hci0)"
+      ),
+      (
+        .indexInformation, "060504030201 0f00",
+        "Index Info: 01:02:03:04:05:06 (manufacturer 15)"
+      ),
+      (.systemNote, "4c696e757800", "Note: Linux"),
+      (.userLogging, "06 06 616e63736400 68656c6c6f00", "User Logging: ancsd: hello"),
+      (
+        .controlCommand, "01000000 1300" + String(repeating: "ab", count: 38),
+        "MGMT Command: Load Long Term Keys (0x0013) plen 38 {0x0001}"
+      ),
+      (
+        .controlEvent, "01000000 0b00 01",
+        "MGMT Event: Device Connected (0x000b) plen 1 {0x0001}"
+      ),
+    ] as [(MonitorOpcode, String, String)])
+  func kernel(opcode: MonitorOpcode, hex: String, title: String) throws {
     var link = DecodedLink()
-    func title(_ opcode: MonitorOpcode, _ data: [UInt8]) -> String {
-      link.frame(opcode, data).title
-    }
-    let address: [UInt8] = [6, 5, 4, 3, 2, 1]
-    #expect(
-      title(.newIndex, [0, 1] + address + Array("hci0".utf8) + [0, 0, 0, 0])
-        == "New Index: 01:02:03:04:05:06 (Primary,USB,hci0)")
-    #expect(
-      title(.indexInformation, address + [0x0F, 0x00])
-        == "Index Info: 01:02:03:04:05:06 (manufacturer 15)")
-    #expect(title(.systemNote, Array("Linux\0".utf8)) == "Note: Linux")
-    #expect(
-      title(.userLogging, [6, 6] + Array("ancsd\0hello\0".utf8)) == "User Logging: ancsd: hello")
-    #expect(
-      title(.controlCommand, [1, 0, 0, 0, 0x13, 0x00] + [UInt8](repeating: 0xAB, count: 38))
-        == "MGMT Command: Load Long Term Keys (0x0013) plen 38 {0x0001}")
-    #expect(
-      title(.controlEvent, [1, 0, 0, 0, 0x0B, 0x00, 1])
-        == "MGMT Event: Device Connected (0x000b) plen 1 {0x0001}")
+    #expect(link.frame(opcode, try #require([UInt8](hex: hex))).title == title)
   }
 }

@@ -14,27 +14,20 @@ private struct PhoneLog {
   static let accessory = Address(0xC411_2233_4455)
   static let handle: UInt16 = 0x0041
   private(set) var records: [CaptureRecord] = []
+  /// How many of the last records are about notifications.
+  static let served = 6
 
-  private mutating func add(_ milliseconds: Int64, _ opcode: MonitorOpcode, _ data: [UInt8]) {
-    let time = WallTime(microseconds: Sample.time.microseconds + milliseconds * 1000)
+  private mutating func add(_ opcode: MonitorOpcode, _ data: [UInt8]) {
+    let time = WallTime(microseconds: Sample.time.microseconds + Int64(records.count) * 30_000)
     records.append(CaptureRecord(opcode, data, time: time))
   }
 
-  /// A PDU of the phone.
-  private mutating func phone(_ milliseconds: Int64, _ pdu: PDU) {
-    add(milliseconds, .aclTransmitted, Sample.acl(Self.handle, 0b00, Sample.att(pdu.encoded)))
+  private mutating func phone(_ pdu: PDU) {
+    add(.aclTransmitted, Sample.acl(Self.handle, 0b00, Sample.att(pdu.encoded)))
   }
 
-  /// A PDU of the accessory.
-  private mutating func accessory(_ milliseconds: Int64, _ pdu: PDU) {
-    add(milliseconds, .aclReceived, Sample.acl(Self.handle, 0b10, Sample.att(pdu.encoded)))
-  }
-
-  private mutating func connect(role: UInt8) {
-    let event: [UInt8] =
-      [0x3E, 31, 0x0A, 0x00] + Sample.little(Self.handle) + [role, 0x01]
-      + Self.accessory.littleEndian + [UInt8](repeating: 0, count: 12) + [24, 0, 0, 0, 72, 0, 0]
-    add(0, .event, event)
+  private mutating func accessory(_ pdu: PDU) {
+    add(.aclReceived, Sample.acl(Self.handle, 0b10, Sample.att(pdu.encoded)))
   }
 
   private static func declaration(
@@ -46,57 +39,42 @@ private struct PhoneLog {
 
   /// - Parameter role: that of the phone: 0 central, 1 peripheral; nil if the log begins later.
   init(role: UInt8? = 0) {
-    if let role { connect(role: role) }
-    accessory(31, .readByTypeRequest(.all, type: 0x2A00))
-    add(330, .event, [0x08, 4, 0x00] + Sample.little(Self.handle) + [0x01])
-    phone(331, .handleValueIndication(0x0008, value: [0x0A, 0x00, 0xFF, 0xFF]))
-    phone(332, .readByTypeResponse([.init(handle: 0x0003, value: Array("iPhone".utf8))]))
-    phone(336, .exchangeMTURequest(clientMTU: 185))
-    accessory(391, .handleValueConfirmation)
-    accessory(392, .readByGroupTypeRequest(.all, type: .primaryService))
-    accessory(393, .exchangeMTUResponse(serverMTU: 515))
-    phone(394, .findByTypeValueRequest(.all, type: 0x2800, value: [0x0D, 0x18]))
-    accessory(451, .error(.attributeNotFound, to: .findByTypeValueRequest, at: 1))
+    if let role {
+      add(
+        .event,
+        [0x3E, 31, 0x0A, 0x00] + Sample.little(Self.handle) + [role, 0x01]
+          + Self.accessory.littleEndian + [UInt8](repeating: 0, count: 12)
+          + [24, 0, 0, 0, 72, 0, 0])
+    }
+    accessory(.readByGroupTypeRequest(.all, type: .primaryService))
     phone(
-      452,
       .readByGroupTypeResponse([
-        .init(range: HandleRange(0x19, 0x22), value: UUID.notificationCenter.littleEndian),
-        .init(range: HandleRange(0x39, 0x3D), value: UUID.unknownAppleService.littleEndian),
+        .init(range: HandleRange(0x19, 0x22), value: UUID.notificationCenter.littleEndian)
       ]))
-    accessory(511, .readByTypeRequest(HandleRange(0x19, 0x22), type: .characteristic))
+    accessory(.readByTypeRequest(HandleRange(0x19, 0x22), type: .characteristic))
     phone(
-      512,
       .readByTypeResponse([
         Self.declaration(0x1A, 0x88, .controlPoint),
         Self.declaration(0x1D, 0x10, .notificationSource),
         Self.declaration(0x20, 0x10, .dataSource),
       ]))
-    accessory(571, .readByTypeRequest(HandleRange(0x39, 0x3D), type: .characteristic))
-    phone(572, .readByTypeResponse([Self.declaration(0x3A, 0x94, .unknownApple)]))
-    accessory(3001, .writeRequest(0x1F, value: [1, 0]))
-    phone(3002, .writeResponse)
     let event = NotificationEvent(
       .added, 58, category: .social, flags: [.silent, .preExisting, .negativeAction])
-    phone(3003, .handleValueNotification(0x1E, value: event.encoded))
+    phone(.handleValueNotification(0x1E, value: event.encoded))
     let command = ControlPointCommand.getNotificationAttributes(
-      58, [.init(.appIdentifier), .init(.title, maximumLength: 43)])
-    accessory(3061, .writeRequest(0x1B, value: command.encoded))
-    phone(3062, .writeResponse)
-    let response = DataSourceResponse(
-      .notification(58),
-      [
-        .init(id: 0, value: Array("com.apple.MobileSMS".utf8)),
-        .init(id: 1, value: Array("Ann".utf8)),
-      ])
-    phone(3063, .handleValueNotification(0x21, value: response.encoded))
-    accessory(3121, .writeRequest(0x1B, value: [2, 58, 0, 0, 0, 1]))
-    phone(3122, .error(ErrorCode(0xA3), to: .writeRequest, at: 0x1B))
+      58, [.init(.title, maximumLength: 43)])
+    accessory(.writeRequest(0x1B, value: command.encoded))
+    phone(.writeResponse)
+    let response = DataSourceResponse(.notification(58), [.init(id: 1, value: Array("Ann".utf8))])
+    phone(.handleValueNotification(0x21, value: response.encoded))
+    accessory(.writeRequest(0x1B, value: [2, 58, 0, 0, 0, 1]))
+    phone(.error(ErrorCode(0xA3), to: .writeRequest, at: 0x1B))
   }
 
   /// As PacketLogger writes it: among notes, and with each response before its request.
   var file: [UInt8] {
     var disordered = records
-    for place in stride(from: 2, to: records.count - 1, by: 2) {
+    for place in stride(from: 1, to: records.count - 1, by: 2) {
       disordered.swapAt(place, place + 1)
     }
     return disordered.flatMap {
@@ -125,7 +103,7 @@ struct PhoneSideTests {
     #expect(all("ancs_command") == ["Get Notification Attributes", "Perform Notification Action"])
     #expect(all("title") == ["Ann"])
     #expect(units.last?.value("error") == "Action Failed (0xa3)")
-    #expect(units.filter { $0.profiles.contains(.ancs) }.count == 11)
+    #expect(units.filter { $0.profiles.contains(.ancs) }.count == 9)
   }
 
   @Test(
@@ -147,17 +125,12 @@ struct PhoneSideTests {
   @Test("A link that was up before has the names that another link's discovery shows later")
   func namedLater() throws {
     let log = PhoneLog().records
-    func after(_ seconds: Int64) -> WallTime {
-      WallTime(microseconds: Sample.time.microseconds + seconds * 1_000_000)
+    let later = log.map { record in
+      var record = record
+      record.time = WallTime(microseconds: record.time.microseconds + 60_000_000)
+      return record
     }
-    let served = log.drop { $0.time < after(3) }
-    let file = Sample.packetLogger(
-      served
-        + log.map { record in
-          var record = record
-          record.time = WallTime(microseconds: record.time.microseconds + 60_000_000)
-          return record
-        })
+    let file = Sample.packetLogger(log.suffix(PhoneLog.served) + later)
     func events(_ decoder: CaptureDecoder, _ reader: CaptureReader) throws -> Int {
       var (decoder, reader, count) = (decoder, reader, 0)
       while let record = try reader.next() {

@@ -202,41 +202,26 @@ struct TraceTests {
     }
   }
 
-  /// What a trace that can't begin fails with.
-  @LoopActor private static func failure(
-    _ options: CaptureOptions = .trace, opening fault: SystemError? = nil
-  ) -> Failure? {
-    var environment = Trace.Environment()
-    environment.openMonitor = { () throws(BluetoothError) in
-      if let fault { throw BluetoothError(fault) }
-      return FakeMonitor()
-    }
-    let console = Console(.json, TextStyle()) { _ throws(Failure) in }
-    return #expect(throws: Failure.self) { _ = try Trace(options, console, environment) }
-  }
-
   @Test(
-    "Without Bluetooth or permission it does not begin",
+    "Without Bluetooth or permission, or a file that can be created, it does not begin",
     arguments: [
-      (.addressFamilyNotSupported, .unavailable), (.notPermitted, .noPermission),
-      (Errno(rawValue: 12), .unavailable),
-    ] as [(Errno, Control.ExitStatus)])
-  func noMonitor(errno: Errno, status: Control.ExitStatus) async throws {
-    try await onLoop {
-      let failure = Self.failure(opening: SystemError("socket", errno))
-      #expect(failure?.status == status)
-      #expect(failure?.what == "opening the kernel's HCI monitor")
-    }
-  }
-
-  @Test("A file that cannot be created does not let it begin")
-  func noFile() async throws {
+      (.addressFamilyNotSupported, .unavailable, "opening the kernel's HCI monitor"),
+      (.notPermitted, .noPermission, "opening the kernel's HCI monitor"),
+      (Errno(rawValue: 12), .unavailable, "opening the kernel's HCI monitor"),
+      (nil, .cannotCreate, "writing /proc/nonexistent/out"),
+    ] as [(Errno?, Control.ExitStatus, String)])
+  func impossible(errno: Errno?, status: Control.ExitStatus, what: String) async throws {
     try await onLoop {
       var options = CaptureOptions.trace
       options.write = "/proc/nonexistent/out"
-      #expect(
-        Self.failure(options)
-          == Failure(.cannotCreate, "writing /proc/nonexistent/out", "No such file or directory"))
+      var environment = Trace.Environment()
+      environment.openMonitor = { () throws(BluetoothError) in
+        if let errno { throw BluetoothError(SystemError("socket", errno)) }
+        return FakeMonitor()
+      }
+      let console = Console(.json, TextStyle()) { _ throws(Failure) in }
+      let failure = #expect(throws: Failure.self) { _ = try Trace(options, console, environment) }
+      #expect(failure?.status == status && failure?.what == what)
     }
   }
 }
