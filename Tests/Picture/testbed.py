@@ -23,6 +23,7 @@ class Testbed(testbed.Testbed):
     def __init__(self, binary: Path, out: Path) -> None:
         super().__init__(binary, out)
         self.contexts = AsyncExitStack()
+        self.pages: list[Page] = []
 
     async def open(self) -> None:
         if not program():
@@ -57,13 +58,16 @@ class Testbed(testbed.Testbed):
     async def page(self, file: Path, width: int = 1280, height: int = 800, dark: bool = False, fragment: str = "") -> Page:
         """A tab in which the file is drawn."""
         page = await self.browser.page()
+        self.pages.append(page)
         await page.size(width, height, dark)
         await page.open(f"file://{file}{fragment}")
         check((await page.numbers()).get("ready") == "yes", f"{file.name} is not drawn: {page.errors}")
         return page
 
-    async def end(self, page: Page) -> None:
-        """Nothing was refused or thrown, and nothing was requested from the network."""
-        check(page.errors == [], f"errors: {page.errors}")
-        asked = [url for url in page.requests if not url.startswith(("file:", "about:"))]
-        check(asked == [], f"requests: {asked}")
+    def check(self) -> None:
+        """On no page was anything refused or thrown, or requested from the network."""
+        super().check()
+        for page in self.pages:
+            check(page.errors == [], f"errors: {page.errors}")
+            asked = [url for url in page.requests if not url.startswith(("file:", "about:"))]
+            check(asked == [], f"requests: {asked}")
