@@ -146,7 +146,7 @@ class Sniffer:
 
 
 def of_sniffer(seed):
-    """A client and a server, as a sniffer hears them."""
+    """A client and a server, as a sniffer hears them: every request gets a response."""
     sniffer = Sniffer()
     for from_board, pdu in random_pdus.talk(seed, 12):
         sniffer.pdu(from_board, pdu)
@@ -197,14 +197,6 @@ def of_noise(seed, broken=False, loses=False, adapters=2):
     return traffic
 
 
-def of_talk(seed):
-    """A client and a server; every request gets a response."""
-    traffic = Traffic()
-    traffic.begin(0)
-    traffic.talk(0x0040, 0xC00000000001, random_pdus.talk(seed, 12))
-    return traffic
-
-
 def of_transcripts(path, fragment=None):
     """Every transcript as a connection, one after the other. Each is on an adapter of its own, since it has
     its own database."""
@@ -215,37 +207,15 @@ def of_transcripts(path, fragment=None):
     return traffic
 
 
-def monitored(path):
-    """The packets of a btsnoop file in the monitor format, or of PacketLogger's."""
-    with open(path, "rb") as file:
-        content = file.read()
-    traffic = Traffic()
-    if path.endswith(".pklg"):
-        traffic.packets = list(logged(content))
-    else:
-        traffic.packets = [(r.time, r.adapter, r.opcode, r.data) for r in records(content)]
-    return traffic
-
-
-def logged(content):
-    """PacketLogger's packets in the order of their times, without its notes and what is broken at the end."""
-    order = ">" if content[:2] == b"\0\0" else "<"
-    packets, start = [], 0
-    while start + 13 <= len(content):
-        length, seconds, microseconds, kind = struct.unpack_from(order + "IIIB", content, start)
-        if opcode := {0: COMMAND, 1: EVENT, 2: ACL_TX, 3: ACL_RX}.get(kind):
-            packets.append((seconds * 1_000_000 + microseconds, 0, opcode, content[start + 13:start + 4 + length]))
-        start += 4 + length
-    return sorted(packets, key=lambda packet: packet[0])
-
-
 def by_server(path):
     """A monitor capture with each adapter as two: PDUs about the board's own server move to the second.
     tshark takes the servers of both ends of a link for one: it pairs requests to one with responses from
     the other, and mixes up the names of their attributes."""
     traffic = Traffic()
     pieces = {}
-    for traffic.time, adapter, opcode, data in monitored(path).packets:
+    with open(path, "rb") as file:
+        packets = [(r.time, r.adapter, r.opcode, r.data) for r in records(file.read())]
+    for traffic.time, adapter, opcode, data in packets:
         if opcode not in (ACL_TX, ACL_RX):
             for traffic.adapter in (adapter, adapter ^ OTHER_SERVER):
                 traffic.add(opcode, data)
@@ -349,20 +319,17 @@ def packetlogger(traffic, order=">"):
                     for packet in filter(is_hci, traffic.packets))
 
 
-def all_files(vectors):
-    """Name, suffix, bytes and number of PDUs of every capture."""
-    whole = of_transcripts(vectors)
-    pieces = of_transcripts(vectors, fragment=13)
-    for name, suffix, content in (
-            ("monitor", "btsnoop", btsnoop(whole, 2001)),
-            ("monitor-fragments", "btsnoop", btsnoop(pieces, 2001)),
-            ("uart", "btsnoop", btsnoop(pieces, 1002)),
-            ("unencapsulated", "btsnoop", btsnoop(whole, 1001)),
-            ("h4", "pcap", pcap(whole, 187)),
-            ("h4-direction", "pcap", pcap(pieces, 201, ">")),
-            ("monitor", "pcap", pcap(whole, 254, "<", nanoseconds=True)),
-            ("h4", "pcapng", pcapng(whole, 187)),
-            ("monitor", "pcapng", pcapng(pieces, 254, ">")),
-            ("big", "pklg", packetlogger(whole)),
-            ("little", "pklg", packetlogger(pieces, "<"))):
-        yield name, suffix, content, whole.pdus
+#: The files by name: what makes them of traffic. All but the monitor's have packets of one adapter, without its number.
+FILES = {
+    "monitor.btsnoop": lambda traffic: btsnoop(traffic, 2001),
+    "uart.btsnoop": lambda traffic: btsnoop(traffic, 1002),
+    "unencapsulated.btsnoop": lambda traffic: btsnoop(traffic, 1001),
+    "h4.pcap": lambda traffic: pcap(traffic, 187),
+    "h4-direction.pcap": lambda traffic: pcap(traffic, 201, ">"),
+    "monitor.pcap": lambda traffic: pcap(traffic, 254, "<", nanoseconds=True),
+    "h4.pcapng": lambda traffic: pcapng(traffic, 187),
+    "h4-direction.pcapng": lambda traffic: pcapng(traffic, 201, ">"),
+    "monitor.pcapng": lambda traffic: pcapng(traffic, 254, ">"),
+    "big.pklg": packetlogger,
+    "little.pklg": lambda traffic: packetlogger(traffic, "<"),
+}

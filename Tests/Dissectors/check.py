@@ -9,7 +9,6 @@ and malformed PDUs of every opcode on many links at once, in a capture of `ancsd
 
 import argparse
 import contextlib
-import json
 import os
 import shutil
 import signal
@@ -24,13 +23,6 @@ import dissectors
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 UNNAMED = "this link was up before the capture began"
 SEEDS = (1, 2, 3)
-OTHER_FILES = (
-    ("uart.btsnoop", lambda traffic: captures.btsnoop(traffic, 1002)),
-    ("unencapsulated.btsnoop", lambda traffic: captures.btsnoop(traffic, 1001)),
-    ("h4-direction.pcapng", lambda traffic: captures.pcapng(traffic, 201, ">")),
-    ("monitor.pcap", lambda traffic: captures.pcap(traffic, 254, ">")),
-    ("little.pklg", lambda traffic: captures.packetlogger(traffic, "<")),
-)
 VECTORS = os.path.join(ROOT, "Tests", "Vectors", "att-gatt.json")
 
 
@@ -79,51 +71,31 @@ class Check:
         return path
 
     def transcripts(self, folder):
-        for name, suffix, content, count in captures.all_files(VECTORS):
-            path = write(folder, f"transcripts-{name}.{suffix}", content)
+        whole, pieces = captures.of_transcripts(VECTORS), captures.of_transcripts(VECTORS, fragment=13)
+        for place, (name, make) in enumerate(captures.FILES.items()):
+            traffic = pieces if place % 2 else whole
+            path = write(folder, f"transcripts-{name}", make(traffic))
             # If the file has no adapters, tshark takes the transcripts' databases for one.
             depth = "names" if name.startswith("monitor") else "pairs"
-            self.tshark(f"transcripts, {name}.{suffix}", path, depth, count)
+            self.tshark(f"transcripts, {name}", path, depth, traffic.pdus)
 
     def random(self, folder):
         """Checks random captures."""
         for seed in SEEDS:
-            path = write(folder, "talk.btsnoop", captures.btsnoop(captures.of_talk(seed), 2001))
-            self.tshark(f"requests and answers, seed {seed}", path, "pairs")
             sniffer = captures.of_sniffer(seed)
             for link_type, depth in ((256, "pairs"), (251, "air")):
                 path = write(folder, f"air-{link_type}.pcap", sniffer.pcap(link_type))
                 self.tshark(f"heard on the air ({link_type}), seed {seed}", path, depth, sniffer.pdus)
-        for seed, (kind, broken, loses) in enumerate((
-                ("ordinary", False, False), ("malformed", True, False),
-                ("fragments lost", False, True), ("malformed, fragments lost", True, True)), 1):
+        for seed, (kind, broken, loses, other) in enumerate((
+                ("ordinary", False, False, "unencapsulated.btsnoop"),
+                ("malformed", True, False, "h4-direction.pcapng"),
+                ("fragments lost", False, True, "monitor.pcap"),
+                ("malformed, fragments lost", True, True, "little.pklg")), 1):
             # Files without adapters can hold one only.
-            name, make = OTHER_FILES[seed % len(OTHER_FILES)]
-            for name, make, adapters in (
-                    ("monitor.btsnoop", lambda traffic: captures.btsnoop(traffic, 2001), 2),
-                    (name, make, 1)):
+            for name, adapters in (("monitor.btsnoop", 2), (other, 1)):
                 traffic = captures.of_noise(seed, broken, loses, adapters)
-                path = write(folder, f"random-{name}", make(traffic))
+                path = write(folder, f"random-{name}", captures.FILES[name](traffic))
                 self.tshark(f"all opcodes, {kind}, {name}", path, "air", traffic.pdus)
-
-    def updates(self, path):
-        """Checks that the link layer's parameter updates in a phone's own capture are those of HCI's events."""
-        done = subprocess.run([self.binary, "decode", "--format", "json", path],
-                              capture_output=True, text=True, check=True)
-        begun, told = {}, []
-        for unit in map(json.loads, done.stdout.splitlines()):
-            fields = unit.get("decoded", {})
-            if unit["name"] == "LL_CONNECTION_UPDATE_IND":
-                begun[unit["connection"]] = [fields[key] for key in ("interval", "latency", "timeout")]
-            elif unit["name"] == "LE Connection Update Complete" and unit.get("connection") in begun:
-                event = [fields.get(key) for key in ("interval", "latency", "supervision_timeout")]
-                told.append((unit["frame"], begun.pop(unit["connection"]), event))
-        wrong = [one for one in told if one[1] != one[2]]
-        if told:
-            self.say(not wrong, f"{os.path.basename(path)}, parameter updates",
-                     f"{len(told) - len(wrong)} of {len(told)} are those of HCI's events")
-        for frame, ours, event in wrong[:5]:
-            print(f"       {frame}: link layer {ours}, HCI {event}")
 
     def file(self, path):
         """Checks any capture; in the monitor format, the servers of both ends are separated first."""
@@ -145,15 +117,11 @@ def write(folder, name, content):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    build = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../.build")
-    built = [os.path.join(build, kind, "ancsd") for kind in ("release", "debug")]
-    parser.add_argument("--binary", default=next((path for path in built if os.access(path, os.X_OK)), None),
-                        help="the ancsd to check (default: .build/release/ancsd, else .build/debug/ancsd)")
+    parser.add_argument("--binary", default=os.path.join(ROOT, ".build/release/ancsd"),
+                        help="the ancsd to check (default: .build/release/ancsd)")
     parser.add_argument("files", nargs="*", metavar="FILE",
                         help="more captures to check: of adapters, of the lab")
     arguments = parser.parse_args()
-    if arguments.binary is None:
-        parser.error("there is no ancsd: build it, or name one with --binary")
     if not shutil.which("tshark"):
         parser.error("tshark is missing: scripts/setup --tests installs it")
     check = Check(arguments.binary)
@@ -164,7 +132,6 @@ def main():
         check.tshark("run --btsnoop", path)
     for path in arguments.files:
         check.file(path)
-        check.updates(path)
     sys.exit(1 if check.failed else 0)
 
 
