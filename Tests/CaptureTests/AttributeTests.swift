@@ -14,53 +14,62 @@ import Wire
 struct DiscoveredLink {
   var link = DecodedLink()
 
-  static let service = HandleRange(0x0010, 0x001F)
-  static let controlPoint: Handle = 0x0012
-  static let notificationSource: Handle = 0x0015
-  static let dataSource: Handle = 0x0018
-  static let media = HandleRange(0x0020, 0x002F)
-  static let remoteCommand: Handle = 0x0022
-  static let entityUpdate: Handle = 0x0025
-  static let entityAttribute: Handle = 0x0028
+  /// A client's requests, and the phone's responses.
+  static let discovery: [(request: PDU, response: PDU)] = [
+    (find(.notificationCenter), .findByTypeValueResponse([HandleRange(0x10, 0x1F)])),
+    (
+      .readByTypeRequest(HandleRange(0x10, 0x1F), type: .characteristic),
+      declarations([
+        (0x11, 0x08, .controlPoint), (0x14, 0x10, .notificationSource), (0x17, 0x10, .dataSource),
+      ])
+    ),
+    (find(.mediaService), .findByTypeValueResponse([HandleRange(0x20, 0x2F)])),
+    (
+      .readByTypeRequest(HandleRange(0x20, 0x2F), type: .characteristic),
+      declarations([
+        (0x21, 0x18, .remoteCommand), (0x24, 0x18, .entityUpdate), (0x27, 0x0A, .entityAttribute),
+      ])
+    ),
+    (
+      .readByTypeRequest(HandleRange(0x10, 0x1F), type: .clientConfiguration),
+      .readByTypeResponse([
+        .init(handle: 0x16, value: [0, 0]), .init(handle: 0x19, value: [0, 0]),
+      ])
+    ),
+  ]
+
+  private static func find(_ service: UUID) -> PDU {
+    .findByTypeValueRequest(.all, type: 0x2800, value: service.littleEndian)
+  }
+
+  /// Declarations with their handle, properties and type; the value is behind each.
+  private static func declarations(_ list: [(Handle, UInt8, UUID)]) -> PDU {
+    .readByTypeResponse(
+      list.map { handle, properties, uuid in
+        .init(handle: handle, value: [properties] + Sample.little(handle + 1) + uuid.littleEndian)
+      })
+  }
 
   init() {
     link.connect()
     discover()
   }
 
-  /// The board's discovery and the phone's responses.
   mutating func discover() {
-    find(.notificationCenter, Self.service)
-    characteristics(
-      Self.service,
-      [
-        (0x0011, 0x08, Self.controlPoint, .controlPoint),
-        (0x0014, 0x10, Self.notificationSource, .notificationSource),
-        (0x0017, 0x10, Self.dataSource, .dataSource),
-      ])
-    find(.mediaService, Self.media)
-    characteristics(
-      Self.media,
-      [
-        (0x0021, 0x18, Self.remoteCommand, .remoteCommand),
-        (0x0024, 0x18, Self.entityUpdate, .entityUpdate),
-        (0x0027, 0x0A, Self.entityAttribute, .entityAttribute),
-      ])
-    _ = link.send(.readByTypeRequest(Self.service, type: .clientConfiguration))
-    _ = link.receive(
-      .readByTypeResponse([
-        .init(handle: 0x0016, value: [0, 0]), .init(handle: 0x0019, value: [0, 0]),
-      ]))
+    for (request, response) in Self.discovery {
+      _ = link.send(request)
+      _ = link.receive(response)
+    }
   }
 
   /// The board's command to the Control Point.
   @discardableResult mutating func request(_ command: ControlPointCommand) -> DecodedUnit? {
-    link.send(.writeRequest(Self.controlPoint, value: command.encoded))
+    link.send(.writeRequest(0x0012, value: command.encoded))
   }
 
   /// The phone's response to it, or a part of one.
   @discardableResult mutating func respond(_ bytes: [UInt8]) -> DecodedUnit? {
-    link.receive(.handleValueNotification(Self.dataSource, value: bytes))
+    link.receive(.handleValueNotification(0x0018, value: bytes))
   }
 
   /// The phone's response about a notification, with one attribute.
@@ -70,22 +79,6 @@ struct DiscoveredLink {
     respond(
       DataSourceResponse(.notification(uid), [.init(id: id.rawValue, value: Array(text.utf8))])
         .encoded)
-  }
-
-  private mutating func find(_ service: UUID, _ range: HandleRange) {
-    _ = link.send(.findByTypeValueRequest(.all, type: 0x2800, value: service.littleEndian))
-    _ = link.receive(.findByTypeValueResponse([range]))
-  }
-
-  private mutating func characteristics(
-    _ range: HandleRange, _ list: [(Handle, UInt8, Handle, UUID)]
-  ) {
-    _ = link.send(.readByTypeRequest(range, type: .characteristic))
-    _ = link.receive(
-      .readByTypeResponse(
-        list.map { handle, properties, value, uuid in
-          .init(handle: handle, value: [properties] + Sample.little(value) + uuid.littleEndian)
-        }))
   }
 }
 

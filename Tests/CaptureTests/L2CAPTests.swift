@@ -76,42 +76,45 @@ struct L2CAPTests {
     #expect(frame.notes == ["3 bytes were not captured"])
   }
 
-  @Test("Signalling commands have names and parameters")
-  func signalling() {
+  @Test(
+    "Signalling and pairing have names and parameters",
+    arguments: [
+      (
+        5, "12 01 0800 1800 2800 0000 2a00", "Connection Parameter Update Request",
+        "identifier: 1; minimum_interval: 30 ms; maximum_interval: 50 ms; latency: 0; "
+          + "supervision_timeout: 420 ms", nil
+      ),
+      (
+        5, "13 01 0200 0100", "Connection Parameter Update Response",
+        "identifier: 1; result: Rejected (0x01)", nil
+      ),
+      (
+        5, "13 01 0200 0001", "Connection Parameter Update Response",
+        "identifier: 1; result: 256", nil
+      ),
+      // A result that is cut does not replace the identifier.
+      (
+        5, "13 01 0200 01", "Connection Parameter Update Response", "identifier: 1",
+        "1 of 2 bytes"
+      ),
+      (5, "13 01", "Connection Parameter Update Response", "", "2 bytes, four needed"),
+      (
+        6, "01 04 00 0d 10 0b 0b", "Pairing Request",
+        "io_capability: KeyboardDisplay (0x04); oob_data: no; "
+          + "authentication: bonding, MITM, Secure Connections (0x0d); maximum_key_size: 16; "
+          + "initiator_keys: EncKey, IdKey, LinkKey (0x0b); "
+          + "responder_keys: EncKey, IdKey, LinkKey (0x0b)", nil
+      ),
+      (6, "05 05", "Pairing Failed", "reason: Pairing Not Supported (0x05)", nil),
+      (0x40, "010203", "Channel 64", "", nil),
+    ] as [(UInt16, String, String, String, String?)])
+  func channels(
+    channel: UInt16, hex: String, name: String, said: String, problem: String?
+  ) throws {
     var link = DecodedLink()
-    let request = link.send(
-      [0x12, 0x01, 0x08, 0x00, 0x18, 0x00, 0x28, 0x00, 0x00, 0x00, 0x2A, 0x00], channel: 5)
-    #expect(request?.name == "Connection Parameter Update Request")
-    #expect(
-      request?.said == [
-        "identifier: 1", "minimum_interval: 30 ms", "maximum_interval: 50 ms", "latency: 0",
-        "supervision_timeout: 420 ms",
-      ])
-    let response = link.receive([0x13, 0x01, 0x02, 0x00, 0x01, 0x00], channel: 5)
-    #expect(response?.said == ["identifier: 1", "result: Rejected (0x01)"])
-    // A result that is cut does not replace the identifier.
-    let cut = link.receive([0x13, 0x01, 0x02, 0x00, 0x01], channel: 5)
-    #expect(cut?.said == ["identifier: 1"])
-    #expect(cut?.problem == "1 of 2 bytes")
-    let reserved = link.receive([0x13, 0x01, 0x02, 0x00, 0x00, 0x01], channel: 5)
-    #expect(reserved?.said == ["identifier: 1", "result: 256"])
-    #expect(link.receive([0x13, 0x01], channel: 5)?.problem == "2 bytes, four needed")
-  }
-
-  @Test("Pairing shows the negotiated features")
-  func pairing() {
-    var link = DecodedLink()
-    let request = link.receive([0x01, 0x04, 0x00, 0x0D, 0x10, 0x0B, 0x0B], channel: 6)
-    #expect(request?.name == "Pairing Request")
-    #expect(
-      request?.said == [
-        "io_capability: KeyboardDisplay (0x04)", "oob_data: no",
-        "authentication: bonding, MITM, Secure Connections (0x0d)", "maximum_key_size: 16",
-        "initiator_keys: EncKey, IdKey, LinkKey (0x0b)",
-        "responder_keys: EncKey, IdKey, LinkKey (0x0b)",
-      ])
-    let failed = link.send([0x05, 0x05], channel: 6)
-    #expect(failed?.said == ["reason: Pairing Not Supported (0x05)"])
+    let unit = link.receive(try #require([UInt8](hex: hex)), channel: channel)
+    #expect(unit?.name == name && unit?.problem == problem)
+    #expect(unit?.said.joined(separator: "; ") == said)
   }
 
   @Test(
@@ -129,11 +132,5 @@ struct L2CAPTests {
       let frame = link.frame(.command, opcode + [40] + [UInt8](repeating: 0xA7, count: 40))
       #expect(frame.units.first?.said.contains { $0.contains("a7a7") } == false)
     }
-  }
-
-  @Test("Other channels are named by their number")
-  func others() {
-    var link = DecodedLink()
-    #expect(link.receive([1, 2, 3], channel: 0x40)?.name == "Channel 64")
   }
 }

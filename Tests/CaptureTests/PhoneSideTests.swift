@@ -2,7 +2,6 @@
 import ANCS
 import ATT
 import Capture
-import GAP
 import Testing
 import Wire
 
@@ -30,13 +29,6 @@ private struct PhoneLog {
     add(.aclReceived, Sample.acl(Self.handle, 0b10, Sample.att(pdu.encoded)))
   }
 
-  private static func declaration(
-    _ handle: Handle, _ properties: UInt8, _ uuid: UUID
-  ) -> PDU.AttributeValue {
-    .init(
-      handle: handle, value: [properties] + Sample.little(handle + 1) + uuid.littleEndian)
-  }
-
   /// - Parameter role: that of the phone: 0 central, 1 peripheral; nil if the log begins later.
   init(role: UInt8? = 0) {
     if let role {
@@ -46,29 +38,21 @@ private struct PhoneLog {
           + Self.accessory.littleEndian + [UInt8](repeating: 0, count: 12)
           + [24, 0, 0, 0, 72, 0, 0])
     }
-    accessory(.readByGroupTypeRequest(.all, type: .primaryService))
-    phone(
-      .readByGroupTypeResponse([
-        .init(range: HandleRange(0x19, 0x22), value: UUID.notificationCenter.littleEndian)
-      ]))
-    accessory(.readByTypeRequest(HandleRange(0x19, 0x22), type: .characteristic))
-    phone(
-      .readByTypeResponse([
-        Self.declaration(0x1A, 0x88, .controlPoint),
-        Self.declaration(0x1D, 0x10, .notificationSource),
-        Self.declaration(0x20, 0x10, .dataSource),
-      ]))
+    for (request, response) in DiscoveredLink.discovery {
+      accessory(request)
+      phone(response)
+    }
     let event = NotificationEvent(
       .added, 58, category: .social, flags: [.silent, .preExisting, .negativeAction])
-    phone(.handleValueNotification(0x1E, value: event.encoded))
+    phone(.handleValueNotification(0x15, value: event.encoded))
     let command = ControlPointCommand.getNotificationAttributes(
       58, [.init(.title, maximumLength: 43)])
-    accessory(.writeRequest(0x1B, value: command.encoded))
+    accessory(.writeRequest(0x12, value: command.encoded))
     phone(.writeResponse)
     let response = DataSourceResponse(.notification(58), [.init(id: 1, value: Array("Ann".utf8))])
-    phone(.handleValueNotification(0x21, value: response.encoded))
-    accessory(.writeRequest(0x1B, value: [2, 58, 0, 0, 0, 1]))
-    phone(.error(ErrorCode(0xA3), to: .writeRequest, at: 0x1B))
+    phone(.handleValueNotification(0x18, value: response.encoded))
+    accessory(.writeRequest(0x12, value: [2, 58, 0, 0, 0, 1]))
+    phone(.error(ErrorCode(0xA3), to: .writeRequest, at: 0x12))
   }
 
   /// As PacketLogger writes it: among notes, and with each response before its request.
@@ -103,7 +87,7 @@ struct PhoneSideTests {
     #expect(all("ancs_command") == ["Get Notification Attributes", "Perform Notification Action"])
     #expect(all("title") == ["Ann"])
     #expect(units.last?.value("error") == "Action Failed (0xa3)")
-    #expect(units.filter { $0.profiles.contains(.ancs) }.count == 9)
+    #expect(units.filter { $0.profiles.contains(.ancs) }.count == 12)
   }
 
   @Test(
