@@ -154,46 +154,37 @@ def of_sniffer(seed):
     return sniffer
 
 
-class Stream:
-    """One direction of one link: the ACL packets of its frames, in their order."""
-
-    def __init__(self, chance, adapter, handle, sent, pdus, loses):
-        self.adapter = adapter
-        self.opcode = ACL_TX if sent else ACL_RX
-        self.packets = []
-        self.pdus = 0
-        for pdu in pdus:
-            data = frame(pdu)
-            # tshark needs the header of a frame in its first packet.
-            step = chance.choice((len(data), 27, chance.randint(4, 60)))
-            parts = [acl(handle, data[start:start + step], sent, first=start == 0)
-                     for start in range(0, len(data), step)]
-            # A frame may lose its first or its last packet.
-            lost = loses and len(parts) > 1 and chance.random() < 0.2
-            if lost:
-                parts.pop(chance.choice((0, -1)))
-            self.pdus += not lost
-            self.packets += parts
+def fragments(chance, handle, sent, pdu, loses):
+    """The ACL packets of a PDU, and whether all are there: its frame may lose the first or the last."""
+    data = frame(pdu)
+    # tshark needs the header of a frame in its first packet.
+    step = chance.choice((len(data), 27, chance.randint(4, 60)))
+    parts = [acl(handle, data[start:start + step], sent, first=start == 0)
+             for start in range(0, len(data), step)]
+    lost = loses and len(parts) > 1 and chance.random() < 0.2
+    if lost:
+        parts.pop(chance.choice((0, -1)))
+    return parts, not lost
 
 
 def of_noise(seed, broken=False, loses=False, adapters=2):
     """Random PDUs on three links of each adapter at once, in fragments in random order."""
     chance = random.Random(seed)
     traffic = Traffic()
-    streams = []
+    streams = []  # one direction of one link: adapter, opcode, and packets in their order
     for adapter in range(adapters):
         traffic.begin(adapter)
         for handle in (0x0000, 0x0040, 0x0EFF):
             traffic.add(EVENT, connected(handle, 0xC00000000000 + handle))
-            noise = random_pdus.noise(chance.random(), 2, broken)
-            for sent in (True, False):
-                pdus = [pdu for is_sent, pdu in noise if is_sent == sent]
-                streams.append(Stream(chance, adapter, handle, sent, pdus, loses))
-    traffic.pdus = sum(stream.pdus for stream in streams)
-    while streams := [stream for stream in streams if stream.packets]:
-        stream = chance.choice(streams)
-        traffic.adapter = stream.adapter
-        traffic.add(stream.opcode, stream.packets.pop(0))
+            both = {True: [], False: []}
+            for sent, pdu in random_pdus.noise(chance.random(), 2, broken):
+                parts, whole = fragments(chance, handle, sent, pdu, loses)
+                both[sent] += parts
+                traffic.pdus += whole
+            streams += [(adapter, ACL_TX, both[True]), (adapter, ACL_RX, both[False])]
+    while streams := [stream for stream in streams if stream[2]]:
+        traffic.adapter, opcode, packets = chance.choice(streams)
+        traffic.add(opcode, packets.pop(0))
     return traffic
 
 
