@@ -137,6 +137,8 @@ struct AttributeTests {
       ]))
     let battery = link.receive(.handleValueNotification(8, value: [87]))
     #expect(battery?.said == ["battery: 87 %"])
+    let subscription = link.send(.writeRequest(9, value: [1, 0]))?.attributes.first
+    #expect(subscription?.characteristic == .batteryLevel)
     _ = link.send(.readByTypeRequest(HandleRange(6, 9), type: .include))
     let include = link.receive(
       .readByTypeResponse([.init(handle: 7, value: [0x10, 0, 0x12, 0, 0x0A, 0x18])]))

@@ -8,8 +8,6 @@ import Wire
 struct LearnedDatabase: Hashable, Sendable {
   private var services: [Service] = []
   private var types: [Handle: UUID] = [:]
-  /// The handles of characteristic values.
-  private var values: Set<Handle> = []
   /// The range in Service Changed, until a discovery shows something else there. An iPhone indicates nearly the whole
   /// range on every link, without any change.
   private var doubtful: HandleRange?
@@ -27,12 +25,10 @@ struct LearnedDatabase: Hashable, Sendable {
     services.append(service)
   }
 
-  /// - Parameter isValue: whether it is a characteristic value.
-  mutating func learn(type: UUID, at handle: Handle, isValue: Bool = false) {
+  mutating func learn(type: UUID, at handle: Handle) {
     guard handle != 0 else { return }
     if let doubtful, doubtful.contains(handle), types[handle] != type { forget(doubtful) }
     types[handle] = type
-    if isValue { values.insert(handle) }
   }
 
   /// Adds services known from another source.
@@ -42,7 +38,7 @@ struct LearnedDatabase: Hashable, Sendable {
       learn(type: .primaryService, at: service.service.range.start)
       for characteristic in service.characteristics {
         learn(type: .characteristic, at: characteristic.declaration)
-        learn(type: characteristic.uuid, at: characteristic.value, isValue: true)
+        learn(type: characteristic.uuid, at: characteristic.value)
         if let cccd = characteristic.cccd { learn(type: .clientConfiguration, at: cccd) }
       }
     }
@@ -58,7 +54,6 @@ struct LearnedDatabase: Hashable, Sendable {
     doubtful = nil
     services.removeAll { $0.range.overlaps(range) }
     types = types.filter { !range.contains($0.key) }
-    values = values.filter { !range.contains($0) }
   }
 
   /// Whether it has ANCS or AMS, or characteristics of theirs.
@@ -76,10 +71,12 @@ struct LearnedDatabase: Hashable, Sendable {
   }
 
   /// The characteristic that the descriptor at `handle` belongs to: that of the nearest value before
-  /// it.
+  /// it. Any type but those of declarations and descriptors is that of a characteristic value.
   private func characteristic(of handle: Handle) -> UUID? {
     guard types[handle]?.isDescriptor == true,
-      let value = (max(65, handle) - 64..<handle).last(where: values.contains),
+      let value = (max(65, handle) - 64..<handle).last(where: {
+        types[$0].map { !$0.isDeclaration && !$0.isDescriptor } ?? false
+      }),
       // The nearest known value may be in another service.
       service(of: value) == service(of: handle)
     else { return nil }

@@ -10,8 +10,11 @@ import Wire
 struct ServerView: Sendable {
   var database = LearnedDatabase()
 
-  /// The request without a response so far on each bearer, and the services that it is about.
-  private var requests: [UInt16: (pdu: PDU, profiles: Set<Profile>)] = [:]
+  /// A request, and what was read of it.
+  private typealias Request = (pdu: PDU, unit: DecodedUnit)
+
+  /// The request without a response so far on each bearer.
+  private var requests: [UInt16: Request] = [:]
   /// The handle of the indication without a confirmation so far on each bearer.
   private var indicated: [UInt16: Handle] = [:]
   private var notifications = NotificationExchange()
@@ -39,11 +42,11 @@ struct ServerView: Sendable {
       case .request:
         readRequest(pdu, &unit)
         unit.addProfiles()
-        requests[bearer] = (pdu, unit.profiles)
+        requests[bearer] = (pdu, unit)
       case .response:
         let request = removeRequest(completedBy: pdu, bearer)
-        unit.profiles = request?.profiles ?? []
-        readResponse(pdu, to: request?.pdu, &unit)
+        unit.profiles = request?.unit.profiles ?? []
+        readResponse(pdu, to: request, &unit)
       case .command: readRequest(pdu, &unit)
       case .notification, .indication, .confirmation: readNotification(pdu, bearer, &unit)
       }
@@ -58,9 +61,7 @@ struct ServerView: Sendable {
   }
 
   /// The request that a response belongs to; nil if the capture does not have it.
-  private mutating func removeRequest(
-    completedBy response: PDU, _ bearer: UInt16
-  ) -> (pdu: PDU, profiles: Set<Profile>)? {
+  private mutating func removeRequest(completedBy response: PDU, _ bearer: UInt16) -> Request? {
     guard let request = requests[bearer] else { return nil }
     let isMatching =
       switch response {
@@ -128,17 +129,14 @@ struct ServerView: Sendable {
         database.doubt(changed.range)
       }
     case .handleValueConfirmation:
-      if let handle = indicated.removeValue(forKey: bearer) { name([handle], &unit) }
+      if let handle = indicated.removeValue(forKey: bearer) {
+        unit.attributes = [AttributeUse(handle: handle)]
+        identify(&unit.attributes)
+      }
     default:
       interpret(&unit.attributes, .notified)
       unit.request = notifications.answered.take()
     }
-  }
-
-  /// Adds attributes whose handles are not in the PDU.
-  private func name(_ handles: [Handle], _ unit: inout DecodedUnit) {
-    unit.attributes = handles.map { AttributeUse(handle: $0) }
-    identify(&unit.attributes)
   }
 
   /// Joins the prepared parts of each attribute, as far as they are contiguous.
@@ -165,9 +163,12 @@ struct ServerView: Sendable {
   // MARK: Responses
 
   /// Reads a response of this server to `request`, if the capture has that.
-  private mutating func readResponse(_ pdu: PDU, to request: PDU?, _ unit: inout DecodedUnit) {
+  private mutating func readResponse(
+    _ pdu: PDU, to request: Request?, _ unit: inout DecodedUnit
+  ) {
+    if let request { Self.addHandles(of: request.unit, to: &unit) }
     switch pdu {
-    case .errorResponse(let error): readError(error, request, &unit)
+    case .errorResponse(let error): readError(error, request?.pdu, &unit)
     case .findInformationResponse(let entries):
       for (index, entry) in entries.enumerated() {
         database.learn(type: entry.type, at: entry.handle)
@@ -175,40 +176,39 @@ struct ServerView: Sendable {
       }
     case .findByTypeValueResponse(let ranges):
       var service: UUID?
-      if case .findByTypeValueRequest(_, 0x2800, let value)? = request {
+      if case .findByTypeValueRequest(_, 0x2800, let value)? = request?.pdu {
         service = UUID(littleEndian: value)
       }
       for (index, range) in ranges.enumerated() {
         readGroup(range, service.map { _ in .primaryService }, service, &unit.attributes[index])
       }
-    case .readByTypeResponse: readByType(request, &unit)
+    case .readByTypeResponse: readByType(request?.unit.type, &unit)
     case .readByGroupTypeResponse(let groups):
-      var type = UUID.primaryService
-      if case .readByGroupTypeRequest(_, let asked)? = request { type = asked }
+      let type = request?.unit.type ?? .primaryService
       for (index, group) in groups.enumerated() {
         readGroup(group.range, type, UUID(littleEndian: group.value), &unit.attributes[index])
       }
     case .readResponse(let value):
-      if case .readRequest(let asked)? = request {
-        unit.attributes[0].handle = asked
-        reading = (asked, value)
-      }
+      if let handle = unit.attributes[0].handle { reading = (handle, value) }
       interpret(&unit.attributes, .read)
-    case .readBlobResponse(let value): readBlob(value, request, &unit)
-    case .readMultipleResponse:
-      if case .readMultipleRequest(let handles)? = request { name(handles, &unit) }
+    case .readBlobResponse(let value): readBlob(value, request?.pdu, &unit)
     case .readMultipleVariableResponse(let values):
-      if case .readMultipleVariableRequest(let handles)? = request {
-        for (index, handle) in zip(unit.attributes.indices, handles) {
-          unit.attributes[index].handle = handle
-        }
-      }
       interpret(&unit.attributes, .read)
       for (index, value) in values.enumerated() {
         unit.attributes[index].meaning.insert(.number("Length", value.length), at: 0)
       }
-    case .writeResponse: if case .writeRequest(let handle, _)? = request { name([handle], &unit) }
     default: identify(&unit.attributes)
+    }
+  }
+
+  /// A response without handles is about the attributes of its request, in their order.
+  private static func addHandles(of request: DecodedUnit, to unit: inout DecodedUnit) {
+    guard !unit.attributes.contains(where: { $0.handle != nil }) else { return }
+    if unit.attributes.isEmpty {
+      unit.attributes = request.attributes.map { AttributeUse(handle: $0.handle) }
+    }
+    for (index, use) in zip(unit.attributes.indices, request.attributes) {
+      unit.attributes[index].handle = use.handle
     }
   }
 
@@ -242,18 +242,12 @@ struct ServerView: Sendable {
     if let service { use.meaning = [ValueDecoder.service(service)] }
   }
 
-  private mutating func readByType(_ request: PDU?, _ unit: inout DecodedUnit) {
-    var type: UUID?
-    if case .readByTypeRequest(_, let asked)? = request { type = asked }
+  private mutating func readByType(_ type: UUID?, _ unit: inout DecodedUnit) {
     for index in unit.attributes.indices {
       let (handle, value) = (unit.attributes[index].handle ?? 0, unit.attributes[index].value ?? [])
-      if let type {
-        // Any type but these is that of a characteristic value.
-        let isValue = !type.isDeclaration && !type.isDescriptor
-        database.learn(type: type, at: handle, isValue: isValue)
-      }
+      if let type { database.learn(type: type, at: handle) }
       if type == .characteristic, let declared = CharacteristicDeclaration(captured: value) {
-        database.learn(type: declared.uuid, at: declared.value, isValue: true)
+        database.learn(type: declared.uuid, at: declared.value)
         if let profile = Profile(declared.uuid) { unit.profiles.insert(profile) }
       }
       unit.attributes[index].uuid = type
@@ -267,7 +261,6 @@ struct ServerView: Sendable {
     let before = reading?.handle == handle ? reading?.value ?? [] : []
     let value = before + part
     reading = before.count == offset ? (handle, value) : nil
-    unit.attributes[0].handle = handle
     identify(&unit.attributes)
     if reading != nil {
       unit.attributes[0].meaning = meaning(of: value, unit.attributes[0].uuid, .read)
