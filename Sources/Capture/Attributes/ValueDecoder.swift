@@ -58,7 +58,8 @@ public enum ValueDecoder {
       let contact = flags & 4 == 0 ? [] : [Detail.flag("Contact", flags & 2 != 0)]
       return [.measure("Heart Rate", Double(rate), "bpm")] + contact
     default:
-      let details = try table[type]?.read(&reader) ?? []
+      var details: [Detail] = []
+      try table[type]?.read(&reader, into: &details)
       return reader.isAtEnd ? details : []
     }
   }
@@ -71,7 +72,8 @@ public enum ValueDecoder {
 
   /// Values whose fields have fixed lengths; one of another length has no meaning.
   private static let table: [UUID: [PacketField]] = [
-    .appearance: [.hex("Appearance", 2)], .preferredConnectionParameters: .connectionRequest,
+    .appearance: [.hex("Appearance", 2)],
+    .preferredConnectionParameters: PacketField.connectionRequest.single,
     // PnP ID.
     0x2A50: [
       .choice("Vendor Source", ["", "Bluetooth SIG", "USB Forum"]), .hex("Vendor", 2),

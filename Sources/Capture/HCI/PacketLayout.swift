@@ -9,10 +9,10 @@ struct PacketLayout: Sendable, ExpressibleByStringLiteral {
   let results: [PacketField]
 
   /// - Parameter results: the return parameters after the status.
-  init(_ name: String, _ fields: [PacketField]..., returns results: [PacketField] = []) {
+  init(_ name: String, _ fields: PacketField..., returns results: [PacketField] = []) {
     self.name = name
-    self.fields = Array(fields.joined())
-    self.results = [.status] + results
+    self.fields = fields.flatMap(\.single)
+    self.results = [.status] + results.flatMap(\.single)
   }
 
   init(stringLiteral name: String) { self.init(name) }
@@ -63,6 +63,8 @@ enum PacketField: Hashable, Sendable {
   case command
   /// A byte with the number of items, then the fields of each.
   case several(String, key: String, [PacketField])
+  /// Fields that occur together.
+  case group([PacketField])
   /// Bytes that are not shown.
   case skipped(Int)
   /// All that is left, if anything is.
@@ -85,6 +87,35 @@ enum PacketField: Hashable, Sendable {
       "Connectable undirected", "Connectable directed, high duty cycle", "Scannable undirected",
       "Non connectable undirected", "Connectable directed, low duty cycle",
     ])
+  static let peer = group([.addressType("Peer Address Type"), .typedAddress("Peer Address")])
+  /// An entry of the filter accept list or the resolving list.
+  static let listedDevice = group([.addressType("Address Type"), .address("Address")])
+  /// The parameters of a connection.
+  static let connection = group([
+    .milliseconds("Interval", 1.25), .u16("Latency"), .milliseconds("Supervision Timeout", 10),
+  ])
+  /// The parameters that are requested for a connection.
+  static let connectionRequest = group([
+    .milliseconds("Minimum Interval", 1.25), .milliseconds("Maximum Interval", 1.25),
+    .u16("Latency"), .milliseconds("Supervision Timeout", 10),
+  ])
+  /// The parameters of LE Enhanced Connection Complete.
+  static let enhancedConnection = group([
+    .status, .handle, .role, .peer, .address("Local RPA"), .typedAddress("Peer RPA"), .connection,
+    .hex("Clock Accuracy", 1),
+  ])
+  /// The reports of an event about advertising, each with these fields.
+  static func reports(_ fields: PacketField...) -> PacketField {
+    .several("Report", key: "reports", fields)
+  }
+  /// The data lengths of a link.
+  static let sentLength = group([.u16("TX Octets"), .u16("TX Time")])
+  static let receivedLength = group([.u16("RX Octets"), .u16("RX Time")])
+  /// A part of the data of an extended advertising set.
+  static let advertisingFragment = group([
+    .advertisingHandle, .hex("Operation", 1), .hex("Fragment Preference", 1),
+    .advertisingData("Data"),
+  ])
   /// A PHY by its number.
   static func phy(_ label: String) -> PacketField { .choice(label, [""] + phyNames) }
   /// PHYs as bits.
@@ -94,40 +125,11 @@ enum PacketField: Hashable, Sendable {
   ]
   private static let pairingFlags = ["MITM", "Secure Connections", "keypress", "CT2"]
   private static let phyNames = ["LE 1M", "LE 2M", "LE Coded"]
-}
 
-/// Fields that occur together.
-extension [PacketField] {
-  static let peer: [PacketField] = [
-    .addressType("Peer Address Type"), .typedAddress("Peer Address"),
-  ]
-  /// An entry of the filter accept list or the resolving list.
-  static let listedDevice: [PacketField] = [.addressType("Address Type"), .address("Address")]
-  /// The parameters of a connection.
-  static let connection: [PacketField] = [
-    .milliseconds("Interval", 1.25), .u16("Latency"), .milliseconds("Supervision Timeout", 10),
-  ]
-  /// The parameters that are requested for a connection.
-  static let connectionRequest: [PacketField] = [
-    .milliseconds("Minimum Interval", 1.25), .milliseconds("Maximum Interval", 1.25),
-    .u16("Latency"), .milliseconds("Supervision Timeout", 10),
-  ]
-  /// The parameters of LE Enhanced Connection Complete.
-  static let enhancedConnection: [PacketField] =
-    [.status, .handle, .role] + peer + [.address("Local RPA"), .typedAddress("Peer RPA")]
-    + connection + [.hex("Clock Accuracy", 1)]
-  /// The reports of an event about advertising, each with these fields.
-  static func reports(_ fields: PacketField...) -> [PacketField] {
-    [.several("Report", key: "reports", fields)]
+  /// The field, or those of a group.
+  var single: [PacketField] {
+    if case .group(let fields) = self { fields.flatMap(\.single) } else { [self] }
   }
-  /// The data lengths of a link.
-  static let sentLength: [PacketField] = [.u16("TX Octets"), .u16("TX Time")]
-  static let receivedLength: [PacketField] = [.u16("RX Octets"), .u16("RX Time")]
-  /// A part of the data of an extended advertising set.
-  static let advertisingFragment: [PacketField] = [
-    .advertisingHandle, .hex("Operation", 1), .hex("Fragment Preference", 1),
-    .advertisingData("Data"),
-  ]
 }
 
 extension DecodedUnit {
@@ -138,25 +140,8 @@ extension DecodedUnit {
   @discardableResult
   mutating func read(_ fields: [PacketField], from bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     var reader = ByteReader(bytes)
-    var addressType: UInt8?
     do {
-      for field in fields {
-        if case .several(let label, let key, let items) = field {
-          for _ in 0..<(try reader.u8()) {
-            let start = bytes.startIndex + reader.offset
-            let item = Detail.several(label, key: key, try items.read(&reader))
-            details.append(item.at(start..<bytes.startIndex + reader.offset))
-          }
-          continue
-        }
-        let start = bytes.startIndex + reader.offset
-        guard let detail = try field.read(&reader, addressType: &addressType) else { continue }
-        details.append(detail.at(start..<bytes.startIndex + reader.offset))
-        switch (field, detail.value) {
-        case (.status, .named(_, 1..., _)), (.count, .number(0)): return []
-        default: break
-        }
-      }
+      try fields.read(&reader, into: &details, at: bytes.startIndex)
       return reader.rest()
     } catch {
       problem = "\(error)"
@@ -166,20 +151,43 @@ extension DecodedUnit {
 }
 
 extension [PacketField] {
-  /// Reads fields without their places: those of one of several items, or of an attribute's value.
-  func read(_ reader: inout ByteReader) throws(DecodeError) -> [Detail] {
-    var (details, addressType): ([Detail], UInt8?) = ([], nil)
-    for field in self {
-      if let detail = try field.read(&reader, addressType: &addressType) { details.append(detail) }
+  /// Reads fields, up to one that ends the packet: behind that, nothing is left.
+  ///
+  /// - Parameter beginning: where the reader's bytes begin in the unit; nil: the details have no places, as those of one
+  ///   of several items, or of an attribute's value.
+  func read(
+    _ reader: inout ByteReader, into details: inout [Detail], at beginning: Int? = nil
+  ) throws(DecodeError) {
+    var addressType: UInt8 = 0
+    func add(_ detail: Detail, from start: Int, to end: Int) {
+      details.append(detail.at(beginning.map { $0 + start..<$0 + end }))
     }
-    return details
+    for field in self {
+      if case .several(let label, let key, let items) = field {
+        for _ in 0..<(try reader.u8()) {
+          let start = reader.offset
+          var below: [Detail] = []
+          try items.read(&reader, into: &below)
+          add(.several(label, key: key, below), from: start, to: reader.offset)
+        }
+        continue
+      }
+      let start = reader.offset
+      guard let detail = try field.read(&reader, &addressType) else { continue }
+      add(detail, from: start, to: reader.offset)
+      switch (field, detail.value) {
+      case (.status, .named(_, 1..., _)), (.count, .number(0)): _ = reader.rest()
+      default: continue
+      }
+      return
+    }
   }
 }
 
 extension PacketField {
   /// Nil for what is not shown.
   fileprivate func read(
-    _ reader: inout ByteReader, addressType: inout UInt8?
+    _ reader: inout ByteReader, _ addressType: inout UInt8
   ) throws(DecodeError) -> Detail? {
     switch self {
     case .status: return .choice("Status", ControllerError.names, try reader.u8())
@@ -201,12 +209,11 @@ extension PacketField {
     case .choice(let label, let names): return .choice(label, names, try reader.u8())
     case .bits(let label, let names): return .bits(label, names, try reader.u8())
     case .addressType(let label):
-      let type = try reader.u8()
-      addressType = type
-      return .choice(label, Self.addressTypes, type)
+      addressType = try reader.u8()
+      return .choice(label, Self.addressTypes, addressType)
     case .address(let label): return .text(label, try reader.address().description)
     case .typedAddress(let label):
-      return .text(label, try reader.address().text(type: addressType ?? 0))
+      return .text(label, try reader.address().text(type: addressType))
     case .advertiser(let label):
       let type = try reader.u8() & 1
       return .text(label, try reader.address().text(type: type))
@@ -226,7 +233,7 @@ extension PacketField {
     case .command:
       let opcode = try reader.u16()
       return .named("Command", CommandTable.name(of: opcode), opcode)
-    case .several: return nil  // read by the unit
+    case .several, .group: return nil  // their fields are read one by one
     case .skipped(let count):
       try reader.skip(count)
       return nil

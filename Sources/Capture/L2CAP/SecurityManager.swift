@@ -7,20 +7,20 @@ enum SecurityManager {
   private static let table: PacketTable = [
     0x01: .init("Pairing Request", pairing), 0x02: .init("Pairing Response", pairing),
     0x03: "Pairing Confirm", 0x04: "Pairing Random",
-    0x05: .init("Pairing Failed", [.choice("Reason", reasons)]), 0x06: "Encryption Information",
+    0x05: .init("Pairing Failed", .choice("Reason", reasons)), 0x06: "Encryption Information",
     0x07: "Central Identification", 0x08: "Identity Information",
     0x09: .init(
-      "Identity Address Information",
-      [.choice("Address Type", ["Public", "Static random"]), .address("Address")]),
-    0x0A: "Signing Information", 0x0B: .init("Security Request", [.pairingRequirements]),
+      "Identity Address Information", .choice("Address Type", ["Public", "Static random"]),
+      .address("Address")),
+    0x0A: "Signing Information", 0x0B: .init("Security Request", .pairingRequirements),
     0x0C: "Pairing Public Key", 0x0D: "Pairing DHKey Check",
-    0x0E: .init("Pairing Keypress Notification", [.choice("Type", keypresses)]),
+    0x0E: .init("Pairing Keypress Notification", .choice("Type", keypresses)),
   ]
 
-  private static let pairing: [PacketField] = [
+  private static let pairing = PacketField.group([
     .choice("IO Capability", capabilities), .flag("OOB Data"), .pairingRequirements,
     .u8("Maximum Key Size"), .bits("Initiator Keys", keys), .bits("Responder Keys", keys),
-  ]
+  ])
 
   private static let capabilities = [
     "DisplayOnly", "DisplayYesNo", "KeyboardOnly", "NoInputNoOutput", "KeyboardDisplay",

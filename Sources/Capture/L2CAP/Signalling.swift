@@ -5,32 +5,31 @@ import Wire
 /// Decodes the commands of L2CAP's signalling channels (Core Specification Vol 3 Part A, 4).
 enum Signalling {
   private static let table: PacketTable = [
-    0x01: .init("Command Reject", [.u16("Reason")]),
-    0x02: .init("Connection Request", [.hex("PSM", 2), .hex("Source CID", 2)]),
+    0x01: .init("Command Reject", .u16("Reason")),
+    0x02: .init("Connection Request", .hex("PSM", 2), .hex("Source CID", 2)),
     0x03: .init(
-      "Connection Response",
-      [.hex("Destination CID", 2), .hex("Source CID", 2), .u16("Result"), .u16("Status")]),
-    0x04: .init("Configuration Request", [.hex("Destination CID", 2)]),
-    0x05: .init("Configuration Response", [.hex("Source CID", 2)]),
-    0x06: .init("Disconnection Request", [.hex("Destination CID", 2), .hex("Source CID", 2)]),
-    0x07: .init("Disconnection Response", [.hex("Destination CID", 2), .hex("Source CID", 2)]),
-    0x08: "Echo Request", 0x09: "Echo Response", 0x0A: .init("Information Request", [.u16("Type")]),
-    0x0B: .init("Information Response", [.u16("Type"), .u16("Result")]),
+      "Connection Response", .hex("Destination CID", 2), .hex("Source CID", 2), .u16("Result"),
+      .u16("Status")),
+    0x04: .init("Configuration Request", .hex("Destination CID", 2)),
+    0x05: .init("Configuration Response", .hex("Source CID", 2)),
+    0x06: .init("Disconnection Request", .hex("Destination CID", 2), .hex("Source CID", 2)),
+    0x07: .init("Disconnection Response", .hex("Destination CID", 2), .hex("Source CID", 2)),
+    0x08: "Echo Request", 0x09: "Echo Response", 0x0A: .init("Information Request", .u16("Type")),
+    0x0B: .init("Information Response", .u16("Type"), .u16("Result")),
     0x12: .init("Connection Parameter Update Request", .connectionRequest),
-    0x13: .init("Connection Parameter Update Response", [.acceptance("Result")]),
+    0x13: .init("Connection Parameter Update Response", .acceptance("Result")),
     0x14: .init(
-      "LE Credit Based Connection Request", [.hex("SPSM", 2), .hex("Source CID", 2)], credits),
+      "LE Credit Based Connection Request", .hex("SPSM", 2), .hex("Source CID", 2), credits),
     0x15: .init(
-      "LE Credit Based Connection Response",
-      [.hex("Destination CID", 2)], credits, [.u16("Result")]),
-    0x16: .init("Flow Control Credit", [.hex("CID", 2), .u16("Credits")]),
+      "LE Credit Based Connection Response", .hex("Destination CID", 2), credits, .u16("Result")),
+    0x16: .init("Flow Control Credit", .hex("CID", 2), .u16("Credits")),
     0x17: .init(
-      "Credit Based Connection Request", [.hex("SPSM", 2)], credits, [.channels("Source CIDs")]),
+      "Credit Based Connection Request", .hex("SPSM", 2), credits, .channels("Source CIDs")),
     0x18: .init(
-      "Credit Based Connection Response", credits, [.u16("Result"), .channels("Destination CIDs")]),
+      "Credit Based Connection Response", credits, .u16("Result"), .channels("Destination CIDs")),
     0x19: .init(
-      "Credit Based Reconfigure Request", [.u16("MTU"), .u16("MPS"), .channels("Destination CIDs")]),
-    0x1A: .init("Credit Based Reconfigure Response", [.u16("Result")]),
+      "Credit Based Reconfigure Request", .u16("MTU"), .u16("MPS"), .channels("Destination CIDs")),
+    0x1A: .init("Credit Based Reconfigure Response", .u16("Result")),
   ]
 
   /// Whether a command of this code is responded to, under the same identifier, or responds; nil: neither.
@@ -42,7 +41,9 @@ enum Signalling {
     }
   }
 
-  private static let credits: [PacketField] = [.u16("MTU"), .u16("MPS"), .u16("Initial Credits")]
+  private static let credits = PacketField.group([
+    .u16("MTU"), .u16("MPS"), .u16("Initial Credits"),
+  ])
 
   /// The commands in a frame: one on LE; there may be several on BR/EDR (Vol 3 Part A, 4).
   static func commands(in frame: [UInt8]) -> [[UInt8]] {

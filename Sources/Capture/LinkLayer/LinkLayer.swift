@@ -79,53 +79,51 @@ enum LinkLayer {
     .milliseconds("Interval", 1.25), .u16("Latency"), .milliseconds("Timeout", 10),
   ]
 
-  private static let parameters: [PacketField] = [
+  private static let parameters = PacketField.group([
     .milliseconds("Interval min", 1.25), .milliseconds("Interval max", 1.25), .u16("Latency"),
     .milliseconds("Timeout", 10),
-  ]
+  ])
 
-  private static let lengths: [PacketField] = [
+  private static let lengths = PacketField.group([
     .u16("MaxRxOctets"), .u16("MaxRxTime"), .u16("MaxTxOctets"), .u16("MaxTxTime"),
-  ]
+  ])
 
   /// Control PDUs (2.4.2).
   static let controlPDUs: PacketTable = [
     0x00: .init(
-      "LL_CONNECTION_UPDATE_IND",
-      [.u8("WinSize"), .u16("WinOffset"), .milliseconds("Interval", 1.25), .u16("Latency")],
-      [.milliseconds("Timeout", 10), .u16("Instant")]),
-    0x01: .init("LL_CHANNEL_MAP_IND", [.hex("ChM", 5), .u16("Instant")]),
-    0x02: .init("LL_TERMINATE_IND", [.reason]),
-    0x03: .init("LL_ENC_REQ", [.hex("Rand", 8), .hex("EDIV", 2)]),
+      "LL_CONNECTION_UPDATE_IND", .u8("WinSize"), .u16("WinOffset"),
+      .milliseconds("Interval", 1.25), .u16("Latency"), .milliseconds("Timeout", 10),
+      .u16("Instant")),
+    0x01: .init("LL_CHANNEL_MAP_IND", .hex("ChM", 5), .u16("Instant")),
+    0x02: .init("LL_TERMINATE_IND", .reason),
+    0x03: .init("LL_ENC_REQ", .hex("Rand", 8), .hex("EDIV", 2)),
     0x04: "LL_ENC_RSP", 0x05: "LL_START_ENC_REQ", 0x06: "LL_START_ENC_RSP",
-    0x07: .init("LL_UNKNOWN_RSP", [.hex("UnknownType", 1)]),
-    0x08: .init("LL_FEATURE_REQ", [.hex("FeatureSet", 8)]),
-    0x09: .init("LL_FEATURE_RSP", [.hex("FeatureSet", 8)]),
+    0x07: .init("LL_UNKNOWN_RSP", .hex("UnknownType", 1)),
+    0x08: .init("LL_FEATURE_REQ", .hex("FeatureSet", 8)),
+    0x09: .init("LL_FEATURE_RSP", .hex("FeatureSet", 8)),
     0x0A: "LL_PAUSE_ENC_REQ", 0x0B: "LL_PAUSE_ENC_RSP",
-    0x0C: .init("LL_VERSION_IND", [.hex("Version", 1), .u16("Company"), .hex("Subversion", 2)]),
-    0x0D: .init("LL_REJECT_IND", [.reason]),
-    0x0E: .init("LL_PERIPHERAL_FEATURE_REQ", [.hex("FeatureSet", 8)]),
+    0x0C: .init("LL_VERSION_IND", .hex("Version", 1), .u16("Company"), .hex("Subversion", 2)),
+    0x0D: .init("LL_REJECT_IND", .reason),
+    0x0E: .init("LL_PERIPHERAL_FEATURE_REQ", .hex("FeatureSet", 8)),
     0x0F: .init("LL_CONNECTION_PARAM_REQ", parameters),
     0x10: .init("LL_CONNECTION_PARAM_RSP", parameters),
-    0x11: .init("LL_REJECT_EXT_IND", [.hex("RejectOpcode", 1), .reason]), 0x12: "LL_PING_REQ",
+    0x11: .init("LL_REJECT_EXT_IND", .hex("RejectOpcode", 1), .reason), 0x12: "LL_PING_REQ",
     0x13: "LL_PING_RSP", 0x14: .init("LL_LENGTH_REQ", lengths),
-    0x15: .init("LL_LENGTH_RSP", lengths), 0x16: .init("LL_PHY_REQ", [.phys("TX"), .phys("RX")]),
-    0x17: .init("LL_PHY_RSP", [.phys("TX"), .phys("RX")]),
-    0x18: .init("LL_PHY_UPDATE_IND", [.phys("C to P"), .phys("P to C"), .u16("Instant")]),
-    0x19: .init("LL_MIN_USED_CHANNELS_IND", [.phys("PHYs"), .u8("MinUsedChannels")]),
+    0x15: .init("LL_LENGTH_RSP", lengths), 0x16: .init("LL_PHY_REQ", .phys("TX"), .phys("RX")),
+    0x17: .init("LL_PHY_RSP", .phys("TX"), .phys("RX")),
+    0x18: .init("LL_PHY_UPDATE_IND", .phys("C to P"), .phys("P to C"), .u16("Instant")),
+    0x19: .init("LL_MIN_USED_CHANNELS_IND", .phys("PHYs"), .u8("MinUsedChannels")),
     0x1A: "LL_CTE_REQ", 0x1B: "LL_CTE_RSP", 0x1C: "LL_PERIODIC_SYNC_IND",
     0x1D: "LL_CLOCK_ACCURACY_REQ", 0x1E: "LL_CLOCK_ACCURACY_RSP", 0x1F: "LL_CIS_REQ",
     0x20: "LL_CIS_RSP", 0x21: "LL_CIS_IND", 0x22: "LL_CIS_TERMINATE_IND",
     0x23: "LL_POWER_CONTROL_REQ", 0x24: "LL_POWER_CONTROL_RSP", 0x25: "LL_POWER_CHANGE_IND",
     0x26: .init(
-      "LL_SUBRATE_REQ",
-      [.u16("SubrateFactorMin"), .u16("SubrateFactorMax"), .u16("Max Latency")],
-      [.u16("ContinuationNumber"), .milliseconds("Timeout", 10)]),
+      "LL_SUBRATE_REQ", .u16("SubrateFactorMin"), .u16("SubrateFactorMax"), .u16("Max Latency"),
+      .u16("ContinuationNumber"), .milliseconds("Timeout", 10)),
     0x27: .init(
-      "LL_SUBRATE_IND", [.u16("SubrateFactor"), .u16("SubrateBaseEvent"), .u16("Latency")],
-      [.u16("ContinuationNumber"), .milliseconds("Timeout", 10)]),
-    0x28: .init(
-      "LL_CHANNEL_REPORTING_IND", [.u8("Enable"), .u8("Min Spacing"), .u8("Max Delay")]),
+      "LL_SUBRATE_IND", .u16("SubrateFactor"), .u16("SubrateBaseEvent"), .u16("Latency"),
+      .u16("ContinuationNumber"), .milliseconds("Timeout", 10)),
+    0x28: .init("LL_CHANNEL_REPORTING_IND", .u8("Enable"), .u8("Min Spacing"), .u8("Max Delay")),
     0x29: "LL_CHANNEL_STATUS_IND",
   ]
 }
