@@ -83,8 +83,7 @@ public struct CaptureDecoder: Sendable {
       unit.link = links.name(.adapter(record.adapter, handle: handle))
       frame.units = [unit]
     case .air: decodeAir(record, &frame)
-    case .linkControlTransmitted, .linkControlReceived, .linkControl:
-      decodeLinkControl(record, &frame)
+    case .linkControl: decodeLinkControl(record, &frame)
     case .closeIndex, .deleteIndex:
       links.endAll(of: record.adapter)
       fallthrough

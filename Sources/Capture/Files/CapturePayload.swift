@@ -83,14 +83,7 @@ public enum CapturePayload: Hashable, Sendable {
       envelope.direction = direction & 1 == 0 ? .sent : .received
       return uart(reader.rest(), envelope)
     case .packetLogger:
-      guard let type = bytes.first else { return nil }
-      if type == LoggedControlPDU.recordType {
-        let pdu = LoggedControlPDU(bytes.dropFirst())
-        let opcode: MonitorOpcode =
-          pdu.map { $0.isReceived ? .linkControlReceived : .linkControlTransmitted } ?? .linkControl
-        return envelope.record(opcode, bytes.dropFirst())
-      }
-      guard let opcode = Self.packetLoggerTypes[type] else { return nil }
+      guard let type = bytes.first, let opcode = Self.packetLoggerTypes[type] else { return nil }
       return envelope.record(opcode, bytes.dropFirst())
     case .air: return air([0, 0], bytes, envelope)
     case .airWithHeader:
@@ -100,11 +93,11 @@ public enum CapturePayload: Hashable, Sendable {
     }
   }
 
-  /// The types of PacketLogger's records that are HCI packets. The others are the link layer's PDUs (10, which may also be
-  /// BR/EDR's link manager's), the link manager's (11), and notes of the system from 0xF7 on.
+  /// The types of PacketLogger's records that are HCI packets or the link layer's PDUs (10, which may also be BR/EDR's
+  /// link manager's). The others are the link manager's (11), and notes of the system from 0xF7 on.
   private static let packetLoggerTypes: [UInt8: MonitorOpcode] = [
     0: .command, 1: .event, 2: .aclTransmitted, 3: .aclReceived, 8: .scoTransmitted,
-    9: .scoReceived,
+    9: .scoReceived, 10: .linkControl,
   ]
 
   private func air(

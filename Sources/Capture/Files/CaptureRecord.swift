@@ -88,12 +88,11 @@ public struct MonitorOpcode: RawRepresentable, Hashable, Sendable, CustomStringC
   /// Not a number of the kernel: a packet that a sniffer heard on the air, after two bytes of flags
   /// (`AirPacket`).
   public static let air = MonitorOpcode(0xFFFF)
-  /// Not numbers of the kernel: a control PDU of the link layer, as the captured controller sent or received it
-  /// (`LoggedControlPDU`).
+  /// Not numbers of the kernel: a control PDU of the link layer (`LoggedControlPDU`), and one that the captured controller
+  /// sent or received, as the decoder finds out.
+  public static let linkControl = MonitorOpcode(0xFFFC)
   public static let linkControlTransmitted = MonitorOpcode(0xFFFE)
   public static let linkControlReceived = MonitorOpcode(0xFFFD)
-  /// The same, of a form that is not known.
-  public static let linkControl = MonitorOpcode(0xFFFC)
 
   /// The adapter number of packets that belong to no adapter (`HCI_DEV_NONE`).
   public static let noAdapter: UInt16 = 0xFFFF

@@ -14,9 +14,6 @@ import Wire
 /// disconnections in HCI the address (big endian) and the handle (little endian, as the clock), the intervals of pings and
 /// parameter updates the clock (1.25 ms a tick). The last byte is what the buffer had before.
 struct LoggedControlPDU {
-  /// PacketLogger's type of these records.
-  static let recordType: UInt8 = 0x0A
-
   let isReceived: Bool
   /// The controller's clock, in steps of 1.25 ms.
   let clock: UInt32
@@ -64,7 +61,8 @@ extension CaptureDecoder {
     }
     unit.bytes = record.data
     unit.details.append(.number("Clock", logged.clock))
-    frame.title = "\(record.opcode): Handle \(logged.handle) \(unit.name)"
+    frame.record.opcode = logged.isReceived ? .linkControlReceived : .linkControlTransmitted
+    frame.title = "\(frame.record.opcode): Handle \(logged.handle) \(unit.name)"
     frame.units = [unit]
   }
 }
