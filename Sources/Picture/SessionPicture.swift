@@ -50,18 +50,11 @@ public struct SessionPicture {
 
   public init(_ source: Source) {
     bytes = Self.bytes(ancsd_page_head())
-    var json = JSONWriter()
-    json.object { json in
-      json.name("name")
-      json.string(source.name)
-      json.name("program")
-      json.string(source.program)
-      json.name("timeline")
-      json.text(source.isTimeline ? "true" : "false")
-      json.name("filter")
-      json.string(source.filter)
-    }
-    append(json, as: "source")
+    let object: JSONObject = [
+      "name": .string(source.name), "program": .string(source.program),
+      "timeline": .bool(source.isTimeline), "filter": .string(source.filter),
+    ]
+    append(JSONValue.object(object).json, as: "source")
   }
 
   /// Adds a decoded packet.
@@ -88,11 +81,7 @@ public struct SessionPicture {
   /// - Parameter warnings: warnings about the capture.
   public mutating func finish(warnings: [String] = []) {
     writeBlock()
-    var json = JSONWriter()
-    json.array { json in
-      for warning in warnings { json.add(warning) }
-    }
-    append(json, as: "warnings")
+    append(JSONValue.strings(warnings).json, as: "warnings")
     bytes += Self.bytes(ancsd_page_tail())
   }
 
@@ -130,15 +119,15 @@ public struct SessionPicture {
       json.element()
       json.raw(cells.bytes)
     }
-    append(block, as: "rows")
-    append(trees, as: "trees")
+    append(block.bytes, as: "rows")
+    append(trees.bytes, as: "trees")
     rows.removeAll(keepingCapacity: true)
   }
 
-  private mutating func append(_ json: JSONWriter, as name: String) {
+  private mutating func append(_ json: [UInt8], as name: String) {
     bytes += Array("<script type=\"application/json\" class=\"\(name)\">".utf8)
-    bytes.reserveCapacity(bytes.count + json.bytes.count + 16)
-    for byte in json.bytes {
+    bytes.reserveCapacity(bytes.count + json.count + 16)
+    for byte in json {
       if byte == UInt8(ascii: "<") { bytes += Array("\\u003c".utf8) } else { bytes.append(byte) }
     }
     bytes += Array("</script>\n".utf8)
