@@ -116,31 +116,24 @@ struct HCITests {
     #expect(unit?.problem == nil)
   }
 
-  @Test("A phone has its identity and its address on the air")
-  func identity() {
-    var link = DecodedLink()
+  @Test("A phone has its identity and its address on the air, from the connection or from pairing")
+  func identities() {
     let identity = Address(0x1122_3344_5566)
     let air = Address(0x4A00_0000_0001)
+    var resolved = DecodedLink()
     let event: [UInt8] =
       [0x3E, 31, 0x0A, 0x00, 0x40, 0x00, 0x01, 0x02] + identity.littleEndian
       + [UInt8](repeating: 0, count: 6) + air.littleEndian + [24, 0, 0, 0, 0xF4, 0x01, 0]
-    _ = link.frame(.event, event)
-    let name = link.receive([0x1E])?.link
-    #expect(name?.isWith(identity) == true)
-    #expect(name?.isWith(air) == true)
-    #expect(name?.isWith(Address(0)) == false)
-  }
-
-  @Test("Pairing adds the identity of a phone with a private address")
-  func pairedIdentity() {
-    var link = DecodedLink()
-    link.connect()
-    let identity = Address(0x1122_3344_5566)
-    let unit = link.receive([0x09, 0x00] + identity.littleEndian, channel: 6)
+    _ = resolved.frame(.event, event)
+    var paired = DecodedLink()
+    paired.connect(DeviceAddress(air, .random))
+    let unit = paired.receive([0x09, 0x00] + identity.littleEndian, channel: 6)
     #expect(unit?.name == "Identity Address Information")
-    let next = link.receive([0x1E])?.link
-    #expect(next?.isWith(identity) == true)
-    #expect(next?.isWith(Sample.phone.address) == true)
+    for var link in [resolved, paired] {
+      let name = link.receive([0x1E])?.link
+      #expect(name?.isWith(identity) == true && name?.isWith(air) == true)
+      #expect(name?.isWith(Address(0)) == false)
+    }
   }
 
   @Test(

@@ -29,9 +29,6 @@ struct PacketLoggerTests {
       file += empty + Sample.packetLogger([record], isBig: isBig)
     }
     #expect(Sample.read(file) == Sample.Reading(records: Sample.records, assumedPeer: .accessory))
-    #expect(
-      Sample.read(file, step: 5) == Sample.Reading(records: Sample.records, assumedPeer: .accessory)
-    )
   }
 
   @Test(
