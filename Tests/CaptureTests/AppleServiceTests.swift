@@ -15,12 +15,10 @@ struct ANCSDecodingTests {
       .added, 58, category: .incomingCall, flags: [.positiveAction, .negativeAction])
     let unit = known.link.receive(.handleValueNotification(0x0015, value: event.encoded))
     #expect(
-      unit?.said == [
-        "ancs_event: added", "uid: 58", "category: incoming-call", "category_count: 1",
-        "flags: positive-action, negative-action (0x18)",
-      ])
+      unit?.said == "ancs_event: added; uid: 58; category: incoming-call; category_count: 1; "
+        + "flags: positive-action, negative-action (0x18)")
     let short = known.link.receive(.handleValueNotification(0x0015, value: [1, 2, 3]))
-    #expect(short?.said == ["ancs_event: 3 bytes, eight needed"])
+    #expect(short?.said == "ancs_event: 3 bytes, eight needed")
   }
 
   @Test("A response is reassembled from its fragments")
@@ -30,10 +28,8 @@ struct ANCSDecodingTests {
       7, [.init(.appIdentifier), .init(.title, maximumLength: 64), .init(.date)])
     let written = known.request(command)
     #expect(
-      written?.said == [
-        "ancs_command: Get Notification Attributes", "uid: 7",
-        "attributes: AppIdentifier, Title (64), Date",
-      ])
+      written?.said == "ancs_command: Get Notification Attributes; uid: 7; "
+        + "attributes: AppIdentifier, Title (64), Date")
     _ = known.link.receive(.writeResponse)
     let response = DataSourceResponse(
       .notification(7),
@@ -41,17 +37,12 @@ struct ANCSDecodingTests {
         .init(id: 0, value: Array("com.apple.MobileSMS".utf8)),
         .init(id: 1, value: Array("Ann".utf8)), .init(id: 5, value: []),
       ])
-    var said: [[String]] = []
-    for fragment in response.fragments(ofAtMost: 20) {
-      said.append(known.respond(fragment)?.said ?? [])
-    }
+    let said = response.fragments(ofAtMost: 20).map { known.respond($0)?.said }
     #expect(
       said == [
-        ["ancs_response: to be continued", "fragments: 1", "bytes: 20"],
-        [
-          "ancs_response: complete", "fragments: 2", "bytes: 36", "uid: 7",
-          "app_id: com.apple.MobileSMS", "title: Ann", "date: ",
-        ],
+        "ancs_response: to be continued; fragments: 1; bytes: 20",
+        "ancs_response: complete; fragments: 2; bytes: 36; uid: 7; app_id: com.apple.MobileSMS; "
+          + "title: Ann; date: ",
       ])
   }
 
@@ -112,14 +103,14 @@ struct ANCSDecodingTests {
   func responses(command: ControlPointCommand?, bytes: [UInt8], said: String) {
     var known = DiscoveredLink()
     if let command { known.request(command) }
-    #expect(known.respond(bytes)?.said.joined(separator: "; ") == "ancs_response: \(said)")
+    #expect(known.respond(bytes)?.said == "ancs_response: \(said)")
   }
 
   @Test("An unknown command is unreadable")
   func badCommand() {
     var known = DiscoveredLink()
     let unit = known.link.send(.writeRequest(0x0012, value: [9]))
-    #expect(unit?.said == ["ancs_command: unreadable", "error: Unknown Command"])
+    #expect(unit?.said == "ancs_command: unreadable; error: Unknown Command")
   }
 }
 
@@ -128,12 +119,12 @@ struct AMSDecodingTests {
   @Test(
     "Commands, registrations and selections are named",
     arguments: [
-      (0x0022, [2], ["ams_command: TogglePlayPause"]),
-      (0x0025, [2, 0, 2], ["ams_registration: track", "attributes: Artist, Title"]),
-      (0x0028, [1, 3], ["ams_selection: queue", "attribute: RepeatMode"]),
-      (0x0028, [1], ["ams_selection: not two bytes"]),
-    ] as [(Handle, [UInt8], [String])])
-  func written(handle: Handle, value: [UInt8], said: [String]) {
+      (0x0022, [2], "ams_command: TogglePlayPause"),
+      (0x0025, [2, 0, 2], "ams_registration: track; attributes: Artist, Title"),
+      (0x0028, [1, 3], "ams_selection: queue; attribute: RepeatMode"),
+      (0x0028, [1], "ams_selection: not two bytes"),
+    ] as [(Handle, [UInt8], String)])
+  func written(handle: Handle, value: [UInt8], said: String) {
     var known = DiscoveredLink()
     #expect(known.link.send(.writeRequest(handle, value: value))?.said == said)
   }
@@ -157,13 +148,13 @@ struct AMSDecodingTests {
   func updates(update: EntityUpdate, said: String) {
     var known = DiscoveredLink()
     let unit = known.link.receive(.handleValueNotification(0x0025, value: update.encoded))
-    #expect(unit?.said.joined(separator: "; ") == "ams_update: \(said)")
+    #expect(unit?.said == "ams_update: \(said)")
   }
 
   @Test("The supported commands are named")
   func commands() {
     var known = DiscoveredLink()
     let unit = known.link.receive(.handleValueNotification(0x0022, value: [0, 1]))
-    #expect(unit?.said == ["ams_commands: Play, Pause"])
+    #expect(unit?.said == "ams_commands: Play, Pause")
   }
 }

@@ -45,17 +45,17 @@ struct DecodedLink {
 }
 
 extension DecodedUnit {
-  /// All details as `key: value`.
-  var said: [String] {
-    (details + attributes.flatMap(\.meaning)).flatMap(\.said)
-  }
+  /// All details as `key: value`, with semicolons between.
+  var said: String { parts.joined(separator: "; ") }
+
+  private var parts: [String] { (details + attributes.flatMap(\.meaning)).flatMap(\.parts) }
 
   /// The value of the detail with this key, at any depth.
   func value(_ key: String) -> String? {
-    said.first { $0.hasPrefix(key + ": ") }.map { String($0.dropFirst(key.utf8.count + 2)) }
+    parts.first { $0.hasPrefix(key + ": ") }.map { String($0.dropFirst(key.utf8.count + 2)) }
   }
 }
 
 extension Detail {
-  var said: [String] { ["\(key): \(value)"] + children.flatMap(\.said) }
+  fileprivate var parts: [String] { ["\(key): \(value)"] + children.flatMap(\.parts) }
 }

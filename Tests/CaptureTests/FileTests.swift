@@ -109,9 +109,7 @@ struct FileTests {
   @Test("Times before 1970 and extreme times")
   func times() {
     let early = WallTime(microseconds: -1)
-    #expect(early.seconds == -1)
-    #expect(early.nanoseconds == 999_999_000)
-    #expect(early.microseconds == -1)
+    #expect(early == WallTime(seconds: -1, nanoseconds: 999_999_000) && early.microseconds == -1)
     #expect("\(early.civil()).\(early.fraction)" == "1969-12-31T23:59:59.999999")
     #expect(WallTime(seconds: .max).microseconds == .max)
     #expect("\(WallTime(seconds: .min).civil())".isEmpty == false)
@@ -121,9 +119,7 @@ struct FileTests {
   func monitor() {
     let record = CaptureRecord(
       monitorPacket: [3, 0, 1, 0, 3, 0, 0x0E, 0x01, 0x00], time: Sample.time)
-    #expect(record?.opcode == .event)
-    #expect(record?.adapter == 1)
-    #expect(record?.data == [0x0E, 0x01, 0x00])
+    #expect(record == CaptureRecord(.event, [0x0E, 0x01, 0x00], time: Sample.time, adapter: 1))
     #expect(CaptureRecord(monitorPacket: [3, 0, 1, 0, 3], time: Sample.time) == nil)
     let cut = CaptureRecord(monitorPacket: [3, 0, 1, 0, 9, 0, 0x0E], time: Sample.time)
     #expect(cut?.missing == 8)

@@ -46,7 +46,7 @@ struct HCITests {
     var link = DecodedLink()
     let frame = link.frame(.command, try #require([UInt8](hex: hex)))
     #expect(frame.title == "HCI Command: \(title)")
-    #expect(frame.units.first?.said.joined(separator: "; ") == said)
+    #expect(frame.units.first?.said == said)
     #expect(frame.units.first?.problem == nil)
   }
 
@@ -112,7 +112,7 @@ struct HCITests {
   func events(hex: String, said: String) throws {
     var link = DecodedLink()
     let unit = link.frame(.event, try #require([UInt8](hex: hex))).units.first
-    #expect(unit?.said.joined(separator: "; ") == said)
+    #expect(unit?.said == said)
     #expect(unit?.problem == nil)
   }
 

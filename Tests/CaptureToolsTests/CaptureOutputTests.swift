@@ -56,6 +56,11 @@ struct CaptureOutputTests {
     return records
   }()
 
+  /// A btsnoop file.
+  static func file(_ records: some Sequence<CaptureRecord> = records) -> [UInt8] {
+    BtsnoopWriter.header + records.flatMap(BtsnoopWriter.record)
+  }
+
   private static func text(
     _ filter: CaptureFilter = .init(), clock: CaptureText.Clock = .offset
   ) -> [String] {
@@ -120,25 +125,19 @@ struct CaptureOutputTests {
   func json() {
     let objects = Self.json()
     #expect(objects.count == 12)
-    #expect(objects[11]["name"] == "Disconnection Complete")
-    let response = objects[10]
-    for (name, value) in [
-      ("frame", 11), ("time", "2026-11-21T06:05:00.054637Z"), ("adapter", "hci0"),
-      ("direction", "rx"), ("layer", "att"), ("connection", 0), ("phone", "44:55:66:77:88:99"),
-      ("cid", 4), ("opcode", 27), ("name", "Handle Value Notification"), ("handle", 24),
-      ("uuid", "22EAC6E9-24D6-4BB5-BE44-B36ACE7C7BFB"), ("attribute", "Data Source"),
-    ] as [(String, JSONValue)] {
-      #expect(response[name] == value, "\(name)")
-    }
-    #expect(response["value"]?.string?.hasPrefix("0007000000") == true)
-    #expect(response["decoded"]?["ancs_response"]?["state"] == "complete")
-    #expect(response["decoded"]?["ancs_response"]?["title"] == "A\u{1B}[2J\nnn")
-    let characteristics = objects[6]["attributes"]?.array ?? []
-    #expect(characteristics.compactMap { $0["handle"] } == [0x11, 0x14, 0x17])
-    #expect(characteristics.first?["decoded"]?["value_handle"] == 18)
-    #expect(objects[3]["start"] == 1)
-    #expect(objects[3]["end"] == 65535)
-    #expect(objects[3]["type"] == "2800")
+    #expect(["start", "end", "type"].map { objects[3][$0] } == [1, 65535, "2800"])
+    let list = objects[6]["attributes"]?.array ?? []
+    #expect(list.map { $0["decoded"]?["value_handle"] } == [0x12, 0x15, 0x18])
+    #expect(
+      objects[10].text == #"""
+        {"frame":11,"time":"2026-11-21T06:05:00.054637Z","adapter":"hci0","direction":"rx",\#
+        "layer":"att","connection":0,"phone":"44:55:66:77:88:99","cid":4,"opcode":27,\#
+        "name":"Handle Value Notification","length":19,"handle":24,\#
+        "uuid":"22EAC6E9-24D6-4BB5-BE44-B36ACE7C7BFB","attribute":"Data Source",\#
+        "service":"7905F431-B5CE-4E99-A40F-4B1E122D00D0","value":"0007000000010800411b5b324a0a6e6e",\#
+        "decoded":{"ancs_response":{"state":"complete","fragments":1,"bytes":16,"uid":7,\#
+        "title":"A\u001b[2J\nnn"}}}
+        """#)
   }
 
   @Test("Filters show only matching packets")

@@ -14,18 +14,16 @@ import Wire
 
 @Suite("decode")
 struct DecodeTests {
-  private static let capture: [UInt8] =
-    BtsnoopWriter.header + CaptureOutputTests.records.flatMap(BtsnoopWriter.record)
+  private static let capture = CaptureOutputTests.file()
 
   @Test("The parts of a capture are read in the order of their times, however they are named")
   func parts() throws {
     let scratch = try Scratch()
     let name = "\(scratch.path)/part"
-    let records = CaptureOutputTests.records.sorted { $0.time < $1.time }
+    let records = CaptureOutputTests.records
     let paths = ["\(name)-latest", "\(name)-earlier"]
-    for (path, record) in zip(paths, [records.last, records.first]) {
-      let file = try Files.create(path)
-      try file.writeAll(BtsnoopWriter.header + (record.map(BtsnoopWriter.record) ?? []))
+    for (path, part) in zip(paths, [records.suffix(1), records.prefix(1)]) {
+      try Files.create(path).writeAll(CaptureOutputTests.file(part))
     }
     var options = CaptureOptions()
     options.files = paths
@@ -165,8 +163,7 @@ struct DecodeTests {
     let result = try Self.decode("phone.pklg", file)
     #expect(result.status == .done)
     #expect(result.output.split(separator: "\n").count == 700)
-    let same = try Self.decode(
-      "phone.btsnoop", BtsnoopWriter.header + records.flatMap(BtsnoopWriter.record))
+    let same = try Self.decode("phone.btsnoop", CaptureOutputTests.file(records))
     #expect(result.output == same.output)
     let cut = try Self.decode("phone.pklg", file.dropLast(1))
     #expect(cut.output.split(separator: "\n").count == 699)
@@ -181,8 +178,7 @@ struct DecodeTests {
     let event: [UInt8] = [0x3E, 19, 1, 0, 0x40, 0, 0, 0, 6, 5, 4, 3, 2, 1, 24, 0, 0, 0, 72, 0, 0]
     let time = WallTime(seconds: 1_795_241_100)
     let record = CaptureRecord(.event, event, time: time)
-    let result = try Self.decode(
-      "phone.btsnoop", BtsnoopWriter.header + BtsnoopWriter.record(record))
+    let result = try Self.decode("phone.btsnoop", CaptureOutputTests.file([record]))
     #expect(result.output.contains(#""connection":64,"accessory":"01:02:03:04:05:06","#))
   }
 
@@ -224,8 +220,7 @@ struct DecodeTests {
   @Test("A link whose discovery is not in the capture causes a warning, whatever is shown")
   func warning() throws {
     let records = CaptureOutputTests.records.filter { $0.opcode == .aclReceived }.suffix(1)
-    let file = BtsnoopWriter.header + records.flatMap(BtsnoopWriter.record)
-    let result = try Self.decode("--ams day.btsnoop", file)
+    let result = try Self.decode("--ams day.btsnoop", CaptureOutputTests.file(records))
     #expect(result.output.isEmpty)
     #expect(result.warnings.count == 1)
     #expect(result.warnings[0].hasPrefix("day.btsnoop: hci0 handle 0: this link was up before"))

@@ -97,8 +97,7 @@ struct TraceTests {
         stage.monitor.waiting = records.suffix(2)
       }
       #expect(status == .terminated)
-      #expect(
-        try Files.read(path) == BtsnoopWriter.header + records.flatMap(BtsnoopWriter.record))
+      #expect(try Files.read(path) == CaptureOutputTests.file())
       #expect(output.count == 8)
       #expect(output.allSatisfy { $0.contains(#""layer":"att""#) })
       #expect(stage.monitor.isClosed)
@@ -191,8 +190,7 @@ struct TraceTests {
       let stage = Stage()
       let scratch = try Scratch()
       let path = "\(scratch.path)/capture"
-      let records = CaptureOutputTests.records
-      let whole = BtsnoopWriter.header + records.prefix(3).flatMap(BtsnoopWriter.record)
+      let whole = CaptureOutputTests.file(CaptureOutputTests.records.prefix(3))
       let failure = await #expect(throws: Failure.self) {
         _ = try await stage.run("--write \(path)", limit: Int64(whole.count)) { _, _ in }
       }
