@@ -42,8 +42,8 @@ public struct CaptureDecoder: Sendable {
     links.change(.adapter(adapter, handle: handle)) { link in
       link.name.peer = peer
       link.isKnown = true
-      link.dialogue.remote.database.learn(remote)
-      link.dialogue.local.database.learn(local)
+      link.remote.database.learn(remote)
+      link.local.database.learn(local)
     }
   }
 
@@ -196,7 +196,7 @@ public struct CaptureDecoder: Sendable {
     link.isKnown = true
     let adapter = frame.record.adapter
     let place = adapter == MonitorOpcode.noAdapter ? "" : "hci\(adapter) "
-    let whose = link.dialogue.local.database.count > 0 ? "the peer's attributes" : "attributes"
+    let whose = link.local.database.count > 0 ? "the peer's attributes" : "attributes"
     frame.warning =
       "\(place)handle \(link.name.handle): this link was up before the capture began, so its "
       + "discovery is missing: \(whose) have no names, and --ancs and --ams skip them"
@@ -210,7 +210,7 @@ public struct CaptureDecoder: Sendable {
     switch frame.channel {
     case 4:
       return [
-        link.dialogue.decode(frame.payload, direction, packet: packet, isWhole: frame.isWhole)
+        link.decodeATT(frame.payload, direction, packet: packet, isWhole: frame.isWhole)
       ]
     case 1, 5:
       return Signalling.commands(in: frame.payload).map { command in
@@ -236,7 +236,7 @@ public struct CaptureDecoder: Sendable {
       if let note = delivery.note { notes.append(note) }
       guard let pdu = delivery.pdu else { return [] }
       return [
-        link.dialogue.decode(
+        link.decodeATT(
           pdu, direction, bearer: delivery.bearer, packet: packet, isWhole: frame.isWhole)
       ]
     }

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// The state of one link: its name, incomplete frames, and what its ATT traffic has shown.
+/// The state of one link: its name, incomplete frames, and what its ATT traffic has shown. Both ends may be client and
+/// server, so there are two servers, and every PDU concerns one of them:
+///
+///     request, command, confirmation       the server that receives it
+///     response, notification, indication   the server that sends it
 struct LinkState: Sendable {
   var name: LinkName
-  var dialogue = ATTDialogue()
+  /// The requests of ATT without a response so far.
+  var requests = OpenRequests()
+  /// The attributes of the host that was captured.
+  var local = ServerView()
+  /// The peer's attributes.
+  var remote = ServerView()
   var air = AirState()
   var channels = AttributeChannels()
   var reassemblers: [CaptureDirection: Reassembler] = [:]
@@ -15,9 +24,9 @@ struct LinkState: Sendable {
 
   /// Follows which of the two servers has ANCS or AMS: that one is the phone, whatever its role is.
   mutating func seePeerKind() {
-    if dialogue.remote.database.isOfPhone {
+    if remote.database.isOfPhone {
       name.peerKind = .phone
-    } else if dialogue.local.database.isOfPhone {
+    } else if local.database.isOfPhone {
       name.peerKind = .accessory
     }
   }
@@ -47,6 +56,9 @@ enum LinkPlace: Hashable, Sendable {
   fileprivate var adapter: UInt16 {
     if case .adapter(let number, _) = self { number } else { MonitorOpcode.noAdapter }
   }
+
+  /// The connection handle; 0 on the air.
+  fileprivate var handle: UInt16 { if case .adapter(_, let handle) = self { handle } else { 0 } }
 }
 
 /// The links of a capture, and what was learned on earlier ones.
@@ -92,18 +104,15 @@ struct LinkTable: Sendable {
     }
     for address in name.addresses {
       let device = Device(adapter: place.adapter, address: address)
-      if let peer = remembered[device] { link.dialogue.remote.database = peer }
+      if let peer = remembered[device] { link.remote.database = peer }
     }
-    if let host = hosts[place.adapter] { link.dialogue.local.database = host }
+    if let host = hosts[place.adapter] { link.local.database = host }
     return link
   }
 
   /// The name of a link of which nothing but its handle is known.
   private func unknown(_ place: LinkPlace) -> LinkName {
-    guard case .adapter(_, let handle) = place else {
-      return LinkName(handle: 0, peerKind: assumedPeer)
-    }
-    return LinkName(handle: handle, peerKind: assumedPeer)
+    LinkName(handle: place.handle, peerKind: assumedPeer)
   }
 
   func isUp(_ place: LinkPlace) -> Bool { links[place] != nil }
@@ -120,10 +129,10 @@ struct LinkTable: Sendable {
   /// Removes a connection. What was learned is kept for the peer's next one.
   mutating func end(_ place: LinkPlace) {
     guard let link = links.removeValue(forKey: place) else { return }
-    learn(host: link.dialogue.local.database, place.adapter)
+    learn(host: link.local.database, place.adapter)
     if remembered.count >= Self.most { remembered.removeAll() }
     for address in link.name.addresses {
-      remembered[Device(adapter: place.adapter, address: address)] = link.dialogue.remote.database
+      remembered[Device(adapter: place.adapter, address: address)] = link.remote.database
     }
   }
 
@@ -134,7 +143,7 @@ struct LinkTable: Sendable {
   /// Learns what another table knows of the hosts, also by the links that are still up there.
   mutating func learnHosts(of other: LinkTable) {
     for (adapter, host) in other.hosts { learn(host: host, adapter) }
-    for (place, link) in other.links { learn(host: link.dialogue.local.database, place.adapter) }
+    for (place, link) in other.links { learn(host: link.local.database, place.adapter) }
   }
 
   /// Removes all links of an adapter that was reset or removed.

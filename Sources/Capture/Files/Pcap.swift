@@ -68,8 +68,6 @@ struct PcapngReader: CaptureFormat {
   private static let headLength = 8
 
   private struct Interface {
-    /// Nil if the link type is not supported.
-    var payload: CapturePayload?
     var linkType: UInt32
     /// The unit of time stamps.
     var unitsPerSecond: UInt64 = 1_000_000
@@ -139,9 +137,8 @@ struct PcapngReader: CaptureFormat {
 
   /// An Interface Description block.
   private func interface(_ body: inout ByteReader) throws(DecodeError) -> Interface {
-    let linkType = UInt32(try body.u16())
+    var interface = Interface(linkType: UInt32(try body.u16()))
     try body.skip(6)
-    var interface = Interface(payload: CapturePayload.linkTypes[linkType], linkType: linkType)
     for (code, value) in options(&body) {
       switch code {
       case 9:  // if_tsresol: a power of ten, or of two if the highest bit is set
@@ -203,7 +200,7 @@ struct PcapngReader: CaptureFormat {
   private mutating func record(
     _ packet: ArraySlice<UInt8>, _ envelope: CapturePayload.Envelope, _ interface: Interface
   ) -> CaptureRecord? {
-    guard let payload = interface.payload else {
+    guard let payload = CapturePayload.linkTypes[interface.linkType] else {
       skipped += 1
       return nil
     }

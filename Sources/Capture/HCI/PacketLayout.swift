@@ -280,8 +280,7 @@ public enum ControllerError {
 
   /// The name of a code; an unknown one as a number.
   public static func name(_ code: UInt8) -> String {
-    let name = code < names.count ? names[Int(code)] : ""
-    return name.isEmpty ? "HCI error 0x\([code].hex)" : name
+    names.name(of: code) ?? "HCI error 0x\([code].hex)"
   }
 
   static let names = [

@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import ATT
 
-/// The ATT traffic of one link. Both ends may be client and server, so there are two servers, and every
-/// PDU concerns one of them:
-///
-///     request, command, confirmation       the server that receives it
-///     response, notification, indication   the server that sends it
-struct ATTDialogue: Sendable {
-  private var open = OpenRequests()
-  /// The attributes of the host that was captured.
-  var local = ServerView()
-  /// The peer's attributes.
-  var remote = ServerView()
-
-  /// Decodes a PDU.
+extension LinkState {
+  /// Decodes a PDU of ATT.
   ///
   /// - Parameters:
   ///   - bearer: its L2CAP channel. Each has its own transactions; the attributes are common.
   ///   - packet: the number of the packet that completes it.
   ///   - isWhole: false if only its beginning was captured; nothing is learned from it then.
-  mutating func decode(
+  mutating func decodeATT(
     _ bytes: [UInt8], _ direction: CaptureDirection, bearer: UInt16 = 4, packet: Int,
     isWhole: Bool
   ) -> DecodedUnit {
@@ -30,7 +19,7 @@ struct ATTDialogue: Sendable {
     let opcode = Opcode(rawValue: first)
     var unit = DecodedUnit(layer: .att, name: "\(opcode)", code: UInt16(first), length: bytes.count)
     unit.bytes = bytes
-    unit.request = open.request(
+    unit.request = requests.request(
       of: opcode.role, isSent: direction == .sent, bearer: bearer, packet: packet)
     guard isWhole else {
       unit.details = [.data(bytes.dropFirst())]
