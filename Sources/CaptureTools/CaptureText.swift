@@ -29,8 +29,7 @@ struct CaptureText: Sendable {
   mutating func begin(at time: WallTime) { start = start ?? time }
 
   /// A packet's lines.
-  mutating func lines(_ frame: DecodedFrame) -> [String] {
-    begin(at: frame.record.time)
+  func lines(_ frame: DecodedFrame) -> [String] {
     var lines = [head(frame)]
     for note in frame.notes { lines.append(painted("      \(note)", .faint)) }
     for unit in frame.units { lines += body(unit) }

@@ -160,7 +160,7 @@ struct CaptureOutputTests {
   func fuzz() {
     var generator = SeededGenerator(seed: 78)
     var decoder = CaptureDecoder()
-    var text = CaptureText(style: TextStyle())
+    let text = CaptureText(style: TextStyle())
     for _ in 0..<20_000 {
       let opcode = MonitorOpcode(rawValue: UInt16.random(in: 0...20, using: &generator))
       let record = CaptureRecord(

@@ -53,7 +53,8 @@ struct Btsnoop: RecordFormat {
     var envelope = CapturePayload.Envelope(
       time: WallTime(microseconds: overflow ? .min : time), included: included, original: original)
     if payload == .monitor {
-      envelope.monitor = (adapter, MonitorOpcode(rawValue: flags))
+      envelope.adapter = adapter
+      envelope.opcode = MonitorOpcode(rawValue: flags)
     } else {
       envelope.direction = flags & 1 == 0 ? .sent : .received
       envelope.isControl = flags & 2 != 0

@@ -47,8 +47,8 @@ public enum CapturePayload: Hashable, Sendable {
     var direction: CaptureDirection?
     /// Whether it is a command or an event (btsnoop 1001).
     var isControl = false
-    /// Adapter and kind (btsnoop 2001).
-    var monitor: (adapter: UInt16, opcode: MonitorOpcode)?
+    /// The kind, unless the packet has it (btsnoop 2001).
+    var opcode: MonitorOpcode?
     /// The adapter, unless the packet names one.
     var adapter: UInt16 = 0
 
@@ -67,9 +67,7 @@ public enum CapturePayload: Hashable, Sendable {
     var reader = ByteReader(bytes, order: .bigEndian)
     switch self {
     case .monitor:
-      if let (adapter, opcode) = envelope.monitor {
-        return envelope.record(opcode, bytes, adapter: adapter)
-      }
+      if let opcode = envelope.opcode { return envelope.record(opcode, bytes) }
       guard let adapter = try? reader.u16(), let opcode = try? reader.u16() else { return nil }
       return envelope.record(MonitorOpcode(rawValue: opcode), reader.rest(), adapter: adapter)
     case .unencapsulated:

@@ -123,13 +123,8 @@ public struct CaptureFileError: Error, Hashable, Sendable, CustomStringConvertib
     self.reason = reason
   }
 
-  /// Whether nothing of the file can be read.
-  public var isHopeless: Bool {
-    switch reason {
-    case .empty, .notACapture, .unsupported: true
-    case .cut, .broken: offset == 0
-    }
-  }
+  /// Whether nothing of the file can be read: not even its beginning.
+  public var isHopeless: Bool { offset == 0 }
 
   public var description: String {
     switch reason {
