@@ -147,10 +147,8 @@ struct DecodeTests {
   @Test(
     "A large file of records that are sorted first is printed whole, as the same btsnoop file is")
   func packetLogger() throws {
-    var records: [CaptureRecord] = []
-    for second in 0..<700 {
-      let time = WallTime(seconds: Int64(1_795_241_100 + second))
-      records.append(CaptureRecord(.command, [0x03, 0x0C, 0x00], time: time))
+    let records = (0..<700).map { second in
+      CaptureRecord(.command, [0x03, 0x0C, 0x00], time: WallTime(seconds: 1_795_241_100 + second))
     }
     var writer = ByteWriter(order: .bigEndian)
     for record in records.reversed() {
@@ -176,8 +174,7 @@ struct DecodeTests {
   @Test("The peer of a central is not called a phone")
   func accessory() throws {
     let event: [UInt8] = [0x3E, 19, 1, 0, 0x40, 0, 0, 0, 6, 5, 4, 3, 2, 1, 24, 0, 0, 0, 72, 0, 0]
-    let time = WallTime(seconds: 1_795_241_100)
-    let record = CaptureRecord(.event, event, time: time)
+    let record = CaptureRecord(.event, event, time: CaptureOutputTests.time)
     let result = try Self.decode("phone.btsnoop", CaptureOutputTests.file([record]))
     #expect(result.output.contains(#""connection":64,"accessory":"01:02:03:04:05:06","#))
   }
