@@ -35,6 +35,10 @@ import Wire
   private lazy var settling = Deadline(Loop.shared) { [weak self] in
     self?.publish { $0.settle(at: .now) }
   }
+  /// Until everything is published for Home Assistant, which has started.
+  private lazy var greeting = Deadline(Loop.shared) { [weak self] in
+    self?.askStatus(publishesAll: true)
+  }
   /// Until Home Assistant has forgotten devices.
   private lazy var forgetting = Deadline(Loop.shared) { [weak self] in
     self?.publish { $0.forgotten() }
@@ -369,12 +373,10 @@ import Wire
 
   private func received(_ message: IncomingMessage) {
     if let discovery = plan.policy.discovery, message.topic == "\(discovery)/status" {
-      guard message.payload == Array("online".utf8) else { return }
+      // Anybody may say so, and often.
+      guard message.payload == Array("online".utf8), greeting.due == nil else { return }
       // Spreads the requests of several boards.
-      let pause = Duration.milliseconds(Int64.random(in: 0...10_000))
-      _ = Loop.shared.schedule(after: pause) { [weak self] in
-        self?.askStatus(publishesAll: true)
-      }
+      greeting.due = Loop.shared.now + .milliseconds(Int64.random(in: 0...10_000))
       return
     }
     guard broker.outbox.hasSpaceForResponse else { return }

@@ -124,6 +124,20 @@ async def keep_alive(bed: Testbed) -> None:
     check(1.4 <= gap, f"it pings every {gap:.1f} s")
 
 
+@case("mqtt-births")
+async def births(bed: Testbed) -> None:
+    """However often Home Assistant says that it has started, a board publishes everything for it once."""
+    broker = await bed.scripted()
+    await bed.board(broker)
+    await broker.seen(f"{PHONE}/counts")
+    since = len(broker.published)
+    for _ in range(100):
+        broker.send("homeassistant/status", b"online")
+    await asyncio.sleep(11)
+    told = len(broker.of("homeassistant/device/kitchen/board/config", since))
+    check(told == 1, f"the board was announced {told} times")
+
+
 @case("mqtt-assigned-id")
 async def assigned(bed: Testbed) -> None:
     """A broker that assigns an id to a client that has one violates MQTT (3.2.2.3.7): logged, and retried."""
