@@ -119,13 +119,9 @@ import Wire
   }
 
   private func connect() {
-    do throws(BrokerError) {
-      let connection = try BrokerConnection(identity) { [weak self] in self?.heard($0) }
-      self.connection = connection
-      connection.open()
-    } catch {
-      perform(machine.refused(error.described(plan.identity.address), now: Loop.shared.now))
-    }
+    let connection = BrokerConnection(identity) { [weak self] in self?.heard($0) }
+    self.connection = connection
+    connection.open()
   }
 
   private func drop() {

@@ -15,20 +15,13 @@ import Wire
   private let plan: FleetPlan
   private let console: Console
   private var view: FleetView
-  private let inbox = Mailbox<Happening>()
+  /// What comes from the broker; nil: the time is up.
+  private let inbox = Mailbox<BrokerConnection.Input?>()
   /// When the broker accepted the connection; nil: not yet.
   private var connected: Instant?
   /// Why nothing is read anymore: a signal came.
   private var interruption = ExitStatus.software
-  private lazy var late = Deadline(Loop.shared) { [inbox] in inbox.post(.late) }
-  private lazy var quiet = Deadline(Loop.shared) { [inbox] in inbox.post(.quiet) }
-
-  private enum Happening: Sendable {
-    case broker(BrokerConnection.Input)
-    /// No message for a while: all retained messages have arrived.
-    case quiet
-    case late
-  }
+  private lazy var timer = Deadline(Loop.shared) { [inbox] in inbox.post(nil) }
 
   /// The time without a retained message after which all have arrived; and the timeout for CONNACK and for all of them.
   private static let quietTime = Duration.milliseconds(500)
@@ -70,22 +63,23 @@ import Wire
 
   /// Waits before the next client.
   private func wait(_ pause: Duration) async throws(Failure) {
-    late.due = Loop.shared.now + pause
-    while true { if case .late = try await next() { return } }
+    let end = Loop.shared.now + pause
+    while case .some = try await next(until: end) {}
   }
 
-  /// What happens next. A signal is thrown.
-  private func next() async throws(Failure) -> Happening {
-    guard let happening = await inbox.next() else {
-      throw Failure(interruption, "ancsd", "interrupted")
+  /// What comes next from the broker; nil if nothing has come until then. A signal is thrown.
+  private func next(until end: Instant?) async throws(Failure) -> BrokerConnection.Input? {
+    timer.due = end
+    while let input = await inbox.next() {
+      if let input { return input }
+      // It may be that of an earlier wait.
+      if let end, Loop.shared.now >= end { return nil }
     }
-    return happening
+    throw Failure(interruption, "ancsd", "interrupted")
   }
 
   private func run() async throws(Failure) -> ExitStatus {
-    let connection = try attempt(
-      try BrokerConnection(plan.identity) { [inbox] in inbox.post(.broker($0)) }
-    ) { (error: BrokerError) in failure(error.described(plan.identity.address)) }
+    let connection = BrokerConnection(plan.identity) { [inbox] in inbox.post($0) }
     defer { connection.close() }
     // If signals can't be caught, they end the process, which is harmless here.
     try? Loop.shared.onSignal([.interrupt, .terminate]) { [weak self] in
@@ -111,40 +105,33 @@ import Wire
     Failure(.unavailable, "reaching the broker", why)
   }
 
+  private var noResponse: Failure { failure("\(plan.identity.address) does not respond") }
+
   // MARK: Steps
 
   private func connect(_ connection: BrokerConnection) async throws(Failure) {
-    late.due = Loop.shared.now + Self.connectTime
+    let end = Loop.shared.now + Self.connectTime
     connection.open()
     while connected == nil {
-      switch try await next() {
-      case .broker(.accepted): connected = Loop.shared.now
-      case .broker(let input): _ = try take(input)
-      case .late: throw failure("\(plan.identity.address) does not respond")
-      case .quiet: continue
-      }
+      guard let input = try await next(until: end) else { throw noResponse }
+      _ = try take(input)
+      if case .accepted = input { connected = Loop.shared.now }
     }
   }
 
   private func collect() async throws(Failure) {
-    late.due = Loop.shared.now + Self.connectTime
-    while true {
-      switch try await next() {
-      case .quiet: return
+    let end = Loop.shared.now + Self.connectTime
+    // When all retained messages have arrived, unless another one comes.
+    var quiet: Instant?
+    while let input = try await next(until: min(quiet ?? end, end)) {
+      // What boards publish meanwhile does not count.
+      var isRetained = false
+      if case .message(let message) = input { isRetained = message.isRetained }
       // It begins once the broker has answered: what is retained comes behind that.
-      case .broker(.subscribed): quiet.limit(to: Loop.shared.now + Self.quietTime)
-      case .broker(let input):
-        // What boards publish meanwhile does not count.
-        var isRetained = false
-        if case .message(let message) = input { isRetained = message.isRetained }
-        if try take(input), isRetained, quiet.due != nil {
-          quiet.due = Loop.shared.now + Self.quietTime
-        }
-      case .late:
-        if quiet.due == nil { throw failure("\(plan.identity.address) does not respond") }
-        return
-      }
+      if case .subscribed = input, quiet == nil { quiet = Loop.shared.now + Self.quietTime }
+      if try take(input), isRetained, quiet != nil { quiet = Loop.shared.now + Self.quietTime }
     }
+    if quiet == nil { throw noResponse }
   }
 
   /// The boards that are meant.
@@ -152,13 +139,13 @@ import Wire
 
   /// Prints the boards whenever something has changed.
   private func watch() async throws(Failure) -> Never {
-    quiet.due = nil
+    var due: Instant?
     while true {
-      switch try await next() {
-      case .quiet: try show()
-      case .broker(let input):
-        if try take(input) { quiet.limit(to: Loop.shared.now + Self.changeTime) }
-      case .late: continue
+      if let input = try await next(until: due) {
+        if try take(input), due == nil { due = Loop.shared.now + Self.changeTime }
+      } else {
+        due = nil
+        try show()
       }
     }
   }
@@ -223,23 +210,20 @@ import Wire
       _ = connection.publish(
         Publication(topics.request, request.payload(transaction: transaction, at: .now), .request))
     }
-    late.due = Loop.shared.now + options.patience
+    let end = Loop.shared.now + options.patience
     var status = ExitStatus.done
     while !open.isEmpty {
-      switch try await next() {
-      case .broker(.message(let message)):
-        guard let board = open[message.topic],
-          let response = FleetResponse(message.payload, transaction: transaction, board: board)
-        else { continue }
-        open[message.topic] = nil
-        try console.show(response) { response.text($0, now: .now) }
-        if !response.isDone { status = .refused }
-      case .broker(let input): _ = try take(input)
-      case .late:
+      guard let input = try await next(until: end) else {
         let names = open.values.map(\.description).sorted().joined(separator: ", ")
         throw Failure(.tryAgain, "fleet \(request.method)", "no response from \(names)")
-      case .quiet: continue
       }
+      _ = try take(input)
+      guard case .message(let message) = input, let board = open[message.topic],
+        let response = FleetResponse(message.payload, transaction: transaction, board: board)
+      else { continue }
+      open[message.topic] = nil
+      try console.show(response) { response.text($0, now: .now) }
+      if !response.isDone { status = .refused }
     }
     return status
   }

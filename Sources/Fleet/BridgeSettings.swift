@@ -182,75 +182,71 @@ extension ContentPolicy.Rule {
 }
 
 /// The address of the broker.
-public enum BrokerAddress: Hashable, Sendable, CustomStringConvertible {
-  case tcp(host: String, port: UInt16)
-  case tls(host: String, port: UInt16)
-  case unix(path: String)
+public struct BrokerAddress: Hashable, Sendable, CustomStringConvertible {
+  /// By what the address begins with.
+  public enum Transport: String, CaseIterable, Sendable {
+    case tcp = "mqtt://"
+    case tls = "mqtts://"
+    case unix = "unix:/"
+  }
+
+  public let transport: Transport
+  /// The host, or the path of the socket.
+  public let place: String
+  /// 0 for a socket.
+  public let port: UInt16
 
   static let forms =
     "the broker's address: mqtt://HOST[:PORT], mqtts://HOST[:PORT] (TLS) or unix:/PATH"
 
   public init?(_ text: String) {
-    if text.hasPrefix("unix:/") {
-      self = .unix(path: String(text.dropFirst("unix:".count)))
+    guard let transport = Transport.allCases.first(where: { text.hasPrefix($0.rawValue) }) else {
+      return nil
+    }
+    self.transport = transport
+    var rest = text.dropFirst(transport.rawValue.count)
+    if transport == .unix {
+      (place, port) = ("/\(rest)", 0)
       return
     }
-    let isSecure = text.hasPrefix("mqtts://")
-    let scheme = isSecure ? "mqtts://" : "mqtt://"
-    guard text.hasPrefix(scheme),
-      let (host, port) = Self.place(text.dropFirst(scheme.count), isSecure ? 8_883 : 1_883)
-    else { return nil }
-    self = isSecure ? .tls(host: host, port: port) : .tcp(host: host, port: port)
-  }
-
-  /// A host with or without a port; an address of IPv6 is in brackets.
-  private static func place(_ text: Substring, _ usual: UInt16) -> (String, UInt16)? {
-    var rest = text
     if rest.last == "/" { rest.removeLast() }
-    let host: Substring
+    // An address of IPv6 is in brackets.
     if rest.first == "[", let end = rest.firstIndex(of: "]") {
-      host = rest[rest.index(after: rest.startIndex)..<end]
-      rest = rest[rest.index(after: end)...]
+      place = String(rest[..<end].dropFirst())
+      rest = rest[end...].dropFirst()
     } else {
-      host = rest.prefix { $0 != ":" }
-      rest = rest.dropFirst(host.count)
+      place = String(rest.prefix { $0 != ":" })
+      rest = rest.dropFirst(place.count)
     }
-    let isHost = host.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"@/?#[]".utf8.contains($0) }
-    guard isHost, (1...253).contains(host.utf8.count) else { return nil }
-    guard !rest.isEmpty else { return (String(host), usual) }
-    guard rest.first == ":", let port = UInt16(rest.dropFirst()), port > 0 else { return nil }
-    return (String(host), port)
+    let host = place.utf8
+    let isHost = host.allSatisfy { (0x21...0x7E).contains($0) && !"@/?#[]".utf8.contains($0) }
+    guard isHost, (1...253).contains(host.count) else { return nil }
+    let usual: UInt16 = transport == .tls ? 8_883 : 1_883
+    guard let port = rest.isEmpty ? usual : UInt16(rest.dropFirst()), port > 0,
+      [":", nil].contains(rest.first)
+    else { return nil }
+    self.port = port
   }
 
   /// Whether it is the same broker, perhaps with TLS, for which it has another port.
   public func isSameBroker(as other: BrokerAddress) -> Bool {
-    switch (self, other) {
-    case (.tcp(let host, _), .tls(let otherHost, _)), (.tls(let host, _), .tcp(let otherHost, _)):
-      host == otherHost
-    default: self == other
-    }
+    let transports: Set = [transport, other.transport]
+    return self == other || transports == [.tcp, .tls] && place == other.place
   }
 
   /// Whether nobody on a network can eavesdrop.
   var isPrivate: Bool {
-    switch self {
-    case .tls, .unix: true
-    case .tcp(let host, _): host == "localhost" || host == "::1" || host.isLoopback
-    }
+    transport != .tcp || ["localhost", "::1"].contains(place) || place.isLoopback
   }
 
   public var description: String {
-    switch self {
-    case .tcp(let host, let port): "mqtt://\(host.inBrackets):\(port)"
-    case .tls(let host, let port): "mqtts://\(host.inBrackets):\(port)"
-    case .unix(let path): "unix:\(path)"
-    }
+    if transport == .unix { return "unix:\(place)" }
+    let host = place.contains(":") ? "[\(place)]" : place
+    return "\(transport.rawValue)\(host):\(port)"
   }
 }
 
 extension String {
-  fileprivate var inBrackets: String { contains(":") ? "[\(self)]" : self }
-
   /// Whether it is an address in 127.0.0.0/8, not a host name that begins like one.
   fileprivate var isLoopback: Bool {
     let parts = split(separator: ".", omittingEmptySubsequences: false)

@@ -78,20 +78,22 @@ public final class BrokerConnection {
   private let onInput: (Input) -> Void
   private let identity: BrokerIdentity
   /// Nil: without TLS.
-  private let tls: TLSContext?
+  private var tls: TLSContext?
   private var stage = Stage.closed
   /// When a packet was last sent.
   private var lastSent: Instant
+  /// When the next address is tried, or the keep-alive time is over.
+  private lazy var timer = Deadline(loop) { [weak self] in self?.timeUp() }
 
   private enum Stage {
     /// The host's name is being looked up.
     case resolving(NameLookup)
     /// `others`: the addresses to try after this one.
-    case connecting(Socket, others: ArraySlice<String>, late: TimerID?)
+    case connecting(Socket, others: ArraySlice<String>)
     /// The broker has the connection, and sends CONNACK.
     case connected(Socket)
     /// The broker has accepted the connection.
-    case open(Socket, BrokerLimits, keepAlive: TimerID)
+    case open(Socket, BrokerLimits)
     case closed
   }
 
@@ -104,44 +106,38 @@ public final class BrokerConnection {
   /// How long one of several addresses may take.
   private static let addressTime = Duration.seconds(5)
 
-  /// - Throws: if something can't be used, such as a certificate file.
   public init(
     _ identity: BrokerIdentity, loop: Loop = .shared, onInput: @escaping (Input) -> Void
-  ) throws(BrokerError) {
+  ) {
     self.identity = identity
     self.loop = loop
     self.onInput = onInput
     lastSent = loop.now
-    tls =
-      if case .tls(let host, _) = identity.address { try TLSContext(host: host, identity) } else {
-        nil
-      }
   }
 
-  deinit { close() }
-
-  /// Looks up the host's addresses, and starts to connect. Nothing blocks.
+  /// Looks up the host's addresses, and starts to connect. Nothing blocks. What can't be used, such as a certificate file,
+  /// is a refusal.
   public func open() {
-    switch identity.address {
-    case .unix(let path): connect(to: [path])
-    case .tcp(let host, _), .tls(let host, _):
-      guard !NameLookup.isAddress(host) else { return connect(to: [host]) }
-      do throws(SystemError) {
-        stage = .resolving(
-          try NameLookup(host, loop: loop) { [weak self] in self?.resolved(host, $0) })
-      } catch {
-        end("can't look up “\(host)”: \(error)")
-      }
+    let address = identity.address
+    do throws(BrokerError) {
+      if address.transport == .tls { tls = try TLSContext(identity) }
+    } catch {
+      return failed(error, [])
+    }
+    guard address.transport != .unix, !NameLookup.isAddress(address.place) else {
+      return connect(to: [address.place])
+    }
+    do throws(SystemError) {
+      stage = .resolving(
+        try NameLookup(address.place, loop: loop) { [weak self] in self?.connect(to: $0[...]) })
+    } catch {
+      end("can't look up “\(address.place)”: \(error)")
     }
   }
 
   /// Ends the connection without DISCONNECT.
   public func close() {
-    switch stage {
-    case .connecting(_, _, let late?): loop.cancel(late)
-    case .open(_, _, let keepAlive): loop.cancel(keepAlive)
-    case .resolving, .connecting, .connected, .closed: break
-    }
+    timer.due = nil
     stage = .closed
   }
 
@@ -153,7 +149,7 @@ public final class BrokerConnection {
 
   /// Publishes.
   public func publish(_ publication: Publication) -> Sent {
-    guard case .open(let socket, let limits, _) = stage else { return .failed }
+    guard case .open(let socket, let limits) = stage else { return .failed }
     let quality = publication.kind == .request ? 0 : limits.quality
     defer { hasSent(on: socket) }
     return socket.client.publish(publication, quality: Int32(quality))
@@ -170,36 +166,31 @@ public final class BrokerConnection {
 
   private var socket: Socket? {
     switch stage {
-    case .connecting(let socket, _, _), .connected(let socket), .open(let socket, _, _): socket
+    case .connecting(let socket, _), .connected(let socket), .open(let socket, _): socket
     case .resolving, .closed: nil
     }
   }
 
-  private func resolved(_ host: String, _ addresses: [String]) {
-    guard addresses.isEmpty else { return connect(to: addresses[...]) }
+  private func connect(to addresses: ArraySlice<String>) {
+    guard let address = addresses.first else { return unresolved(identity.address.place) }
+    let others = addresses.dropFirst()
+    do throws(BrokerError) {
+      let client = try Mosquitto(identity, tls)
+      try client.connect(to: address)
+      stage = .connecting(Socket(client: client, watch: try watch(client)), others: others)
+      timer.due = others.isEmpty ? nil : loop.now + Self.addressTime
+      lastSent = loop.now
+    } catch {
+      failed(error, others)
+    }
+  }
+
+  private func unresolved(_ host: String) {
     let hint =
       host.hasSuffix(".local")
       ? "names in .local need libnss-mdns and avahi-daemon, or systemd-resolved; or use the address"
       : "see url in [mqtt], and /etc/resolv.conf"
     end("“\(host)” can't be resolved; \(hint)")
-  }
-
-  private func connect(to addresses: ArraySlice<String>) {
-    guard let address = addresses.first else { return }
-    let others = addresses.dropFirst()
-    do throws(BrokerError) {
-      let client = try Mosquitto(identity, tls)
-      try client.connect(to: address)
-      let watch = try watch(client)
-      let late =
-        others.isEmpty
-        ? nil
-        : loop.schedule(after: Self.addressTime) { [weak self] in self?.connect(to: others) }
-      stage = .connecting(Socket(client: client, watch: watch), others: others, late: late)
-      lastSent = loop.now
-    } catch {
-      failed(error, others)
-    }
   }
 
   /// An address can't be reached; another one perhaps can.
@@ -225,17 +216,17 @@ public final class BrokerConnection {
 
   private func turn(_ ready: Readiness) {
     guard let socket else { return }
-    if case .connecting(_, let others, let late) = stage {
-      if let late { loop.cancel(late) }
-      stage = .connecting(socket, others: others, late: nil)
-      if let failure = socket.client.connectionError { return failed(.errno(failure), others) }
+    var others: ArraySlice<String> = []
+    if case .connecting(_, let rest) = stage {
+      others = rest
+      timer.due = nil
       stage = .connected(socket)
     }
     var failure: BrokerError?
     // Reading drives the TLS handshake, in both directions. For the library, it goes on even if the connection is lost.
     var reads = ready != .writable
     if case .connected = stage {
-      if let failure = socket.client.connectionError { return failed(.errno(failure), []) }
+      if let failure = socket.client.connectionError { return failed(.errno(failure), others) }
       reads = true
     }
     if reads { failure = socket.client.read() }
@@ -253,7 +244,8 @@ public final class BrokerConnection {
       guard let socket else { return }
       switch input {
       case .accepted(let limits):
-        stage = .open(socket, limits, keepAlive: scheduleKeepAlive(limits.keepAlive))
+        stage = .open(socket, limits)
+        timer.due = lastSent + limits.longestSilence
       // The process was stopped, and its owner does not know yet: nobody can tell when this was sent.
       case .message where Signal.continued.isPending: continue
       default: break
@@ -286,29 +278,32 @@ public final class BrokerConnection {
     socket.watch.modify(for: socket.client.wantsWrite ? [.readable, .writable] : .readable)
   }
 
-  // MARK: Keep alive
+  // MARK: Time
 
-  /// The library checks the time only when it is called. It has to send something after a keep-alive time without
-  /// anything sent, whatever it receives.
-  private func scheduleKeepAlive(_ seconds: Int) -> TimerID {
-    // The library's clock has whole seconds, so a call just in time may be too early. A broker waits 1.5 times the keep-alive
-    // time (MQTT 5, 3.1.2.10).
-    let margin = Duration.milliseconds(min(seconds * 250, 1000))
-    let time: Duration = seconds == 0 ? .seconds(3600) : .seconds(seconds) + margin
-    return loop.schedule(at: lastSent + time) { [weak self] in
-      self?.keepAliveDue(seconds, after: time)
+  private func timeUp() {
+    switch stage {
+    case .connecting(_, let others): connect(to: others)
+    case .open(let socket, let limits):
+      var failure: BrokerError?
+      if loop.now - lastSent >= limits.longestSilence {
+        failure = socket.client.checkKeepAlive()
+        lastSent = loop.now
+      }
+      timer.due = lastSent + limits.longestSilence
+      afterTurn(failure)
+    case .resolving, .connected, .closed: break
     }
   }
+}
 
-  private func keepAliveDue(_ seconds: Int, after time: Duration) {
-    guard case .open(let socket, let limits, _) = stage else { return }
-    var failure: BrokerError?
-    if loop.now - lastSent >= time {
-      failure = socket.client.checkKeepAlive()
-      lastSent = loop.now
-    }
-    stage = .open(socket, limits, keepAlive: scheduleKeepAlive(seconds))
-    afterTurn(failure)
+extension BrokerLimits {
+  /// How long nothing may be sent. The library checks the time only when it is called. It has to send something after a
+  /// keep-alive time without anything sent, whatever it receives.
+  fileprivate var longestSilence: Duration {
+    // The library's clock has whole seconds, so a call just in time may be too early. A broker waits 1.5 times the keep-alive
+    // time (MQTT 5, 3.1.2.10).
+    let margin = Duration.milliseconds(min(keepAlive * 250, 1000))
+    return keepAlive == 0 ? .seconds(3600) : .seconds(keepAlive) + margin
   }
 }
 
@@ -321,7 +316,7 @@ extension Signal {
 }
 
 /// Why there is no connection to a broker.
-public enum BrokerError: Error, Hashable, Sendable {
+enum BrokerError: Error {
   /// Something on this board can't be used, in words.
   case unusable(String)
   /// The connection to an address has failed. Another address may do.
@@ -332,25 +327,18 @@ public enum BrokerError: Error, Hashable, Sendable {
   case ended(String)
 
   /// A sentence for the user, with the remedy.
-  public func described(_ address: BrokerAddress) -> String {
+  func described(_ address: BrokerAddress) -> String {
     switch self {
-    case .unusable(let why), .ended(let why): why
-    case .errno(let number): Self.described(number, address)
-    case .closed: "the broker closed the connection"
-    }
-  }
-
-  private static func described(_ number: Int32, _ address: BrokerAddress) -> String {
-    let why = String(cString: strerror(number))
-    switch number {
-    case ECONNREFUSED: return "connection refused: no broker listens at \(address)"
-    case ENOENT: return "there is no socket at \(address)"
-    case 0: return "no connection to \(address)"
-    // A port without TLS resets the connection, or sends something that is not TLS.
-    case ECONNRESET, EPROTO:
-      if case .tls = address { return "\(address): \(why); is this the broker's port for TLS?" }
-      return "\(address): \(why)"
-    default: return "\(address): \(why)"
+    case .unusable(let why), .ended(let why): return why
+    case .closed: return "the broker closed the connection"
+    case .errno(ECONNREFUSED): return "connection refused: no broker listens at \(address)"
+    case .errno(ENOENT): return "there is no socket at \(address)"
+    case .errno(0): return "no connection to \(address)"
+    case .errno(let number):
+      // A port without TLS resets the connection, or sends something that is not TLS.
+      let isOther = address.transport == .tls && [ECONNRESET, EPROTO].contains(number)
+      let hint = isOther ? "; is this the broker's port for TLS?" : ""
+      return "\(address): \(String(cString: strerror(number)))\(hint)"
     }
   }
 }

@@ -109,12 +109,8 @@ final class Mosquitto {
     // The library has a blocking connect with properties, and a non-blocking one without. The first stores the
     // properties before it fails because no socket has an empty path.
     mosquitto_connect_bind_v5(handle, "", 0, Self.keepAlive, nil, properties)
-    let port: UInt16 =
-      switch identity.address {
-      case .tcp(_, let port), .tls(_, let port): port
-      case .unix: 0
-      }
-    let result = mosquitto_connect_bind_async(handle, address, Int32(port), Self.keepAlive, nil)
+    let port = Int32(identity.address.port)
+    let result = mosquitto_connect_bind_async(handle, address, port, Self.keepAlive, nil)
     if ![EINPROGRESS, EAGAIN].contains(errno) { takenError = errno }
     if let failure = failure(result) { throw failure }
   }

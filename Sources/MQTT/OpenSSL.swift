@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import CMosquitto
+import Fleet
 import Glibc
 import Wire
 
@@ -8,7 +9,7 @@ final class TLSContext {
   let context: OpaquePointer
 
   /// - Throws: if a file can't be used.
-  init(host: String, _ identity: BrokerIdentity) throws(BrokerError) {
+  init(_ identity: BrokerIdentity) throws(BrokerError) {
     guard let context = SSL_CTX_new(TLS_client_method()) else {
       throw .unusable("OpenSSL can't be initialised")
     }
@@ -17,6 +18,7 @@ final class TLSContext {
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
     // A key with a password would prompt for it on the terminal.
     SSL_CTX_set_default_passwd_cb(context) { _, _, _, _ in 0 }
+    let host = identity.address.place
     guard tls_expect_host(context, host) else {
       throw .unusable("“\(host)” can't be the host of a certificate")
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
 import Control
-import Fleet
+@testable import Fleet
 import TOML
 import Testing
 import Wire
@@ -44,33 +45,40 @@ import Wire
       """)
     #expect(faults == [])
     #expect(settings.conflict == nil)
-    #expect(settings.broker == .tls(host: "ha.lan", port: 8_883))
-    #expect(settings.policy.discovery == nil && settings.prefix == "home/ancsd")
-    #expect(settings.policy.allowed == [.media, .pairing] && settings.policy.expiry == 60)
+    #expect(settings.broker == BrokerAddress("mqtts://ha.lan:8883"))
+    #expect(settings.prefix == "home/ancsd" && settings.digestKeyFile == "/etc/ancsd/dedupe.key")
     #expect(settings.phones.map(\.value.description) == ["anna"])
+    let rule = ContentPolicy.Rule(
+      apps: [Glob("com.apple.*")], categories: [.email, .social],
+      phones: [try #require(TopicName("anna"))], level: .full)
     #expect(
-      settings.policy.content.level == .none
-        && settings.policy.content.rules.map(\.level) == [.full])
-    #expect(settings.digestKeyFile == "/etc/ancsd/dedupe.key")
+      settings.policy
+        == MirrorPolicy(
+          content: ContentPolicy(level: .none, rules: [rule]), expiry: 60,
+          includesPreExisting: true, discovery: nil, allowed: [.media, .pairing]))
   }
 
   @Test("A later file overrides settings and adds its rules")
   func merged() throws {
     let (settings, faults) = try read(
-      "content = \"title\"\n[[rule]]\ncontent = \"full\"",
-      after: "url = \"mqtts://a\"\ncontent = \"full\"\n[[rule]]\ncontent = \"none\"")
+      """
+      content = "title"
+      phones = { anna = "C0:11:22:33:44:56" }
+      [[rule]]
+      content = "full"
+      """,
+      after: """
+        url = "mqtts://a"
+        content = "full"
+        phones = { anna = "C0:11:22:33:44:55" }
+        [[rule]]
+        content = "none"
+        """)
     #expect(faults == [])
-    #expect(settings.broker == .tls(host: "a", port: 8_883))
+    #expect(settings.broker == BrokerAddress("mqtts://a:8883"))
     #expect(settings.policy.content.level == .title)
     #expect(settings.policy.content.rules.map(\.level) == [.none, .full])
-  }
-
-  @Test("A name that a later file gives to another phone is no more that of the first")
-  func mergedNames() throws {
-    let (settings, faults) = try read(
-      "phones = { anna = \"C0:11:22:33:44:56\" }",
-      after: "phones = { anna = \"C0:11:22:33:44:55\" }")
-    #expect(faults == [])
+    // A name that it gives to another phone is no more that of the first.
     #expect(settings.phones == [Address(0xC011_2233_4456): try #require(TopicName("anna"))])
   }
 
