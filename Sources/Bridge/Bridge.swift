@@ -151,7 +151,7 @@ import Wire
     let successor = next.flatMap { self.successor(by: $0) }
     let removals =
       next == nil ? nil : { (mirror: inout BoardMirror) in mirror.removals(for: successor) }
-    let last = learning { $0.lastState("ancsd-mqtt has exited", at: .now) }
+    let last = learning { $0.goOffline("ancsd-mqtt has exited", at: .now) }
     let first = removals?(&mirror) ?? []
     let waits = broker.isUp && successor != nil && first.contains(where: \.isOfDevice)
     stage = .leaving(removals: removals, waits: waits)
@@ -260,7 +260,7 @@ import Wire
   }
 
   private func withoutDaemon() -> [Publication] {
-    learning { $0.daemonLeft("the daemon is not reachable", at: .now) }
+    learning { $0.goOffline("the daemon is not reachable", at: .now) }
   }
 
   /// It was paused for too long, the daemon has too many clients, or it has exited, which `control` reports.

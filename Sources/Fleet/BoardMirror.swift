@@ -84,12 +84,6 @@ public struct BoardMirror: Sendable {
   /// A connection begins: everything has to be published.
   public mutating func begin() { published = [:] }
 
-  /// What to publish before the program exits.
-  public mutating func lastState(_ why: String, at now: WallTime) -> [Publication] {
-    leaveAll(at: now)
-    return [boardState(isOnline: false, why: why)] + changed(phoneStates)
-  }
-
   /// Removes every retained payload that the next settings do not publish. States of a device that stays are left to the
   /// next mirror, which removes them once Home Assistant knows from it where the new ones are.
   ///
@@ -152,19 +146,15 @@ public struct BoardMirror: Sendable {
 
   // MARK: The daemon
 
-  /// The daemon is not running, or has exited.
+  /// The daemon is not running, or has exited; or this program is about to.
   ///
   /// - Parameter why: one of this program's own sentences.
-  public mutating func daemonLeft(_ why: String, at now: WallTime) -> [Publication] {
-    leaveAll(at: now)
-    let outdated = outdated()
-    return changed([boardState(isOnline: false, why: why)] + phoneStates + outdated)
-  }
-
-  private mutating func leaveAll(at now: WallTime) {
+  public mutating func goOffline(_ why: String, at now: WallTime) -> [Publication] {
     for name in phones.keys { leave(name, at: now) }
     status = nil
     (isListed, listed, knowsBonds) = (false, nil, false)
+    let outdated = outdated()
+    return changed([boardState(isOnline: false, why: why)] + phoneStates + outdated)
   }
 
   private mutating func leave(_ name: TopicName, at now: WallTime) {
@@ -212,7 +202,7 @@ public struct BoardMirror: Sendable {
     let forgotten = names.update(bonds: bonds, links: links)
     for (name, phone) in phones where names.record(of: name) == nil {
       // One without an address, like the virtual phone, has no bond, and is kept once it has been here.
-      let isAnonymous = name == .phone && phone.presence != .away(since: nil)
+      let isAnonymous = name == .phone && phone.hasBeenHere
       if forgotten.contains(name) || !isAnonymous { phones[name] = nil }
     }
   }

@@ -191,36 +191,32 @@ struct Disclosed {
 
   fileprivate func status(_ object: JSONObject) -> JSONValue {
     let board = mirror.visibleName
-    func list(_ name: String, _ members: [String]) -> JSONValue {
-      let elements = object[name]?.array ?? []
-      return .array(
-        elements.compactMap(\.object).map { element in
-          var rest = element.keeping(members, board: board)
-          if name != "adapters" { rest["phone"] = self.name(in: element).map { .string("\($0)") } }
-          return .object(rest)
-        })
-    }
     var rest = object.keeping(
       ["version", "started", "life", "seq", "wait", "why"], board: board)
-    rest.add(
-      "adapters",
-      list(
-        "adapters",
-        [
-          "adapter", "present", "powered", "advertising", "profile", "pairable", "wait", "why",
-        ]))
-    rest.add(
-      "links",
-      list(
-        "links",
-        [
-          "adapter", "since", "encrypted", "bonded", "mtu", "services", "authorized",
-          "authorization", "waits_for", "battery", "notifications", "waiting", "requests", "rssi",
-          "interval", "latency", "timeout", "wait", "why",
-        ]))
-    rest.add("phones", list("phones", ["adapter", "connected"]))
+    for (name, members) in Self.listsOfStatus {
+      let elements = object[name]?.array?.compactMap(\.object) ?? []
+      let list = elements.map { element in
+        var rest = element.keeping(members, board: board)
+        if name != "adapters" { rest["phone"] = self.name(in: element).map { .string("\($0)") } }
+        return JSONValue.object(rest)
+      }
+      rest.add(name, .array(list))
+    }
     return .object(rest)
   }
+
+  /// The members of the lists in the status that leave the board.
+  private static let listsOfStatus: KeyValuePairs = [
+    "adapters": [
+      "adapter", "present", "powered", "advertising", "profile", "pairable", "wait", "why",
+    ],
+    "links": [
+      "adapter", "since", "encrypted", "bonded", "mtu", "services", "authorized", "authorization",
+      "waits_for", "battery", "notifications", "waiting", "requests", "rssi", "interval", "latency",
+      "timeout", "wait", "why",
+    ],
+    "phones": ["adapter", "connected"],
+  ]
 }
 
 extension BoardMirror {

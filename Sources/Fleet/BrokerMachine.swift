@@ -97,10 +97,7 @@ public struct BrokerMachine: Sendable {
       return [.connect]
     case .connecting: return lost("it did not respond within 20 s", now: now)
     case .connected: return lost("it has acknowledged no message for 30 s", now: now)
-    case .leaving:
-      state = .gone
-      return [.drop, .finish]
-    case .gone: return []
+    case .leaving, .gone: return lost("", now: now)
     }
   }
 
@@ -135,16 +132,10 @@ public struct BrokerMachine: Sendable {
 
   /// Another client with the same id has taken the session over (MQTT 5, 3.14.2.1, 0x8E).
   public mutating func takenOver(now: Instant) -> [Action] {
-    switch state {
-    case .connecting, .connected, .leaving: break
-    case .waiting, .refused, .gone: return []
-    }
     let why =
       "another client has connected as “\(clientID)”: two boards have the same name (board = in [mqtt])"
-    takeovers += 1
-    guard takeovers >= Self.mostTakeovers else { return lost(why, now: now) }
-    takeovers = 0
-    return refused("\(why); this one backs off for 5 minutes", now: now)
+    return takenOver(
+      why, after: "\(why); this one backs off for 5 minutes", for: Self.refusalPause, now: now)
   }
 
   /// The broker has closed the connection without a reason. Mosquitto 2.0.11 does so when a session
@@ -154,13 +145,22 @@ public struct BrokerMachine: Sendable {
     guard case .connected(_, let since, _) = state, now - since < Self.suspiciousTime else {
       return lost(why, now: now)
     }
-    takeovers += 1
-    guard takeovers >= Self.mostTakeovers else { return lost(why, now: now) }
-    takeovers = 0
     let guess =
       "\(why) \(Self.mostTakeovers) times soon after connecting: perhaps another board has the same name, and "
       + "connects as “\(clientID)” too (board = in [mqtt]); this one backs off for a minute"
-    return refused(guess, for: Self.suspicionPause, now: now)
+    return takenOver(why, after: guess, for: Self.suspicionPause, now: now)
+  }
+
+  /// - Parameters:
+  ///   - persistent: what to say instead if it has happened too often.
+  ///   - pause: how long this side then backs off.
+  private mutating func takenOver(
+    _ why: String, after persistent: String, for pause: Duration, now: Instant
+  ) -> [Action] {
+    takeovers += 1
+    guard takeovers >= Self.mostTakeovers else { return lost(why, now: now) }
+    takeovers = 0
+    return refused(persistent, for: pause, now: now)
   }
 
   /// The connection could not be made, or has ended.

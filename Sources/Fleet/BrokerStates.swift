@@ -142,8 +142,3 @@ extension MediaState {
     self.init(json: .object(object))
   }
 }
-
-extension JSONObjectCodable {
-  /// A payload; nil if it is something else.
-  init?(payload: [UInt8]) { try? self.init(reading: JSONValue(parsing: payload)) }
-}

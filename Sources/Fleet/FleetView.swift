@@ -52,55 +52,58 @@ public struct FleetView: Sendable {
     guard let levels = BoardTopics.levels(of: topic, below: prefix),
       let name = TopicName(levels[0])
     else { return false }
-    // An empty payload means removal.
     let before = boards[name]
     guard before != nil || !payload.isEmpty && boards.count < Self.mostBoards else { return false }
     var entry = before ?? Entry()
-    switch (levels.count, levels.last) {
-    case (2, "state"?) where payload.isEmpty:
-      boards[name] = nil
-      return true
-    case (2, "state"?):
-      guard let presence = BoardPresence(payload: payload) else { return false }
-      entry.presence = presence
-    case (2, "board"?) where payload.isEmpty: entry.condition = nil
-    case (2, "board"?):
-      guard let condition = BoardCondition(payload: payload) else { return false }
-      entry.condition = condition
-      // They are not shown, and could be many.
-      entry.condition?.adapters = []
-    case (4, let last?) where levels[1] == "phone":
-      guard let phone = TopicName(levels[2]),
-        let topic = BoardTopics.PhoneTopic(rawValue: last),
-        entry.readPhone(phone, topic, payload)
-      else { return false }
-    default: return false
+    do throws(JSONError) {
+      // An empty payload means removal.
+      let state = payload.isEmpty ? JSONValue?.none : try JSONValue(parsing: payload)
+      try entry.read(Array(levels.dropFirst()), state)
+    } catch {
+      return false
     }
-    boards[name] = entry
-    return FleetBoard(name, entry) != before.map { FleetBoard(name, $0) }
+    // A board without a state was removed.
+    boards[name] = levels[1] == "state" && payload.isEmpty ? nil : entry
+    return boards[name].map { FleetBoard(name, $0) } != before.map { FleetBoard(name, $0) }
   }
 }
 
 extension FleetView.Entry {
-  /// - Returns: whether the payload is a state.
-  fileprivate mutating func readPhone(
-    _ name: TopicName, _ topic: BoardTopics.PhoneTopic, _ payload: [UInt8]
-  ) -> Bool {
+  /// - Parameter state: nil: it was removed.
+  /// - Throws: if it is none.
+  fileprivate mutating func read(_ levels: [String], _ state: JSONValue?) throws(JSONError) {
+    switch (levels.first, levels.count) {
+    case ("state", 1): presence = try state.map(BoardPresence.init(reading:))
+    case ("board", 1):
+      condition = try state.map(BoardCondition.init(reading:))
+      // They are not shown, and could be many.
+      condition?.adapters = []
+    case ("phone", 3):
+      guard let phone = TopicName(levels[1]),
+        let topic = BoardTopics.PhoneTopic(rawValue: levels[2])
+      else { throw JSONError("not a phone's state") }
+      try read(phone, topic, state)
+    default: throw JSONError("not a state")
+    }
+  }
+
+  private mutating func read(
+    _ name: TopicName, _ topic: BoardTopics.PhoneTopic, _ state: JSONValue?
+  ) throws(JSONError) {
     let known = phones.firstIndex { $0.phone == name.description }
-    guard !payload.isEmpty else {
+    guard let state else {
       // A phone without a state was removed.
       if topic == .state, let known { phones.remove(at: known) }
-      return true
+      return
     }
     var phone = known.map { phones[$0] } ?? FleetPhone(name)
-    guard phone.read(topic, payload) else { return false }
+    try phone.read(topic, state)
     if let known {
       phones[known] = phone
     } else if phones.count < FleetView.mostPhones {
       phones.insert(
         phone, at: phones.firstIndex { $0.phone > name.description } ?? phones.endIndex)
     }
-    return true
   }
 }
 
@@ -187,28 +190,22 @@ public struct FleetPhone: JSONObjectCodable, Hashable, Sendable {
     (state, authorization, rssi, call, player, wait) = (.unknown, nil, nil, nil, nil, nil)
   }
 
-  fileprivate mutating func read(_ topic: BoardTopics.PhoneTopic, _ payload: [UInt8]) -> Bool {
+  fileprivate mutating func read(
+    _ topic: BoardTopics.PhoneTopic, _ json: JSONValue
+  ) throws(JSONError) {
     switch topic {
     case .state:
-      guard let presence = PhonePresence(payload: payload) else { return false }
+      let presence = try PhonePresence(reading: json)
       (state, authorization) = (presence.state, presence.authorization)
       (rssi, wait) = (presence.rssi, presence.wait)
-    case .battery:
-      guard let read = PhoneBattery(payload: payload) else { return false }
-      battery = read.level
-    case .counts:
-      guard let counts = PhoneCounts(payload: payload) else { return false }
-      notifications = counts.total
-    case .call:
-      guard let read = PhoneCall(payload: payload) else { return false }
-      call = read.state
+    case .battery: battery = try PhoneBattery(reading: json).level
+    case .counts: notifications = try PhoneCounts(reading: json).total
+    case .call: call = try PhoneCall(reading: json).state
     case .media:
-      guard let media = (try? JSONValue(parsing: payload)).flatMap(MediaState.init(published:))
-      else { return false }
+      guard let media = MediaState(published: json) else { throw JSONError("not a media state") }
       player = media.player.state
-    case .notificationEvent, .callEvent: return false
+    case .notificationEvent, .callEvent: throw JSONError("not a state")
     }
-    return true
   }
 }
 

@@ -75,16 +75,15 @@ struct PhoneEntities {
     func count(
       _ key: String, _ name: String, _ icon: String, _ value: String, isEnabled: Bool
     ) -> Entity {
-      Entity(
+      let members: JSONObject =
+        isEnabled
+        ? [
+          "stat_cla": "measurement", "json_attr_t": .string(topic(.counts)),
+          "json_attr_tpl": "{{ {'as_of': value_json.as_of | default(none)} | to_json }}",
+        ] : ["stat_cla": "measurement", "en": false]
+      return Entity(
         "sensor", key, name, icon: icon, state: topic(.counts), value: "value_json.\(value)",
-        [
-          "stat_cla": "measurement",
-          // `nil` would be JSON's null.
-          "json_attr_t": isEnabled ? .some(.string(topic(.counts))) : .none,
-          "json_attr_tpl": isEnabled
-            ? .some("{{ {'as_of': value_json.as_of | default(none)} | to_json }}") : .none,
-          "en": isEnabled ? .none : .some(false),
-        ], outlivesLink: true)
+        members, outlivesLink: true)
     }
     return [
       Entity(

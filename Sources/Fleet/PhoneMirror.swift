@@ -7,14 +7,6 @@ import Wire
 
 /// A phone as published.
 struct PhoneMirror: Hashable, Sendable {
-  /// Whether it is connected.
-  enum Presence: Hashable, Sendable {
-    /// `since`: when it left; nil if this program has not seen it leave.
-    case away(since: WallTime?)
-    /// `media`: its media state, without withheld members; nil until it is known.
-    case here(LinkReport, media: JSONObject?)
-  }
-
   /// An active notification.
   struct Active: Hashable, Sendable {
     var category: ANCS.Category
@@ -24,27 +16,29 @@ struct PhoneMirror: Hashable, Sendable {
     var app: String?
   }
 
-  var presence = Presence.away(since: nil)
+  /// The link; nil while it is away.
+  private(set) var link: LinkReport?
+  /// Its media state, without withheld members; nil until it is known, and while it is away.
+  private(set) var media: JSONObject?
+  /// Whether this program has seen it connected.
+  private(set) var hasBeenHere = false
   /// The notifications that the daemon considers active. While the phone is away, they are what is left of its last
   /// session.
   var active: [NotificationUID: Active] = [:]
   /// How many there are, when that was last known; nil if it never was.
   private(set) var counts: PhoneCounts?
 
-  /// The link; nil while it is away.
-  var link: LinkReport? { if case .here(let link, _) = presence { link } else { nil } }
-
-  var media: JSONObject? { if case .here(_, let media) = presence { media } else { nil } }
-
-  mutating func update(_ link: LinkReport) { presence = .here(link, media: media) }
-
-  mutating func play(_ media: JSONObject) {
-    if let link { presence = .here(link, media: media) }
+  mutating func update(_ link: LinkReport) {
+    self.link = link
+    hasBeenHere = true
   }
+
+  mutating func play(_ media: JSONObject) { if link != nil { self.media = media } }
 
   mutating func leave(at time: WallTime) {
     guard link != nil else { return }
-    presence = .away(since: time)
+    link = nil
+    media = nil
     // When the phone is back, it says whether a call still rings.
     active = active.filter { $0.value.category != .incomingCall }
     if counts?.asOf == nil { counts?.asOf = time }

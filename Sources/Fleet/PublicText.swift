@@ -16,30 +16,29 @@ enum PublicText {
   ///   - text: the daemon's sentence, which decides where a name has two.
   ///   - board: the name that phones see.
   static func why(_ wait: String, _ text: String?, board: String) -> String {
-    let more = "“ancsd status” on the board says more"
+    let what: String
     switch Wait.Name(rawValue: wait) {
-    case .failing?: return "the kernel can't set the adapter up; \(more)"
-    case .notAdvertising?: return "not on the air: the kernel refuses to advertise; \(more)"
-    case .switchedOff?: return "another program has switched the adapter off; \(more)"
-    case .changed?: return "another program has changed the adapter; \(more)"
-    case .advertisingRemoved?: return "another program has stopped the advertising; \(more)"
-    case .givenUp?:
-      return "on the air, but a phone has probably given up and stays away; \(more)"
-    case .lostByPhone?: return "\(StaleBond.lostByPhone.what); \(more)"
-    case .lostHere?: return "\(StaleBond.lostHere.what); \(more)"
-    case .keysDiffer?: return "\(StaleBond.keysDiffer.what); \(more)"
-    case .nobodyListens?: return "waiting for a phone at a socket; \(more)"
+    case .failing?: what = "the kernel can't set the adapter up"
+    case .notAdvertising?: what = "not on the air: the kernel refuses to advertise"
+    case .switchedOff?: what = "another program has switched the adapter off"
+    case .changed?: what = "another program has changed the adapter"
+    case .advertisingRemoved?: what = "another program has stopped the advertising"
+    case .givenUp?: what = "on the air, but a phone has probably given up and stays away"
+    case .lostByPhone?: what = StaleBond.lostByPhone.what
+    case .lostHere?: what = StaleBond.lostHere.what
+    case .keysDiffer?: what = StaleBond.keysDiffer.what
+    case .nobodyListens?: what = "waiting for a phone at a socket"
     case .securityRequest?:
-      return "connected, not encrypted; the phone was asked to encrypt and has not yet; \(more)"
-    case .pairingFailed?: return "connected, not bonded; pairing failed; \(more)"
-    case .refused?:
-      return "connected, encrypted; the phone refuses the subscription; retrying"
+      what = "connected, not encrypted; the phone was asked to encrypt and has not yet"
+    case .pairingFailed?: what = "connected, not bonded; pairing failed"
+    case .refused?: return "connected, encrypted; the phone refuses the subscription; retrying"
     case .stale?: return "subscribed, but the session seems dead; subscribed again"
     case let name:
       let sentences = plainWaits.filter { $0.name == name }.map { $0.sentence(name: board) }
       return sentences.first { $0 == text } ?? sentences.first
         ?? "“ancsd status” on the board says what it waits for"
     }
+    return "\(what); “ancsd status” on the board says more"
   }
 
   /// The things that fail here; everything else is a request to the phone.

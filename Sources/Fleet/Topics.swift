@@ -46,10 +46,17 @@ public struct BoardTopics: Hashable, Sendable {
 
   /// The phone of one of these topics; nil if it is none.
   func phone(ofState topic: String) -> TopicName? {
-    guard let levels = Self.levels(of: topic, below: "\(root)/phone"), levels.count == 2,
-      PhoneTopic(rawValue: levels[1]) != nil
+    guard case (let name?, let levels)? = place(of: topic), levels.count == 1,
+      PhoneTopic(rawValue: levels[0]) != nil
     else { return nil }
-    return TopicName(levels[0])
+    return TopicName(name)
+  }
+
+  /// The phone that a topic of this board is about, or nil for the board itself, and the levels behind that.
+  private func place(of topic: String) -> (phone: String?, levels: [String])? {
+    guard let levels = Self.levels(of: topic, below: root) else { return nil }
+    guard levels[0] == "phone", levels.count > 1 else { return (nil, levels) }
+    return (levels[1], Array(levels[2...]))
   }
 
   // MARK: Requests
@@ -66,16 +73,12 @@ public struct BoardTopics: Hashable, Sendable {
 
   /// Reads the topic of a request; nil for any other topic.
   func requestTarget(_ topic: String) -> RequestTarget? {
-    guard let levels = Self.levels(of: topic, below: root) else { return nil }
-    func target(_ phone: TopicName?, _ method: ArraySlice<String>) -> RequestTarget? {
-      let isMethod = !method.isEmpty && method.allSatisfy { !$0.isEmpty }
-      return isMethod ? RequestTarget(phone: phone, method: method.joined(separator: ".")) : nil
-    }
-    if levels[0] == "request" { return target(nil, levels.dropFirst()) }
-    guard levels.count > 3, levels[0] == "phone", levels[2] == "request",
-      let phone = TopicName(levels[1])
+    guard let (name, levels) = place(of: topic), levels.first == "request", levels.count > 1,
+      !levels.contains("")
     else { return nil }
-    return target(phone, levels.dropFirst(3))
+    let phone = name.flatMap { TopicName($0) }
+    if name != nil, phone == nil { return nil }
+    return RequestTarget(phone: phone, method: levels.dropFirst().joined(separator: "."))
   }
 
   /// The topic of a request, as Home Assistant's buttons use it.
@@ -92,9 +95,8 @@ public struct BoardTopics: Hashable, Sendable {
       return false
     }
     if further.contains(where: { topic.hasPrefix($0 + "/") }) { return true }
-    guard let rest = Self.levels(of: topic, below: root) else { return false }
-    return rest[0] == "response" && rest.count > 1
-      || rest[0] == "phone" && rest.count > 3 && rest[2] == "response"
+    guard let (_, rest) = place(of: topic) else { return false }
+    return rest.first == "response" && rest.count > 1
   }
 
   /// Where a response goes if the request does not say.
@@ -156,17 +158,12 @@ public struct TopicName: Hashable, Sendable, LosslessStringConvertible {
   /// Makes a name from any text: `Anna’s Küche` becomes `anna-s-k-che`. A text without such letters or digits becomes
   /// `fallback`.
   public init(from text: String, or fallback: TopicName) {
-    var bytes: [UInt8] = []
-    for byte in text.lowercased().utf8 {
-      // The first byte of a multi-byte character stands for all.
-      if byte & 0xC0 == 0x80 { continue }
-      let letter = Self.isPart(byte) ? byte : UInt8(ascii: "-")
-      if letter != UInt8(ascii: "-") || bytes.last.map({ $0 != letter }) ?? false {
-        bytes.append(letter)
-      }
-    }
-    bytes = Array(bytes.prefix(Self.longest))
-    while bytes.last == UInt8(ascii: "-") { bytes.removeLast() }
+    let dash = UInt8(ascii: "-")
+    // The first byte of a multi-byte character stands for all.
+    let words = text.lowercased().utf8.filter { $0 & 0xC0 != 0x80 }
+      .split { $0 == dash || !Self.isPart($0) }
+    var bytes = Array(words.joined(separator: [dash])).prefix(Self.longest)
+    if bytes.last == dash { bytes.removeLast() }
     self = TopicName(String(decoding: bytes, as: UTF8.self)) ?? fallback
   }
 

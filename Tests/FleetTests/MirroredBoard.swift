@@ -35,24 +35,26 @@ struct MirroredBoard {
     (status.phones, status.links, status.adapters) = ([phone], [link], [adapter])
   }
 
-  /// The mirror of the next run, which reads what this one has kept.
+  /// The board in the next run, which reads what this one has kept.
   ///
   /// - Parameter names: what its settings call the phones; nil: this run's.
   /// - Parameter retained: what is retained at the broker; nil: what this run has published.
   func next(
     _ policy: MirrorPolicy = MirrorPolicy(), names: [Address: String]? = nil,
     retained: Set<String>? = nil
-  ) throws -> BoardMirror {
+  ) throws -> MirroredBoard {
     let given = try names?.mapValues { try #require(TopicName($0)) }
-    return BoardMirror(
+    var next = self
+    next.mirror = BoardMirror(
       mirror.topics, policy,
       names: given.map { PhoneNames(given: $0, records: Array(mirror.names.records.values)) }
         ?? mirror.names,
       retained: retained ?? mirror.retained, newID: Self.newID)
+    return next
   }
 
   /// The same, with this name of Anna's phone.
-  func next(named name: String) throws -> BoardMirror { try next(names: [Self.anna: name]) }
+  func next(named name: String) throws -> MirroredBoard { try next(names: [Self.anna: name]) }
 
   /// A board that has begun.
   static func begun(
@@ -75,14 +77,26 @@ struct MirroredBoard {
     _ = mirror.list([], at: Self.now)
   }
 
+  /// The daemon's list, as of this event.
+  mutating func list(_ texts: [String] = [], asOf seq: UInt64? = nil) throws -> [Publication] {
+    try mirror.list(texts.map(object), asOf: seq, at: Self.now)
+  }
+
+  mutating func goOffline(_ why: String = "") -> [Publication] {
+    mirror.goOffline(why, at: Self.now)
+  }
+
   mutating func update(after seconds: Int64 = 0) -> [Publication] {
     mirror.update(status, at: WallTime(seconds: Self.now.seconds + seconds))
   }
 
   mutating func tell(_ text: String) throws -> [Publication] {
-    let event = try #require(try JSONValue(parsing: Array(text.utf8)).object)
-    let (news, outdated) = mirror.event(event, at: Self.now, digest: nil)
+    let (news, outdated) = mirror.event(try object(text), at: Self.now, digest: nil)
     return outdated == .nothing ? news + mirror.settle(at: Self.now) : news
+  }
+
+  private func object(_ text: String) throws -> JSONObject {
+    try #require(try JSONValue(parsing: text).object)
   }
 }
 
