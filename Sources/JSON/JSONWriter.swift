@@ -93,7 +93,7 @@ public struct JSONWriter: JSONMembers {
     enclose(UInt8(ascii: "["), UInt8(ascii: "]"), write)
   }
 
-  /// Starts an element of an array.
+  /// Starts an element of an array, or a member whose name is written as a string.
   public mutating func element() {
     if !isFirst { bytes.append(UInt8(ascii: ",")) }
     isFirst = false
@@ -209,21 +209,14 @@ extension JSONValue: CustomStringConvertible {
     case .object(let object):
       json.object { json in
         for (name, value) in object.members {
+          json.element()
           // Names from outside may need escapes.
-          json.member(name, value)
+          json.string(name)
+          json.text(":")
+          value.write(to: &json)
         }
       }
     }
-  }
-}
-
-extension JSONWriter {
-  fileprivate mutating func member(_ name: String, _ value: JSONValue) {
-    if !isFirst { bytes.append(UInt8(ascii: ",")) }
-    isFirst = false
-    string(name)
-    bytes.append(UInt8(ascii: ":"))
-    value.write(to: &self)
   }
 }
 

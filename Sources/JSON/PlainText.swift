@@ -61,9 +61,7 @@ enum PlainText {
 
   /// The highest bit of each byte that equals `byte`, and possibly of others above it.
   private static func equal(_ word: UInt64, _ byte: UInt8) -> UInt64 {
-    zero(word ^ each(byte))
+    let difference = word ^ each(byte)
+    return (difference &- each(0x01)) & ~difference
   }
-
-  /// The highest bit of each zero byte, and possibly of others above it.
-  private static func zero(_ word: UInt64) -> UInt64 { (word &- each(0x01)) & ~word }
 }

@@ -49,8 +49,8 @@ struct ReportFacts: Sendable {
 
 extension DoctorFacts.AdapterFacts {
   /// The lines of the report.
-  func lines(_ redactor: inout Redactor) -> [String] {
-    var lines = ["\(index)  \(redactor.address(address))"]
+  fileprivate var lines: [String] {
+    var lines = ["\(index)  \(address)"]
     lines.append("  HCI \(Self.name(ofVersion: hciVersion)), \(Self.name(ofMaker: manufacturer))")
     if let version {
       lines.append(
@@ -207,9 +207,9 @@ struct Report {
   }
 
   private mutating func writeControllers() {
-    lines += ["", "## Controllers", ""]
-    if facts.board.adapters.isEmpty { lines.append("none that mgmt lists") }
-    for adapter in facts.board.adapters { lines += adapter.lines(&redactor) }
+    let adapters = facts.board.adapters
+    section(
+      "Controllers", adapters.isEmpty ? ["none that mgmt lists"] : adapters.flatMap(\.lines))
   }
 
   private mutating func writeStatus() {
@@ -273,10 +273,9 @@ struct Report {
 
   private mutating func writeEvents() {
     guard status != nil else { return }
-    lines += ["", "## Latest events", ""]
     let events = facts.memory.events.suffix(Self.mostEvents)
-    if events.isEmpty { lines.append("none") }
-    for event in events { lines.append(redactor.event(event)) }
+    lines += ["", "## Latest events", ""]
+    lines += events.isEmpty ? ["none"] : events.map { redactor.event($0) }
   }
 }
 
