@@ -56,7 +56,7 @@ struct FleetViewTests {
     #expect(Self.view().only(TopicName("attic") ?? .board).all.map(\.board) == ["attic"])
   }
 
-  @Test("A message says whether anything has changed; an empty state removes a phone")
+  @Test("A message says whether anything has changed; an empty state removes a phone, or a board")
   func changes() {
     var view = Self.view()
     let battery = Self.messages[3]
@@ -64,6 +64,11 @@ struct FleetViewTests {
     #expect(Self.receive((battery.0, #"{"level":79}"#), in: &view))
     #expect(Self.receive(("ancsd/kitchen/phone/anna/state", ""), in: &view))
     #expect(view.all.last?.phones.map(\.phone) == ["iphone"])
+    #expect(Self.receive(("ancsd/attic/state", ""), in: &view))
+    #expect(view.all.map(\.board) == ["kitchen"])
+    for topic in ["ancsd/attic/state", "ancsd/attic/board", "ancsd/attic/phone/anna/battery"] {
+      #expect(!Self.receive((topic, ""), in: &view) && view.all.count == 1)
+    }
   }
 
   @Test("A board that returns has the same pending state, unless it has changed")
@@ -93,16 +98,6 @@ struct FleetViewTests {
     _ = Self.receive((call, #"{"state":"idle"}"#), in: &view)
     _ = Self.receive(Self.messages[0], in: &view)
     #expect(view.all[1].phones[1].state == .online && view.all[1].phones[0] == before.phones[0])
-  }
-
-  @Test("A board whose state was removed is no longer listed")
-  func removed() {
-    var view = Self.view()
-    #expect(Self.receive(("ancsd/attic/state", ""), in: &view))
-    #expect(view.all.map(\.board) == ["kitchen"])
-    for topic in ["ancsd/attic/state", "ancsd/attic/board", "ancsd/attic/phone/anna/battery"] {
-      #expect(!Self.receive((topic, ""), in: &view) && view.all.count == 1)
-    }
   }
 
   @Test(
@@ -156,44 +151,30 @@ struct FleetViewTests {
     #expect(throws: Failure.self) { try FleetRequest(words) }
   }
 
-  @Test("A response counts only with its transaction")
-  func responses() throws {
-    let board = try #require(TopicName("kitchen"))
-    func response(_ text: String) -> FleetResponse? {
-      FleetResponse(Array(text.utf8), transaction: "t1", board: board)
-    }
-    #expect(response(#"{"status":"ok","data":true,"transaction":"t2"}"#) == nil)
-    #expect(response("no JSON") == nil)
-    let now = WallTime(seconds: 1_795_236_000)
-    let done = try #require(response(#"{"status":"ok","data":true,"transaction":"t1"}"#))
-    #expect(done.isDone)
-    #expect(done.text(TextStyle(), now: now) == "kitchen: done")
-    let refused = try #require(
-      response(#"{"status":"error","error":"no call rings","code":2,"transaction":"t1"}"#))
-    #expect(!refused.isDone)
-    #expect(refused.text(TextStyle(), now: now) == "kitchen: no call rings")
-    let list = try #require(
-      response(
-        #"{"status":"ok","data":{"notifications":[{"phone":"iphone","change":"added","uid":7,"category":"social","category_count":1,"flags":[],"app_id":"com.apple.MobileSMS","app":"Messages","withheld":["title"]}]},"transaction":"t1"}"#
-      ))
-    #expect(list.text(TextStyle(), now: now).contains("Messages"))
-  }
-
-  @Test("What plays is shown as far as the board tells of it")
-  func withheldMedia() throws {
-    let board = try #require(TopicName("kitchen"))
-    for (data, shown) in [
-      (#"{"player":{"state":"paused"},"withheld":["queue","track"]}"#, "paused"),
+  @Test(
+    "A response is shown as far as the board tells, and counts only with its transaction",
+    arguments: [
+      (#""ok","data":true"#, "kitchen: done"), (#""ok","data":{"done":3}"#, "kitchen: 3 done"),
+      (#""error","error":"no call rings","code":2"#, "kitchen: no call rings"),
       (
-        #"{"player":{"name":"Music","state":"playing"},"queue":{},"withheld":["track"]}"#, "(Music)"
+        #""ok","data":{"notifications":[{"phone":"iphone","change":"added","uid":7,"#
+          + #""category":"social","category_count":1,"flags":[],"app_id":"com.apple.MobileSMS","#
+          + #""app":"Messages","withheld":["title"]}]}"#, "Messages"
       ),
-    ] {
-      let response = try #require(
-        FleetResponse(
-          Array(#"{"status":"ok","data":\#(data),"transaction":"t1"}"#.utf8), transaction: "t1",
-          board: board))
-      let text = response.text(TextStyle(), now: WallTime(seconds: 0))
-      #expect(text.hasPrefix("kitchen:\n") && text.contains(shown))
-    }
+      (#""ok","data":{"player":{"state":"paused"},"withheld":["queue","track"]}"#, "paused"),
+      (
+        #""ok","data":{"player":{"name":"Music","state":"playing"},"queue":{},"withheld":["track"]}"#,
+        "(Music)"
+      ),
+    ])
+  func responses(_ status: String, _ shown: String) throws {
+    let payload = Array(#"{"status":\#(status),"transaction":"t1"}"#.utf8)
+    let board = try #require(TopicName("kitchen"))
+    let response = try #require(FleetResponse(payload, transaction: "t1", board: board))
+    #expect(response.isDone == status.hasPrefix(#""ok""#))
+    let text = response.text(TextStyle(), now: WallTime(seconds: 1_795_236_000))
+    #expect(text.hasPrefix("kitchen:") && text.contains(shown))
+    #expect(FleetResponse(payload, transaction: "t2", board: board) == nil)
+    #expect(FleetResponse(Array(payload.dropLast()), transaction: "t1", board: board) == nil)
   }
 }

@@ -43,12 +43,9 @@ struct MembersTests {
     #expect(String(decoding: car.json, as: UTF8.self) == bare)
     #expect(try Car(reading: JSONValue(parsing: bare)) == car)
 
-    car.name = "“Fünf” \"\u{1b}\n"
-    car.paint = .green
-    car.owner = "Anna"
-    car.speed = 67.00049
-    car.isNew = true
-    car.wheels = [Wheel(size: 1), Wheel(size: 2)]
+    car = Car(
+      name: "“Fünf” \"\u{1b}\n", paint: .green, owner: "Anna", speed: 67.00049, isNew: true,
+      wheels: [Wheel(size: 1), Wheel(size: 2)])
     let text = String(decoding: car.json, as: UTF8.self)
     #expect(
       text == #"{"name":"“Fünf” \"\u001b\n","paint":"green","owner":"Anna","speed":67,"new":true,"#

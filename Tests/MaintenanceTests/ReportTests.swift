@@ -127,10 +127,26 @@ struct ReportTests {
     ].compactMap { try? JSONValue(parsing: Array($0.utf8)) }
   }
 
-  @Test("The page of the timeline has PDUs and steps, and nothing that identifies anybody")
+  @Test(
+    "Neither text nor page has a name, an address, a key, a path or a text; --keep-text keeps no key or address"
+  )
+  func secrets() throws {
+    let page = String(decoding: try #require(Report.page(Self.facts)), as: UTF8.self)
+    for text in [page, Report.text(Self.facts)] {
+      for secret in Self.secrets {
+        #expect(!text.lowercased().contains(secret.lowercased()), "\(secret) in \(text)")
+      }
+    }
+    let kept = Report.text(Self.facts, keepsText: true)
+    #expect(kept.contains("Jürgens iPhone") && kept.contains("/srv/geheim"))
+    for secret in [Self.key, "C4:11:22", "00:1A:7D", "654321", "c41122334455"] {
+      #expect(!kept.contains(secret), "\(secret)")
+    }
+  }
+
+  @Test("The page of the timeline has PDUs and steps")
   func page() throws {
     let page = String(decoding: try #require(Report.page(Self.facts)), as: UTF8.self)
-    for secret in Self.secrets { #expect(!page.contains(secret), "\(secret) is in it") }
     #expect(page.contains(#""timeline":true"#))
     #expect(page.contains("Write Request"))
     #expect(page.contains("paired with address-"))
@@ -192,14 +208,6 @@ struct ReportTests {
     }
   }
 
-  @Test("No name, address, key, path or text is in it")
-  func secrets() {
-    let text = Report.text(Self.facts)
-    for secret in Self.secrets {
-      #expect(!text.lowercased().contains(secret.lowercased()), "\(secret) in \(text)")
-    }
-  }
-
   @Test("It has what helps: firmware, timelines with names of attributes, findings")
   func contents() {
     let text = Report.text(Self.facts)
@@ -216,17 +224,6 @@ struct ReportTests {
       "… 12 more …", "     9.061  att   ← Handle Value Notification 0x001e (Notification Source)",
       #""title":"text-"#, "“phone-1”", "adapter hci0 address-1 “board-1”",
     ] { #expect(text.contains(words), "\(words) is not in \(text)") }
-  }
-
-  @Test("With --keep-text, names and texts remain; keys, addresses and numbers do not")
-  func keptText() {
-    let text = Report.text(Self.facts, keepsText: true)
-    for kept in ["Jürgens iPhone", "Küche", "Zahnarzt", "com.bank.Konto", "/srv/geheim"] {
-      #expect(text.contains(kept), "\(kept)")
-    }
-    for secret in [Self.key, "C4:11:22", "00:1A:7D", "654321", "c41122334455"] {
-      #expect(!text.contains(secret), "\(secret)")
-    }
   }
 
   @Test(

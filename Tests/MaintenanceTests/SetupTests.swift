@@ -16,7 +16,7 @@ import Wire
 @Suite("Setting a board up")
 struct SetupTests {
   /// A board whose files are in a directory, and which records the commands that are run on it.
-  private final class Board {
+  final class Board {
     private let scratch: Scratch
     var root: String { scratch.path }
     var isRoot = true
@@ -35,8 +35,8 @@ struct SetupTests {
     private(set) var commands: [String] = []
     /// Whether a daemon runs outside the service.
     var hasDaemonByHand = false
-    /// Called before each command.
-    var onCommand = {}
+    /// The settings at the last command.
+    private(set) var settingsAtLast: String?
     /// Called when the service is started.
     var onStart = {}
     /// The programs that fail, by a part of their command, with what they say.
@@ -71,7 +71,7 @@ struct SetupTests {
         },
         run: { [unowned self] command in
           let line = command.joined(separator: " ")
-          onCommand()
+          settingsAtLast = settings
           // Its argument is a file beside the settings; checks of what is there already are not recorded.
           if !line.hasSuffix("config check") {
             commands.append(line.split(separator: root).joined())
@@ -132,17 +132,11 @@ struct SetupTests {
     return daemon
   }
 
-  private static func options(_ arguments: String = "") throws -> SetupOptions {
+  private func run(
+    _ daemon: FakeDaemon = daemon(), _ arguments: String = ""
+  ) async throws(Failure) -> Control.ExitStatus {
     var options = SetupOptions()
     try SetUp.grammar.parse(arguments.split(separator: " ").map(String.init), into: &options)
-    return options
-  }
-
-  private func run(
-    _ daemon: FakeDaemon = daemon(), _ arguments: String = "", on other: Board? = nil
-  ) async throws(Failure) -> Control.ExitStatus {
-    let board = other ?? board
-    guard let options = try? Self.options(arguments) else { return .usage }
     daemon.client.close()
     daemon.isAbsent = !(board.hasDaemonByHand || board.host.daemon?.isStarted ?? true)
     board.onStart = { daemon.isAbsent = false }
@@ -151,14 +145,13 @@ struct SetupTests {
   }
 
   /// The failure that a run ends with.
-  private func failure(
-    _ daemon: FakeDaemon = daemon(), _ arguments: String = "", on other: Board? = nil
-  ) async throws -> Failure {
-    try #require(
-      await #expect(throws: Failure.self) { try await run(daemon, arguments, on: other) })
+  private func failure(_ daemon: FakeDaemon, _ arguments: String = "") async throws -> Failure {
+    try #require(await #expect(throws: Failure.self) { try await run(daemon, arguments) })
   }
 
+  private static let check = ["/proc/self/exe config check /etc/ancsd/ancsd.toml.new"]
   private static let start = ["systemctl enable ancsd", "systemctl restart ancsd"]
+  private static let admission = ["usermod -aG ancsd pi"]
 
   @Test("It writes what is typed, starts the service, pairs the phone and shows the notification")
   func whole() async throws {
@@ -177,9 +170,7 @@ struct SetupTests {
         run = "/usr/local/bin/lamp"
 
         """)
-    #expect(
-      board.commands == ["/proc/self/exe config check /etc/ancsd/ancsd.toml.new"] + Self.start
-        + ["usermod -aG ancsd pi"])
+    #expect(board.commands == Self.check + Self.start + Self.admission)
     for text in ["hci0", "tap “kitchen”", "paired", "Messages", "Mum", "Done."] {
       #expect(daemon.output.contains(text), "\(text)")
     }
@@ -200,83 +191,155 @@ struct SetupTests {
     #expect(!daemon.requests.contains { $0.calls(ControlMethods.openPairing) })
   }
 
-  @Test("With --yes it asks nothing, and does nothing that nobody has asked for")
-  func silent() async throws {
-    let daemon = Self.daemon(typed: [])
-    #expect(try await run(daemon, "--yes") == .done)
-    #expect(board.settings == nil && board.commands == Self.start)
-    #expect(!daemon.output.contains("]: "))
-    let named = try Board()
-    #expect(
-      try await run(Self.daemon(typed: []), "--yes --name a\"b --user pi,anna", on: named)
-        == .done)
-    #expect(named.settings == "name = \"a\\\"b\"\n")
-    #expect(named.commands.last == "usermod -aG ancsd pi")
+  /// A run on a board: what is typed, and what comes of it.
+  struct Run: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var arguments = ""
+    var typed: [String?] = []
+    var commands: [String] = []
+    /// The settings in the end.
+    var settings: String?
+    /// What it prints, or the sentence and the remedy of the failure that it ends with.
+    var words: [String] = []
+    var fails = false
+    var change: @Sendable (Board) -> Void = { _ in }
   }
 
-  @Test(
-    "“none” and “nobody” let in nobody, on the command line and when asked",
-    arguments: ["none", "nobody", "none,nobody"])
-  func nobody(answer: String) async throws {
-    #expect(try await run(Self.daemon(typed: ["", "", answer])) == .done)
-    let told = try Board()
-    #expect(try await run(Self.daemon(typed: ["", ""]), "--user \(answer)", on: told) == .done)
-    for board in [board, told] { #expect(board.commands == Self.start) }
-  }
+  private static let hall = "name = \"hall\"\n"
+  private static let endsBluetoothd = ["systemctl disable --now bluetooth"]
 
-  @Test("A user who does not exist is asked for again, or refused before anything is changed")
-  func strangers() async throws {
-    let daemon = Self.daemon(typed: ["", "", "pa", "pi, anna"])
-    #expect(try await run(daemon) == .done)
-    #expect(daemon.output.contains("There is no user “pa”"))
-    #expect(board.commands == Self.start + ["usermod -aG ancsd pi"])
-    let other = try Board()
-    _ = try await failure(Self.daemon(), "--user pa", on: other)
-    #expect(other.commands.isEmpty)
-  }
-
-  @Test("Without the shadow suite, as on Alpine, busybox adds the user")
-  func busybox() async throws {
-    board.host = ServiceHost(.openRC, daemon: .init("ancsd"), hasShadow: false)
-    #expect(try await run(Self.daemon(typed: ["hall", "", ""])) == .done)
-    #expect(board.commands.suffix(2) == ["rc-service ancsd restart", "addgroup pi ancsd"])
-  }
-
-  @Test(
-    "bluetoothd is stopped only after the user has agreed, and only once all is ready",
-    arguments: ["yes", "no"])
-  func bluetoothd(answer: String) async throws {
-    board.bluetoothd = 812
-    let daemon = Self.daemon(typed: [answer, "hall", "", ""])
-    do throws(Failure) {
-      #expect(try await run(daemon) == .done)
-      #expect(answer == "yes")
-      #expect(board.commands.dropFirst().first == "systemctl disable --now bluetooth")
-    } catch {
-      #expect(answer == "no" && error.status == .unavailable && board.commands.isEmpty)
-      #expect(error.sentence.contains("bluetoothd is running"))
-      #expect(error.remedy?.contains("systemctl disable --now bluetooth") == true)
+  static let runs: [Run] =
+    [
+      Run(
+        testDescription: "asks nothing, and does nothing that nobody has asked for",
+        arguments: "--yes", commands: start),
+      Run(
+        testDescription: "takes everything from the command line",
+        arguments: "--yes --name a\"b --user pi,anna",
+        commands: check + start + admission, settings: "name = \"a\\\"b\"\n"),
+      Run(
+        testDescription: "lets nobody in whose name is on the command line",
+        arguments: "--user none,nobody",
+        typed: ["", ""], commands: start),
+      Run(
+        testDescription: "lets nobody in if “none” is typed", typed: ["", "", "none"],
+        commands: start),
+      Run(
+        testDescription: "lets nobody in if “nobody” is typed", typed: ["", "", "nobody"],
+        commands: start),
+      Run(
+        testDescription: "asks again for a user who does not exist",
+        typed: ["", "", "pa", "pi, anna"],
+        commands: start + admission, words: ["There is no user “pa”"]),
+      Run(
+        testDescription: "refuses a user who does not exist", arguments: "--user pa",
+        typed: ["", ""],
+        words: ["there is no user “pa”"], fails: true),
+      Run(
+        testDescription: "has busybox add the user where there is no shadow suite",
+        typed: ["hall", "", ""],
+        commands: check + ["rc-service ancsd restart", "addgroup pi ancsd"],
+        settings: hall
+      ) { $0.host = ServiceHost(.openRC, daemon: .init("ancsd"), hasShadow: false) },
+      Run(
+        testDescription: "stops bluetoothd if the user agrees, and only once all is ready",
+        typed: ["yes", "hall", "", ""], commands: check + endsBluetoothd + start + admission,
+        settings: hall
+      ) { $0.bluetoothd = 812 },
+      Run(
+        testDescription: "does not stop bluetoothd if the user does not agree", typed: ["no"],
+        words: ["bluetoothd is running", "systemctl disable --now bluetooth"], fails: true
+      ) { $0.bluetoothd = 812 },
+      Run(
+        testDescription: "leaves a bluetoothd that no service has started, and everything else",
+        arguments: "--yes --stop-bluetoothd --name hall", words: ["kill 812"], fails: true
+      ) {
+        $0.bluetoothd = 812
+        $0.host.bluetooth?.isStarted = false
+      },
+      Run(
+        testDescription: "changes nothing on a board that can't work",
+        arguments: "--stop-bluetoothd",
+        words: ["this keeps the board from working"], fails: true
+      ) {
+        $0.adapters = []
+        $0.bluetoothd = 812
+      },
+      Run(testDescription: "needs root", words: ["sudo ancsd setup"], fails: true) {
+        $0.isRoot = false
+      },
+      Run(
+        testDescription: "reports settings that were wrong before, before anything is asked",
+        typed: [nil],
+        words: ["there is no setting “nome”"], fails: true
+      ) { $0.failing = ["config check": "ancsd.toml:1:1: there is no setting “nome”"] },
+      Run(
+        testDescription: "does not ask for a name that a later file sets", typed: ["", ""],
+        commands: start + admission, settings: "name = \"old\"\n",
+        words: ["The board's name is “hall”, as /etc/ancsd/conf.d/name.toml says."],
+        change: namedTwice),
+      Run(
+        testDescription: "does not set a name that a later file overrides",
+        arguments: "--name attic", typed: [nil],
+        settings: "name = \"old\"\n", words: ["/etc/ancsd/conf.d/name.toml"], fails: true,
+        change: namedTwice),
+      Run(
+        testDescription: "enables a service that runs, without a restart", arguments: "--yes",
+        commands: ["systemctl enable --now ancsd"]
+      ) { $0.host.daemon = .init("ancsd", isEnabled: false) },
+      Run(
+        testDescription: "does not start the service beside a daemon that was started by hand",
+        arguments: "--yes --name hall", commands: check, settings: hall, words: ["started by hand"]
+      ) { $0.hasDaemonByHand = true },
+      Run(
+        testDescription:
+          "has bluetoothd run again, enabled only if it was, if ancsd does not start",
+        arguments: "--yes --stop-bluetoothd",
+        commands: endsBluetoothd + start
+          + ["disable ancsd", "stop ancsd", "start bluetooth"].map { "systemctl \($0)" },
+        words: ["Job for ancsd.service failed"], fails: true
+      ) {
+        $0.bluetoothd = 812
+        $0.host.bluetooth?.isEnabled = false
+        $0.failing = ["restart ancsd": "Job for ancsd.service failed"]
+      },
+    ]
+    + [(ServiceHost.Manager.none, "service manager"), (.systemd, "service")].map { manager, what in
+      Run(
+        testDescription: "says how to start the daemon where there is no \(what)",
+        typed: ["hall", nil],
+        commands: check, settings: hall,
+        words: ["ancsd --config /etc/ancsd/ancsd.toml", "There is no group ancsd"]
+      ) {
+        $0.host = ServiceHost(manager)
+        $0.write("", "/etc/group")
+      }
     }
+
+  @Sendable private static func namedTwice(_ board: Board) {
+    board.settings = "name = \"old\"\n"
+    board.write("name = \"hall\"\n", "/etc/ancsd/conf.d/name.toml")
   }
 
-  @Test(
-    "If ancsd does not start, bluetoothd runs again, enabled only if it was",
-    arguments: [true, false]
-  )
-  func bluetoothdAgain(isEnabled: Bool) async throws {
-    board.bluetoothd = 812
-    board.host.bluetooth?.isEnabled = isEnabled
-    board.failing = ["restart ancsd": "Job for ancsd.service failed"]
-    let daemon = Self.daemon(typed: [])
-    _ = try await failure(daemon, "--yes --stop-bluetoothd")
-    #expect(
-      board.commands == ["systemctl disable --now bluetooth"] + Self.start
-        + ["systemctl disable ancsd", "systemctl stop ancsd"]
-        + (isEnabled ? ["systemctl enable bluetooth"] : []) + ["systemctl start bluetooth"])
-    #expect(daemon.output.contains("restoring the service bluetooth: done."))
+  @Test("A set-up", arguments: runs)
+  func does(_ run: Run) async throws {
+    run.change(board)
+    let daemon = Self.daemon(typed: run.typed)
+    var said = ""
+    if run.fails {
+      let failure = try await failure(daemon, run.arguments)
+      said = "\(failure.sentence) \(failure.remedy ?? "")"
+    } else {
+      #expect(try await self.run(daemon, run.arguments) == .done)
+      said = daemon.output
+    }
+    for words in run.words { #expect(said.contains(words), "\(said)") }
+    #expect(board.commands == run.commands && board.settings == run.settings)
+    // What need not be asked is not.
+    if run.typed.compactMap(\.self).isEmpty { #expect(!daemon.output.contains("]: ")) }
   }
 
-  @Test("A change that can't be undone is said, with the commands")
+  @Test("A change that can't be undone is said, with the commands, and one that is undone")
   func notUndone() async throws {
     board.bluetoothd = 812
     board.failing = ["restart ancsd": "failed", "start bluetooth": "it is masked"]
@@ -285,28 +348,7 @@ struct SetupTests {
     let report = try #require(daemon.reported.first)
     #expect(report.why.contains("it is masked"))
     #expect(report.remedy == "systemctl enable bluetooth && systemctl start bluetooth")
-  }
-
-  @Test("A bluetoothd that no service has started stays, and so does everything else")
-  func bluetoothdByHand() async throws {
-    board.bluetoothd = 812
-    board.host.bluetooth?.isStarted = false
-    let failure = try await self.failure(Self.daemon(), "--yes --stop-bluetoothd --name hall")
-    #expect(failure.remedy?.contains("kill 812") == true)
-    #expect(board.commands.isEmpty && board.settings == nil)
-  }
-
-  @Test("Obstacles are reported with the command that helps, and nothing is changed")
-  func obstacles() async throws {
-    board.adapters = []
-    board.bluetoothd = 812
-    let daemon = Self.daemon()
-    _ = try await failure(daemon, "--stop-bluetoothd")
-    #expect(daemon.output.contains("dmesg | grep -i bluetooth"))
-    board.isRoot = false
-    let failure = try await self.failure(daemon)
-    #expect(failure.status == .noPermission && failure.remedy == "sudo ancsd setup")
-    #expect(board.commands.isEmpty && board.settings == nil)
+    #expect(daemon.output.contains("restoring the service ancsd: done."))
   }
 
   @Test("Settings that the program refuses are not written", arguments: [nil, "grace = 60\n"])
@@ -317,14 +359,6 @@ struct SetupTests {
     #expect(failure.sentence.contains("there is no such program"))
     #expect(board.settings == before)
     #expect(try Files.names(in: board.root + "/etc/ancsd").count == (before == nil ? 0 : 1))
-  }
-
-  @Test("Settings that were wrong before are reported before anything is asked")
-  func wrongBefore() async throws {
-    board.failing = ["config check": "ancsd.toml:1:1: there is no setting “nome”"]
-    let daemon = Self.daemon()
-    _ = try await failure(daemon)
-    #expect(!daemon.output.contains("]: "))
   }
 
   @Test("The settings file keeps its line ends and its mode, and a link stays one")
@@ -342,19 +376,6 @@ struct SetupTests {
     #expect(lstat(board.root + "/srv/ancsd.toml", &status) == 0 && status.st_mode & 0o777 == 0o640)
   }
 
-  @Test("A name that a later file sets is not asked for, and not overridden without effect")
-  func nameElsewhere() async throws {
-    board.settings = "name = \"old\"\n"
-    board.write("name = \"hall\"\n", "/etc/ancsd/conf.d/name.toml")
-    let daemon = Self.daemon(typed: ["", ""])
-    #expect(try await run(daemon) == .done)
-    #expect(
-      daemon.output.contains("The board's name is “hall”, as /etc/ancsd/conf.d/name.toml says."))
-    let failure = try await self.failure(Self.daemon(), "--name attic")
-    #expect(failure.sentence.contains("/etc/ancsd/conf.d/name.toml"))
-    #expect(board.settings == "name = \"old\"\n")
-  }
-
   @Test(
     "If a running service does not start with new settings, it runs again with the old ones",
     arguments: [true, false])
@@ -362,14 +383,12 @@ struct SetupTests {
     board.settings = "grace = 60\n"
     board.host.daemon = .init("ancsd", isStarted: wasRunning)
     board.failing = ["restart": "Job for ancsd.service failed"]
-    var settingsAtLast: String?
-    board.onCommand = { [unowned board] in settingsAtLast = board.settings }
     let failure = try await self.failure(Self.daemon(typed: ["hall", nil]))
     #expect(failure.sentence.contains("Job for ancsd.service failed"))
     #expect(failure.remedy == "see journalctl -u ancsd -n 20")
-    #expect(board.settings == (wasRunning ? "" : "name = \"hall\"\n") + "grace = 60\n")
+    #expect(board.settings == (wasRunning ? "" : Self.hall) + "grace = 60\n")
     #expect(board.commands.last == "systemctl \(wasRunning ? "restart" : "stop") ancsd")
-    #expect(settingsAtLast == board.settings)
+    #expect(board.settingsAtLast == board.settings)
   }
 
   @Test("A service that is started but never responds is stopped again")
@@ -383,35 +402,6 @@ struct SetupTests {
         "rc-update add ancsd default", "rc-service ancsd restart", "rc-update --all del ancsd",
         "rc-service ancsd stop",
       ])
-  }
-
-  @Test("A service that runs but is not enabled is enabled, without a restart")
-  func notEnabled() async throws {
-    board.host.daemon = .init("ancsd", isEnabled: false)
-    #expect(try await run(Self.daemon(typed: []), "--yes") == .done)
-    #expect(board.commands == ["systemctl enable --now ancsd"])
-  }
-
-  @Test("The service is not started beside a daemon that was started by hand")
-  func besideAnother() async throws {
-    board.hasDaemonByHand = true
-    let daemon = Self.daemon(typed: [])
-    #expect(try await run(daemon, "--yes --name hall") == .done)
-    #expect(daemon.output.contains("started by hand"))
-    #expect(!board.commands.contains { $0.contains("systemctl") })
-  }
-
-  @Test(
-    "Without a service manager, or without a service, it says how to start the daemon",
-    arguments: [ServiceHost.Manager.none, .systemd])
-  func byHand(manager: ServiceHost.Manager) async throws {
-    board.host = ServiceHost(manager)
-    board.write("", "/etc/group")
-    let daemon = Self.daemon(typed: ["hall", nil])
-    #expect(try await run(daemon) == .done)
-    #expect(daemon.output.contains("ancsd --config /etc/ancsd/ancsd.toml"))
-    #expect(daemon.output.contains("There is no group ancsd"))
-    #expect(board.commands.count == 1)
   }
 
   @Test("If no notification arrives it says what to do")
