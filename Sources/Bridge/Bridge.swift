@@ -17,7 +17,6 @@ import Wire
 @LoopActor final class Bridge {
   private let plan: BridgePlan
   private let memory: BridgeMemory
-  private let say: (String) -> Void
 
   private let broker: BrokerLink
   /// For status, lists and requests.
@@ -37,7 +36,8 @@ import Wire
   }
   /// Until everything is published for Home Assistant, which has started.
   private lazy var greeting = Deadline(Loop.shared) { [weak self] in
-    self?.askStatus(publishesAll: true)
+    self?.mirror.begin()
+    self?.askStatus()
   }
   /// Until Home Assistant has forgotten devices.
   private lazy var forgetting = Deadline(Loop.shared) { [weak self] in
@@ -79,12 +79,10 @@ import Wire
 
   /// - Parameter onGone: called once, after `leave` has finished.
   init(
-    _ plan: BridgePlan, _ memory: BridgeMemory, paths: [String], say: @escaping (String) -> Void,
-    onGone: @escaping () -> Void
+    _ plan: BridgePlan, _ memory: BridgeMemory, paths: [String], onGone: @escaping () -> Void
   ) {
     self.plan = plan
     self.memory = memory
-    self.say = say
     let record = memory.readBoard()
     let earlier = memory.readRetained()
     let isSameBroker = earlier?.broker.isSameBroker(as: plan.identity.address) ?? true
@@ -95,7 +93,7 @@ import Wire
     formerBroker = isSameBroker ? nil : earlier?.broker
     control = DaemonLink(paths: paths)
     events = DaemonLink(paths: paths)
-    broker = BrokerLink(plan, control, position: memory.readPosition(), say: say)
+    broker = BrokerLink(plan, control, position: memory.readPosition())
     memory.position = { [weak broker] in broker?.outbox.lastAcknowledged }
     broker.onGone = { [control] in
       control.close()
@@ -279,13 +277,13 @@ import Wire
   }
 
   /// - Parameter then: what to request next that has to be as new; nil: nothing.
-  private func askStatus(publishesAll: Bool = false, then: (() -> Void)? = nil) {
+  private func askStatus(then: (() -> Void)? = nil) {
     control.call(ControlMethods.status, NoParameters()) { [weak self] response in
       guard let self, broker.isUp else { return }
       guard let status = response["result"].flatMap({ StatusReport(json: $0) }) else {
         return say("unexpected status from the daemon: is it a different version?")
       }
-      publish { $0.update(status, publishesAll: publishesAll, at: .now) }
+      publish { $0.update(status, at: .now) }
       for phone in mirror.players(silentOnly: then == nil) { askMedia(of: phone) }
       if mirror.isIncomplete(at: .now) {
         scheduleRefresh(after: Self.completionInterval)
@@ -327,9 +325,9 @@ import Wire
     let subscription = Subscription(
       events: EventName.followed, since: position?.seq ?? 0, life: position?.life ?? mirror.life,
       maxAge: Int(clamping: plan.policy.expiry))
-    events.call(ControlMethods.subscribe, subscription) { [weak self] response in
+    events.call(ControlMethods.subscribe, subscription) { response in
       guard let why = response["error"]?["message"]?.string else { return }
-      self?.say("the daemon sends no events: \(why): is it an older version? upgrade ancsd")
+      say("the daemon sends no events: \(why): is it an older version? upgrade ancsd")
     }
     events.isPaused = broker.outbox.isFull
   }

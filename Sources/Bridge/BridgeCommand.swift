@@ -50,9 +50,9 @@ extension Command {
     var plan = try BridgePlan(file: options.config)
     let gone = Mailbox<Void>()
     func begin() -> Bridge {
-      let bridge = Bridge(
-        plan, memory, paths: DefaultPaths.sockets(options.socket), say: { say($0, .notice) },
-        onGone: { gone.post(()) })
+      let bridge = Bridge(plan, memory, paths: DefaultPaths.sockets(options.socket)) {
+        gone.post(())
+      }
       bridge.start()
       return bridge
     }
@@ -74,10 +74,11 @@ extension Command {
       bridge = begin()
     }
   }
+}
 
-  private static func say(_ text: String, _ level: LogLevel) {
-    Standard.report("ancsd-mqtt: \(text.printable)", level)
-  }
+/// Logs what the bridge does.
+func say(_ text: String, _ level: LogLevel = .notice) {
+  Standard.report("ancsd-mqtt: \(text.printable)", level)
 }
 
 extension Grammar<BridgeOptions> {

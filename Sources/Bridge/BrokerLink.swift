@@ -30,7 +30,6 @@ import Wire
   private lazy var counters = Deadline(Loop.shared) { [weak self] in self?.sendReport() }
   private let control: DaemonLink
   private let plan: BridgePlan
-  private let say: (String) -> Void
   /// From the settings, except the will, which the broker may limit.
   private var identity: BrokerIdentity
   private var machine: BrokerMachine
@@ -52,13 +51,9 @@ import Wire
   /// The minimum interval between reports of counters.
   private static let reportInterval = Duration.seconds(5)
 
-  init(
-    _ plan: BridgePlan, _ control: DaemonLink, position: Position?,
-    say: @escaping (String) -> Void
-  ) {
+  init(_ plan: BridgePlan, _ control: DaemonLink, position: Position?) {
     self.plan = plan
     self.control = control
-    self.say = say
     identity = plan.identity
     outbox = Outbox(position: position)
     machine = BrokerMachine(now: Loop.shared.now, clientID: plan.identity.clientID) {
@@ -83,7 +78,7 @@ import Wire
   // MARK: Publications
 
   /// Whether the broker has accepted the connection.
-  var isUp: Bool { machine.limits != nil }
+  var isUp: Bool { machine.isConnected }
 
   /// Whether everything was acknowledged, or can't be.
   var isDone: Bool { outbox.unacknowledged == 0 || !isUp }
@@ -137,7 +132,7 @@ import Wire
     let now = Loop.shared.now
     switch input {
     case .accepted(let limits):
-      perform(machine.accepted(limits, now: now))
+      perform(machine.accepted(now: now))
       accepted(limits)
     case .refused(let why): perform(machine.refused(why, now: now))
     case .takenOver: perform(machine.takenOver(now: now))

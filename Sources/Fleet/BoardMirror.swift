@@ -81,7 +81,7 @@ public struct BoardMirror: Sendable {
 
   // MARK: The broker
 
-  /// A connection begins: everything has to be published.
+  /// A connection begins, or Home Assistant does: everything has to be published.
   public mutating func begin() { published = [:] }
 
   /// Removes every retained payload that the next settings do not publish. States of a device that stays are left to the
@@ -164,12 +164,7 @@ public struct BoardMirror: Sendable {
   }
 
   /// The daemon's state.
-  ///
-  /// - Parameter publishesAll: whether Home Assistant has requested everything.
-  public mutating func update(
-    _ report: StatusReport, publishesAll: Bool = false, at now: WallTime
-  ) -> [Publication] {
-    if publishesAll { begin() }
+  public mutating func update(_ report: StatusReport, at now: WallTime) -> [Publication] {
     status = report
     let served = report.links.filter(\.isServed)
     for phone in served.map(\.phone) + report.phones.map(\.phone) { names.add(phone, newID: newID) }

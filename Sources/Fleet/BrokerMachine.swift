@@ -16,7 +16,7 @@ public struct BrokerMachine: Sendable {
     /// The name is looked up, the connection opened, and CONNECT sent.
     case connecting(deadline: Instant)
     /// `acknowledgement`: the deadline for the broker's next acknowledgement; nil if none is due.
-    case connected(BrokerLimits, since: Instant, acknowledgement: Instant?)
+    case connected(since: Instant, acknowledgement: Instant?)
     /// DISCONNECT was sent.
     case leaving(deadline: Instant)
     /// The broker has refused.
@@ -75,15 +75,13 @@ public struct BrokerMachine: Sendable {
   public var deadline: Instant? {
     switch state {
     case .waiting(let due), .refused(let due), .connecting(let due), .leaving(let due): due
-    case .connected(_, _, let acknowledgement): acknowledgement
+    case .connected(_, let acknowledgement): acknowledgement
     case .gone: nil
     }
   }
 
-  /// The limits of the connection; nil if there is none.
-  public var limits: BrokerLimits? {
-    if case .connected(let limits, _, _) = state { limits } else { nil }
-  }
+  /// Whether the broker has accepted the connection.
+  public var isConnected: Bool { if case .connected = state { true } else { false } }
 
   // MARK: Inputs
 
@@ -102,9 +100,9 @@ public struct BrokerMachine: Sendable {
   }
 
   /// The broker has accepted the connection.
-  public mutating func accepted(_ limits: BrokerLimits, now: Instant) -> [Action] {
+  public mutating func accepted(now: Instant) -> [Action] {
     guard case .connecting = state else { return [] }
-    state = .connected(limits, since: now, acknowledgement: nil)
+    state = .connected(since: now, acknowledgement: nil)
     trouble = nil
     return []
   }
@@ -142,7 +140,7 @@ public struct BrokerMachine: Sendable {
   /// is taken over.
   public mutating func closed(now: Instant) -> [Action] {
     let why = "the broker closed the connection"
-    guard case .connected(_, let since, _) = state, now - since < Self.suspiciousTime else {
+    guard case .connected(let since, _) = state, now - since < Self.suspiciousTime else {
       return lost(why, now: now)
     }
     let guess =
@@ -167,7 +165,7 @@ public struct BrokerMachine: Sendable {
   public mutating func lost(_ why: String, now: Instant) -> [Action] {
     switch state {
     case .connecting: failures += 1
-    case .connected(_, let since, _):
+    case .connected(let since, _):
       let wasGood = now - since >= Self.goodTime
       if wasGood { takeovers = 0 }
       failures = wasGood ? 1 : failures + 1
@@ -184,10 +182,10 @@ public struct BrokerMachine: Sendable {
   ///
   /// - Parameter hasMoved: whether it has just acknowledged something.
   public mutating func awaits(_ isAwaiting: Bool, hasMoved: Bool = false, now: Instant) {
-    guard case .connected(let limits, let since, let deadline) = state else { return }
+    guard case .connected(let since, let deadline) = state else { return }
     let known = hasMoved ? nil : deadline
     let next = isAwaiting ? known ?? now + Self.acknowledgementTime : nil
-    state = .connected(limits, since: since, acknowledgement: next)
+    state = .connected(since: since, acknowledgement: next)
   }
 
   /// The program is exiting.
@@ -206,16 +204,4 @@ public struct BrokerMachine: Sendable {
     case .leaving, .gone: return []
     }
   }
-}
-
-/// The broker's limits, from CONNACK (MQTT 5, 3.2.2.3).
-public struct BrokerLimits: Hashable, Sendable {
-  public var receiveMaximum = 65_535
-  /// 0: nothing is acknowledged.
-  public var quality = 1
-  public var retains = true
-  /// The broker's keep-alive, in seconds.
-  public var keepAlive = 0
-
-  public init() {}
 }

@@ -60,9 +60,8 @@ public struct Outbox: Sendable {
 
   /// Whether a request can be answered soon. Whoever asks faster than the broker takes the responses is not heard.
   public var hasSpaceForResponse: Bool {
-    waiting.count < Self.mostResponses
-      || waiting.count { if case .response = $0.publication.kind { true } else { false } }
-        < Self.mostResponses
+    waiting.count { if case .response = $0.publication.kind { true } else { false } }
+      < Self.mostResponses
   }
 
   /// The number of unacknowledged publications.

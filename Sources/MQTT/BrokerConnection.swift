@@ -74,16 +74,15 @@ public final class BrokerConnection {
   /// How long after the end of a program the broker may publish its will: it first misses the pings, for 1.5 times the
   /// keep-alive time.
   public static let longestWill = Duration.seconds(60)
-  private let loop: Loop
   private let onInput: (Input) -> Void
   private let identity: BrokerIdentity
   /// Nil: without TLS.
   private var tls: TLSContext?
   private var stage = Stage.closed
   /// When a packet was last sent.
-  private var lastSent: Instant
+  private var lastSent = Loop.shared.now
   /// When the next address is tried, or the keep-alive time is over.
-  private lazy var timer = Deadline(loop) { [weak self] in self?.timeUp() }
+  private lazy var timer = Deadline(Loop.shared) { [weak self] in self?.timeUp() }
 
   private enum Stage {
     /// The host's name is being looked up.
@@ -106,13 +105,9 @@ public final class BrokerConnection {
   /// How long one of several addresses may take.
   private static let addressTime = Duration.seconds(5)
 
-  public init(
-    _ identity: BrokerIdentity, loop: Loop = .shared, onInput: @escaping (Input) -> Void
-  ) {
+  public init(_ identity: BrokerIdentity, onInput: @escaping (Input) -> Void) {
     self.identity = identity
-    self.loop = loop
     self.onInput = onInput
-    lastSent = loop.now
   }
 
   /// Looks up the host's addresses, and starts to connect. Nothing blocks. What can't be used, such as a certificate file,
@@ -129,7 +124,7 @@ public final class BrokerConnection {
     }
     do throws(SystemError) {
       stage = .resolving(
-        try NameLookup(address.place, loop: loop) { [weak self] in self?.connect(to: $0[...]) })
+        try NameLookup(address.place) { [weak self] in self?.connect(to: $0[...]) })
     } catch {
       end("can't look up “\(address.place)”: \(error)")
     }
@@ -178,8 +173,8 @@ public final class BrokerConnection {
       let client = try Mosquitto(identity, tls)
       try client.connect(to: address)
       stage = .connecting(Socket(client: client, watch: try watch(client)), others: others)
-      timer.due = others.isEmpty ? nil : loop.now + Self.addressTime
-      lastSent = loop.now
+      timer.due = others.isEmpty ? nil : Loop.shared.now + Self.addressTime
+      lastSent = Loop.shared.now
     } catch {
       failed(error, others)
     }
@@ -206,7 +201,7 @@ public final class BrokerConnection {
   private func watch(_ client: Mosquitto) throws(BrokerError) -> Watch {
     guard let number = client.socket else { throw .closed }
     do throws(SystemError) {
-      return try loop.watch(number: number, for: [.readable, .writable]) { [weak self] in
+      return try Loop.shared.watch(number: number, for: [.readable, .writable]) { [weak self] in
         self?.turn($0)
       }
     } catch {
@@ -270,7 +265,7 @@ public final class BrokerConnection {
   }
 
   private func hasSent(on socket: Socket) {
-    lastSent = loop.now
+    lastSent = Loop.shared.now
     updateWatch(of: socket)
   }
 
@@ -285,9 +280,9 @@ public final class BrokerConnection {
     case .connecting(_, let others): connect(to: others)
     case .open(let socket, let limits):
       var failure: BrokerError?
-      if loop.now - lastSent >= limits.longestSilence {
+      if Loop.shared.now - lastSent >= limits.longestSilence {
         failure = socket.client.checkKeepAlive()
-        lastSent = loop.now
+        lastSent = Loop.shared.now
       }
       timer.due = lastSent + limits.longestSilence
       afterTurn(failure)
@@ -296,10 +291,18 @@ public final class BrokerConnection {
   }
 }
 
-extension BrokerLimits {
+/// The broker's limits, from CONNACK (MQTT 5, 3.2.2.3).
+public struct BrokerLimits: Sendable {
+  public let receiveMaximum: Int
+  /// 0: nothing is acknowledged.
+  public let quality: Int
+  public let retains: Bool
+  /// The broker's keep-alive, in seconds.
+  let keepAlive: Int
+
   /// How long nothing may be sent. The library checks the time only when it is called. It has to send something after a
   /// keep-alive time without anything sent, whatever it receives.
-  fileprivate var longestSilence: Duration {
+  var longestSilence: Duration {
     // The library's clock has whole seconds, so a call just in time may be too early. A broker waits 1.5 times the keep-alive
     // time (MQTT 5, 3.1.2.10).
     let margin = Duration.milliseconds(min(keepAlive * 250, 1000))

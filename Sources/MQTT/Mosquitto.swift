@@ -254,16 +254,19 @@ final class Mosquitto {
   private func connected(_ code: UInt8, _ properties: OpaquePointer?) {
     hasResponded = true
     guard code == 0 else { return refuse(.connecting, ReasonCode(connack: code), properties) }
-    var limits = BrokerLimits()
-    limits.receiveMaximum = Int(
-      number(MQTT_PROP_RECEIVE_MAXIMUM, properties, mosquitto_property_read_int16) ?? 65_535)
-    limits.quality = min(
-      1, Int(number(MQTT_PROP_MAXIMUM_QOS, properties, mosquitto_property_read_byte) ?? 2))
-    limits.retains =
-      number(MQTT_PROP_RETAIN_AVAILABLE, properties, mosquitto_property_read_byte) != 0
-    limits.keepAlive = Int(
-      number(MQTT_PROP_SERVER_KEEP_ALIVE, properties, mosquitto_property_read_int16) ?? 30)
-    inputs.append(.accepted(limits))
+    func short(_ name: mqtt5_property) -> Int? {
+      number(name, properties, mosquitto_property_read_int16).map { Int($0) }
+    }
+    func byte(_ name: mqtt5_property) -> Int? {
+      number(name, properties, mosquitto_property_read_byte).map { Int($0) }
+    }
+    inputs.append(
+      .accepted(
+        BrokerLimits(
+          receiveMaximum: short(MQTT_PROP_RECEIVE_MAXIMUM) ?? 65_535,
+          quality: min(1, byte(MQTT_PROP_MAXIMUM_QOS) ?? 2),
+          retains: byte(MQTT_PROP_RETAIN_AVAILABLE) != 0,
+          keepAlive: short(MQTT_PROP_SERVER_KEEP_ALIVE) ?? Int(Self.keepAlive))))
   }
 
   /// The broker has answered a subscription, which is to one filter each.

@@ -18,19 +18,18 @@ final class NameLookup {
 
   /// - Parameter onEnd: gets the addresses, the best one first; none if the name is unknown or no server answers.
   init(
-    _ host: String, loop: Loop, onEnd: @escaping ([String]) -> Void
+    _ host: String, onEnd: @escaping ([String]) -> Void
   ) throws(SystemError) {
     let child = try ChildProcess(
-      ["/usr/bin/getent", "ahosts", "--", host], environment: Host.environment, input: [],
-      loop: loop)
+      ["/usr/bin/getent", "ahosts", "--", host], environment: Host.environment, input: [])
     self.child = child
-    late = Deadline(loop) { [weak child] in child?.signal(.kill) }
+    late = Deadline(Loop.shared) { [weak child] in child?.signal(.kill) }
     child.onLine = { [weak self] in self?.receive($0) }
     child.onEnd = { [weak self] _ in
       guard let self else { return }
       onEnd(addresses)
     }
-    late.due = loop.now + Self.patience
+    late.due = Loop.shared.now + Self.patience
   }
 
   /// Whether the host is an address, which needs no look-up.

@@ -12,7 +12,7 @@ import Wire
   private func connected(at time: Instant = .zero) -> BrokerMachine {
     var machine = machine()
     _ = machine.timeUp(now: time)
-    _ = machine.accepted(BrokerLimits(), now: time)
+    _ = machine.accepted(now: time)
     return machine
   }
 
@@ -22,7 +22,7 @@ import Wire
     var (now, pauses) = (start, [Double]())
     for lasting: Int64 in [1, 1, 1, 1, 60, 1] {
       #expect(machine.timeUp(now: now) == [.connect])
-      _ = machine.accepted(BrokerLimits(), now: now)
+      _ = machine.accepted(now: now)
       _ = machine.lost("it is shutting down", now: now + .seconds(lasting))
       let next = try #require(machine.deadline)
       pauses.append((next - now).inSeconds - Double(lasting))
@@ -31,16 +31,12 @@ import Wire
     #expect(pauses == [1, 2, 4, 8, 1, 2])
   }
 
-  @Test("A connection times out if the broker does not acknowledge CONNECT within 20 s")
-  func silentConnect() {
-    var machine = machine()
-    _ = machine.timeUp(now: start)
-    #expect(machine.timeUp(now: at(19)) == [])
-    #expect(machine.timeUp(now: at(20)).first == .drop)
-  }
-
-  @Test("A broker that takes messages and acknowledges none is noticed after 30 s")
-  func neverAcknowledges() {
+  @Test("A broker that does not accept within 20 s, or acknowledges nothing for 30 s, is noticed")
+  func silent() {
+    var connecting = machine()
+    _ = connecting.timeUp(now: start)
+    #expect(connecting.timeUp(now: at(19)) == [])
+    #expect(connecting.timeUp(now: at(20)).first == .drop)
     var machine = connected()
     machine.awaits(true, now: at(5))
     machine.awaits(true, now: at(10))

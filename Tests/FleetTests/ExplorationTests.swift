@@ -22,7 +22,7 @@ struct ExplorationTests {
       time: .time, deadline: { machine, _ in machine.deadline },
       handle: { machine, input, now in
         switch input {
-        case .accepted: return machine.accepted(BrokerLimits(), now: now)
+        case .accepted: return machine.accepted(now: now)
         case .refused(let why): return machine.refused(why, now: now)
         case .takenOver: return machine.takenOver(now: now)
         case .closed: return machine.closed(now: now)
@@ -46,19 +46,17 @@ struct ExplorationTests {
     return explorer
   }
 
-  private static func isConnected(_ machine: BrokerMachine) -> Bool { machine.limits != nil }
-
   private static func found(_ explorer: BrokerExplorer) throws -> [String] {
     var found = explorer
     let start = BrokerMachine(now: .zero, clientID: "board", jitter: { 0.5 })
     var findings = found.explore(from: start) ? [] : ["too many"]
     func isGone(_ machine: BrokerMachine) -> Bool { machine.state == .gone }
     findings += found.idle { machine in
-      if case .connected(_, _, nil) = machine.state { true } else { isGone(machine) }
+      if case .connected(_, nil) = machine.state { true } else { isGone(machine) }
     }
     findings += found.frozen + found.repeated() + found.stuck("never gone", good: isGone)
     findings += found.stuck("not connected again", by: { $0 == .time || $0 == .accepted }) {
-      isConnected($0) || $0.state == .gone
+      $0.isConnected || $0.state == .gone
     }
     findings += found.steps("gone is not told once") { edge, from, to in
       edge.actions.contains(.finish) != (isGone(to) && !isGone(from))
@@ -76,16 +74,16 @@ struct ExplorationTests {
       return edge.actions.contains(.connect) != (begins && edge.input == .time)
     }
     findings += found.steps("a connection that is not dropped, or twice") { edge, from, to in
-      isConnected(from) && !isConnected(to) && caseName(to.state) != "leaving"
+      from.isConnected && !to.isConnected && caseName(to.state) != "leaving"
         && edge.actions.count { $0 == .drop } != 1
     }
     findings += found.steps("leaves without DISCONNECT") { edge, from, to in
-      edge.input == .leave && isConnected(from)
+      edge.input == .leave && from.isConnected
         && (edge.actions != [.disconnect] || caseName(to.state) != "leaving")
     }
     findings += found.steps("waits for an acknowledgement that nobody owes, or not for one") {
-      guard case .awaits(let isAwaiting, _) = $0.input, isConnected($2) else { return false }
-      return ($2.deadline != nil) != isAwaiting || $1.limits == nil
+      guard case .awaits(let isAwaiting, _) = $0.input, $2.isConnected else { return false }
+      return ($2.deadline != nil) != isAwaiting || !$1.isConnected
     }
     return try findings + pauses(found)
       + found.graph { caseName($0.state) }.differences(from: "the broker's connection")
@@ -106,7 +104,7 @@ struct ExplorationTests {
       + found.steps("backs off before the third takeover, or not then") { edge, from, to in
         guard ["takenOver", "closed"].contains(caseName(edge.input)) else { return false }
         switch from.state {
-        case .connected(_, let since, _)
+        case .connected(let since, _)
         where edge.input == .takenOver || found.states[edge.from].now - since < .seconds(15):
           return (caseName(to.state) == "refused") != (from.takeovers == 2)
         case .connecting where edge.input == .takenOver:

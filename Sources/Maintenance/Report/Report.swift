@@ -16,7 +16,6 @@ import Wire
 /// Everything that goes into a report, before redaction.
 struct ReportFacts: Sendable {
   var time = WallTime(seconds: 0)
-  var program = Program.build
   /// The names of the system and of the board's model.
   var system: String?
   var model: String?
@@ -127,7 +126,7 @@ struct Report {
     guard let timeline = facts.memory.timeline else { return nil }
     var report = Report(facts, keepsText: keepsText)
     var source = SessionPicture.Source(
-      name: "the daemon’s timeline, \(facts.time.rfc3339)", program: "ancsd \(facts.program)")
+      name: "the daemon’s timeline, \(facts.time.rfc3339)", program: "ancsd \(Program.build)")
     source.isTimeline = true
     var picture = SessionPicture(source)
     picture.add(
@@ -191,7 +190,7 @@ struct Report {
   }
 
   private mutating func writeVersions() {
-    var body = ["ancsd \(facts.program) wrote this"]
+    var body = ["ancsd \(Program.build) wrote this"]
     switch facts.board.daemon {
     case .none:
       body.append("no daemon is running, so there are no status, timeline or events")
