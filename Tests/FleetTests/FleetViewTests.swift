@@ -48,11 +48,9 @@ struct FleetViewTests {
 
   @Test("What is known of a board, as JSON")
   func json() throws {
-    let boards = Self.view().all
-    #expect(boards.map(\.board) == ["attic", "kitchen"])
-    #expect(try FleetBoard(reading: JSONValue(parsing: boards[1].json)) == boards[1])
-    #expect(boards[1].phones.map(\.phone) == ["anna", "iphone"])
-    #expect(boards[1].phones[1].battery == 80)
+    let kitchen = Self.view().all[1]
+    #expect(try FleetBoard(reading: JSONValue(parsing: kitchen.json)) == kitchen)
+    #expect(kitchen.phones[1].battery == 80)
     #expect(Self.view().only(TopicName("attic") ?? .board).all.map(\.board) == ["attic"])
   }
 

@@ -101,9 +101,9 @@ struct MirroredBoard {
 }
 
 extension [Publication] {
-  /// What is published on a topic below the board's, as an object.
-  func object(_ topic: String) throws -> JSONValue? {
-    try first { $0.topic == "ancsd/kitchen/\(topic)" }.map { try JSONValue(parsing: $0.payload) }
+  /// What is published on a topic below the board's.
+  subscript(topic: String) -> JSONValue? {
+    first { $0.topic == "ancsd/kitchen/\(topic)" }.flatMap { try? JSONValue(parsing: $0.payload) }
   }
 
   var topics: [String] { map(\.topic) }

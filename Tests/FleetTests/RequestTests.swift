@@ -175,19 +175,13 @@ import Wire
     #expect(shorter.shortened() == nil)
   }
 
+  /// That each permission allows its requests is shown with Home Assistant's buttons.
   @Test("Nothing is done that is not allowed")
   func permissions() throws {
     var client = try Client(allowed: [])
     for method in ["media.command", "call", "clear", "status", "notifications.list"] {
       #expect(client.refusal(method, #"{"command":"play"}"#) == 4)
     }
-    client = try Client(allowed: [.pairing, .forget])
-    #expect(client.ask("pairing.open", #"{"seconds":60}"#, phone: nil).calls.count == 1)
-    let forget = try #require(client.ask("phones.forget").calls.first)
-    #expect(
-      line(forget.call)
-        == #"{"jsonrpc":"2.0","id":1,"method":"phones.forget","params":{"phone":"C0:11:22:33:44:55"}}"#
-    )
   }
 
   @Test("A ringing call is answered or declined; with two, the request must say which")
