@@ -305,7 +305,7 @@ import Wire
 
   /// - Parameter seq: the number of the daemon's last event before it.
   private func list(
-    after: String?, _ before: [JSONObject], asOf seq: UInt64?, then: @escaping () -> Void
+    after: String?, _ before: [JSONObject], asOf seq: UInt64, then: @escaping () -> Void
   ) {
     var query = NotificationQuery()
     query.after = after

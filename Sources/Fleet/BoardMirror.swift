@@ -25,12 +25,8 @@ public struct BoardMirror: Sendable {
   private(set) var phones: [TopicName: PhoneMirror] = [:]
   /// The last retained payloads, by topic.
   private var published: [String: [UInt8]] = [:]
-  /// Whether the active notifications are known and can be counted.
-  private var isListed = false
-  /// The number of the last event that was over when the notifications were listed; nil if unknown.
+  /// The number of the last event that was over when the active notifications were listed; nil: they are not known.
   private var listed: UInt64?
-  /// Whether the daemon has said which phones are bonded to any adapter.
-  private var knowsBonds = false
   /// The topics on which the broker may have retained something for this board, including those of earlier settings.
   public private(set) var retained: Set<String>
   /// Whether Home Assistant may be told of devices. It ignores entities that it knows by another topic, so it first has to
@@ -56,8 +52,8 @@ public struct BoardMirror: Sendable {
   /// Identifies the run of the daemon; nil while there is none.
   public var life: String? { status?.life }
 
-  /// The number of the daemon's last event as of its status; nil if unknown.
-  public var seq: UInt64? { status?.seq }
+  /// The number of the daemon's last event as of its status; 0 if unknown.
+  public var seq: UInt64 { status?.seq ?? 0 }
 
   /// Whether the status and the list already have what an event has changed, and perhaps what came after it.
   func knows(_ event: JSONObject) -> Bool {
@@ -152,9 +148,9 @@ public struct BoardMirror: Sendable {
   public mutating func goOffline(_ why: String, at now: WallTime) -> [Publication] {
     for name in phones.keys { leave(name, at: now) }
     status = nil
-    (isListed, listed, knowsBonds) = (false, nil, false)
+    listed = nil
     let outdated = outdated()
-    return changed([boardState(isOnline: false, why: why)] + phoneStates + outdated)
+    return changed([boardState(why)] + phoneStates + outdated)
   }
 
   private mutating func leave(_ name: TopicName, at now: WallTime) {
@@ -181,19 +177,23 @@ public struct BoardMirror: Sendable {
     for name in phones.keys where !linked.contains(name) { leave(name, at: now) }
     let outdated = outdated()
     let states = [boardReport(report)] + counted(at: now)
-    return changed([boardState(isOnline: true, why: nil)] + discovery + states + outdated)
+    return changed([boardState()] + discovery + states + outdated)
+  }
+
+  /// Whether the daemon has said which phones are bonded to any adapter.
+  private var knowsBonds: Bool {
+    status?.adapters.contains { $0.isPresent && $0.isPowered } ?? false
   }
 
   /// Forgets the phones that have no bond anymore. An adapter that is absent or not ready does not say which phones are
   /// bonded to it.
   private mutating func updateBonds(_ report: StatusReport, links: Set<Address>) {
+    guard knowsBonds else { return }
     var bonds: [String: Set<Address>] = [:]
     for adapter in report.adapters where adapter.isPresent && adapter.isPowered {
       bonds[adapter.adapter] = Set(
         report.phones.filter { $0.adapter == adapter.adapter }.map(\.phone))
     }
-    knowsBonds = !bonds.isEmpty
-    guard knowsBonds else { return }
     let forgotten = names.update(bonds: bonds, links: links)
     for (name, phone) in phones where names.record(of: name) == nil {
       // One without an address, like the virtual phone, has no bond, and is kept once it has been here.
@@ -204,11 +204,11 @@ public struct BoardMirror: Sendable {
 
   /// Replaces the known active notifications.
   ///
-  /// - Parameter seq: the number of the last event before the daemon's status and this list; nil if unknown.
+  /// - Parameter seq: the number of the last event before the daemon's status and this list.
   public mutating func list(
-    _ notifications: [JSONObject], asOf seq: UInt64? = nil, at now: WallTime
+    _ notifications: [JSONObject], asOf seq: UInt64, at now: WallTime
   ) -> [Publication] {
-    (isListed, listed) = (true, seq)
+    listed = seq
     for name in phones.keys { phones[name]?.active = [:] }
     for notification in notifications {
       let address = notification["phone"].flatMap { Address(json: $0) }
@@ -285,11 +285,12 @@ public struct BoardMirror: Sendable {
     }
   }
 
-  private func boardState(isOnline: Bool, why: String?) -> Publication {
+  /// - Parameter why: why the board is offline.
+  private func boardState(_ why: String? = nil) -> Publication {
     .state(
       topics.state,
       BoardPresence(
-        state: isOnline ? .online : .offline, life: status?.life, version: status?.version,
+        state: status == nil ? .offline : .online, life: status?.life, version: status?.version,
         why: why))
   }
 
@@ -315,7 +316,7 @@ public struct BoardMirror: Sendable {
 
   /// The phones' states, after those here were counted.
   private mutating func counted(at now: WallTime) -> [Publication] {
-    if isListed { for name in phones.keys { phones[name]?.count(at: now) } }
+    if listed != nil { for name in phones.keys { phones[name]?.count(at: now) } }
     return phoneStates
   }
 
@@ -323,7 +324,7 @@ public struct BoardMirror: Sendable {
     phones.sorted { $0.key.description < $1.key.description }.flatMap { name, phone in
       BoardTopics.PhoneTopic.states.compactMap { topic in
         // Whether a call rings is known once the notifications are.
-        if topic == .call, phone.link != nil, !isListed { return nil }
+        if topic == .call, phone.link != nil, listed == nil { return nil }
         let level = policy.content.ofMedia(name)
         let state = phone.state(topic, level, record: names.record(of: name))
         let expiry = topic == .call ? phone.callExpiry : nil

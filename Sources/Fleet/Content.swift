@@ -56,7 +56,7 @@ public struct ContentPolicy: Hashable, Sendable {
   }
 
   /// The highest level of any rule.
-  public var most: ContentLevel { rules.map(\.level).max().map { max($0, level) } ?? level }
+  public var most: ContentLevel { rules.map(\.level).reduce(level, max) }
 
   /// The level for a phone's media state: that of the first rule about it, whatever its app and category.
   func ofMedia(_ phone: TopicName?) -> ContentLevel {

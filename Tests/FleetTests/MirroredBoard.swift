@@ -74,11 +74,11 @@ struct MirroredBoard {
   /// The daemon's status, an empty list, and nothing playing.
   mutating func begin() {
     _ = update()
-    _ = mirror.list([], at: Self.now)
+    _ = mirror.list([], asOf: 0, at: Self.now)
   }
 
   /// The daemon's list, as of this event.
-  mutating func list(_ texts: [String] = [], asOf seq: UInt64? = nil) throws -> [Publication] {
+  mutating func list(_ texts: [String] = [], asOf seq: UInt64 = 0) throws -> [Publication] {
     try mirror.list(texts.map(object), asOf: seq, at: Self.now)
   }
 
