@@ -55,17 +55,15 @@ struct BridgePlan {
           .badSettings, path, "others can write to it",
           remedy: "chown root \(path) && chmod go-w \(path)")
       }
-      do throws(TOMLValue.SyntaxError) {
+      do throws(TOMLValue.Fault) {
         var document = TableReader(try TOMLValue(parsing: text))
         guard let entry = document.entry(BridgeSettings.table) else { continue }
         var table = TableReader(entry.value)
         settings.read(&table)
-        if let fault = table.finish().first {
-          throw TOMLValue.SyntaxError(position: fault.position, reason: fault.message)
-        }
+        if let fault = table.finish().first { throw fault }
       } catch {
         throw Failure(
-          .badSettings, "\(path):\(error.position)", error.reason,
+          .badSettings, "\(path):\(error.position)", error.message,
           remedy: "“ancsd config check” shows all errors")
       }
     }

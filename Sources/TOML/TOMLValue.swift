@@ -39,21 +39,16 @@ public struct TOMLValue: Sendable {
     public let value: TOMLValue
   }
 
-  /// Why a text is not valid TOML, and where.
-  public struct SyntaxError: Error, Hashable, Sendable {
+  /// Why a text is not valid TOML, or a value not what is expected, and where.
+  public struct Fault: Error, Hashable, Sendable {
     public let position: Position
-    public let reason: String
-
-    public init(position: Position, reason: String) {
-      self.position = position
-      self.reason = reason
-    }
+    public let message: String
   }
 
   /// The table of a whole text.
   ///
   /// - Throws: the first syntax error, which may be invalid UTF-8.
-  public init(parsing bytes: [UInt8]) throws(SyntaxError) {
+  public init(parsing bytes: [UInt8]) throws(Fault) {
     let document = bytes.withUnsafeBufferPointer { bytes in
       bytes.withMemoryRebound(to: CChar.self) { ctoml_read($0.baseAddress, $0.count) }
     }
@@ -65,8 +60,8 @@ public struct TOMLValue: Sendable {
       let isOpen =
         reason.hasPrefix("Error while parsing") && reason.split(separator: " ").contains("string:")
         && Self.isEnd(place, of: bytes)
-      throw SyntaxError(
-        position: place, reason: isOpen ? "the text has no closing quotation mark" : reason)
+      throw Fault(
+        position: place, message: isOpen ? "the text has no closing quotation mark" : reason)
     }
     self.init(root)
   }

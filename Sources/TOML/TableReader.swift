@@ -4,11 +4,9 @@ import Wire
 /// Reads the entries of one table by their keys. It collects faults, so one check of a file reports
 /// all of them.
 public struct TableReader {
-  private var faults: [Fault] = []
+  private var faults: [TOMLValue.Fault] = []
   /// Notes from the readers of keys for later, with their positions.
   public var noted: [(text: String, position: TOMLValue.Position)] = []
-  /// A fault and its position.
-  public typealias Fault = (position: TOMLValue.Position, message: String)
 
   private let position: TOMLValue.Position
   private let entries: [TOMLValue.Entry]
@@ -80,11 +78,11 @@ public struct TableReader {
   public mutating func fail(of key: String, _ message: String) { fail(position(of: key), message) }
 
   public mutating func fail(_ position: TOMLValue.Position, _ message: String) {
-    faults.append((position, message))
+    faults.append(.init(position: position, message: message))
   }
 
   /// The faults, including keys that were never requested.
-  public consuming func finish() -> [Fault] {
+  public consuming func finish() -> [TOMLValue.Fault] {
     for entry in entries where !known.contains(entry.key) {
       let hint = nearest(to: entry.key, among: known).map { "did you mean \($0)?" }
       fail(

@@ -45,9 +45,9 @@ struct TOMLTests {
       ("[a]\n[a]", 2), ("a = 1\n\u{0}", 2), ("a = 99999999999999999999", 1), ("a = 1\n\n[=", 3),
     ])
   func malformed(_ text: String, _ line: Int) throws {
-    let error = try #require(throws: TOMLValue.SyntaxError.self) { try Self.entries(text) }
+    let error = try #require(throws: TOMLValue.Fault.self) { try Self.entries(text) }
     #expect(error.position.line == line)
-    #expect(!error.reason.isEmpty)
+    #expect(!error.message.isEmpty)
   }
 
   @Test("An assertion of the library about a text is a fault of the text, every time")
@@ -56,9 +56,9 @@ struct TOMLTests {
       for text in [
         "[=", "[[=", "a = 1\n[ =", "[a.]", "[a. =]", "a.= 1", "{", "a = {=", "a = [=", "'", "a = '",
       ] {
-        let error = try #require(throws: TOMLValue.SyntaxError.self) { try Self.entries(text) }
+        let error = try #require(throws: TOMLValue.Fault.self) { try Self.entries(text) }
         #expect(error.position.column >= 1)
-        #expect(!error.reason.isEmpty)
+        #expect(!error.message.isEmpty)
       }
       #expect(try Self.entries("a = 1").count == 1)
     }
@@ -72,7 +72,7 @@ struct TOMLTests {
       }
       #expect(try Self.entries(nested(30)).count == 1)
       for depth in [40, 100_000] {
-        #expect(throws: TOMLValue.SyntaxError.self) { try Self.entries(nested(depth)) }
+        #expect(throws: TOMLValue.Fault.self) { try Self.entries(nested(depth)) }
       }
     }
   }
@@ -81,6 +81,6 @@ struct TOMLTests {
     "Bytes that are not UTF-8 are refused",
     arguments: [[0x61, 0x3D, 0x22, 0xFF, 0x22], [0xEF, 0xBB]])
   func noUnicode(bytes: [UInt8]) {
-    #expect(throws: TOMLValue.SyntaxError.self) { try TOMLValue(parsing: bytes) }
+    #expect(throws: TOMLValue.Fault.self) { try TOMLValue(parsing: bytes) }
   }
 }

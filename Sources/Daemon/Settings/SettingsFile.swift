@@ -143,12 +143,12 @@ package struct SettingsFile: Sendable {
   mutating func add(_ text: [UInt8], path: String) {
     paths.append(path)
     let before = faults.count
-    do throws(TOMLValue.SyntaxError) {
+    do throws(TOMLValue.Fault) {
       let document = try TOMLValue(parsing: text)
       guard case .table(let entries) = document.content else { return }
       for entry in entries { read(entry) }
     } catch {
-      fail(error.position, error.reason)
+      fail(error.position, error.message)
     }
     faults[before...].sort { ($0.place.line, $0.place.column) < ($1.place.line, $1.place.column) }
   }
