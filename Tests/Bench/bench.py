@@ -4,8 +4,6 @@
 they can be kept (`--keep`) and held against later (`--check`).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import platform

@@ -5,8 +5,6 @@ idle, in parts (latency.py); beside it a bare mosquitto_pub of as many bytes, in
 and `ancsd phone`, processes of their own; the broker is a mosquitto on the loopback. scripts/bench --fleet calls it.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import sys

@@ -7,8 +7,6 @@ broker are one thread here, so that all times are of one clock and nobody waits 
       └──────── until the event ─────────┴──── to the subscriber ───┘
 """
 
-from __future__ import annotations
-
 import select
 import socket
 import statistics

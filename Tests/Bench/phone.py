@@ -5,8 +5,6 @@ table of attributes with ANCS, and one consumer on a UNIX SOCK_SEQPACKET socket.
 It sends a few notifications at a time, because a socket holds some hundred packets only, and none while it is `held`.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import socket

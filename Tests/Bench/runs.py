@@ -5,8 +5,6 @@ What a notification costs is the cost of a long run less that of a shorter one, 
 start, set-up and end fall out, and so does what happens only until the daemon's buffers are full.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -17,8 +15,9 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from Bench.phone import MTU, Phone
 from Harness import procfs
@@ -47,8 +46,8 @@ class Consumer:
     def __call__(self, work: Path) -> list[str]:
         return self.command(work / "phone")
 
-    def with_options(self, *more: str) -> Consumer:
-        return Consumer(lambda phone: [*self.command(phone), *more], self.control, self.allocators)
+    def with_options(self, *more: str) -> Self:
+        return replace(self, command=lambda phone: [*self.command(phone), *more])
 
 
 def ancsd(binary: Path, work: Path, linker_map: Path = Path("none")) -> Consumer:

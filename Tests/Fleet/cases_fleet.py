@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`ancsd fleet`: all boards on a broker, and requests to one of them or all."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

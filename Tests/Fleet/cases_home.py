@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A real Home Assistant core: the entities, what its user does with them, and the YAML of docs/home-assistant.md."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from Harness.ams import TRACKS
 from Harness.ancs import Notification, call
@@ -27,7 +25,7 @@ SECONDS, STARTS = 400, asyncio.Semaphore(2)
 class Home(EventProcess):
     """The core, with its commands."""
 
-    async def start(self, stdin: int = PIPE, **how: Any) -> Home:
+    async def start(self, stdin: int = PIPE, **how: Any) -> Self:
         await super().start(stdin, **how)
         return self
 

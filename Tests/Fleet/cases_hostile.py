@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Messages that are wrong on purpose: whoever may publish one, even retained, keeps nobody off the broker."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import struct

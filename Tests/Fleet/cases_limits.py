@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The bridge obeys the limits in CONNACK, and reports refusals in words. The broker is scripted."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`ancsd status --metrics`, as Prometheus reads it."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import shutil

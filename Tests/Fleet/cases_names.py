@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The broker's name, by each of the ways in which a system resolves names; and while nobody resolves it."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import time

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Other MQTT 5 brokers: ejabberd and RabbitMQ."""
 
-from __future__ import annotations
-
 import asyncio
 
 from Harness.ancs import Notification

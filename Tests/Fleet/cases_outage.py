@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Brokers and daemons that go away at any moment: nothing is lost, duplicated, or published too late."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

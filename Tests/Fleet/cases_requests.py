@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Requests by the broker's clients, and the responses."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import json

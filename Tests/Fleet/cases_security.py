@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """TLS, passwords, ACLs and settings, as users encounter them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shutil

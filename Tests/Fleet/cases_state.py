@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is published: the states of the board and its phones, the will, events, and how much of the phone's texts."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The test's own certificate authority."""
 
-from __future__ import annotations
-
 import ipaddress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path

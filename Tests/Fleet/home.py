@@ -17,8 +17,6 @@ standard output:
     {"news": "fired", "data": {…}}          an event phone_notification
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

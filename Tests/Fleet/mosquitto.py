@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """mosquitto on private ports: with TLS, passwords and ACLs, with and without persistence; it can be killed and restarted."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools
@@ -13,6 +11,7 @@ import socket
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Self
 
 from Harness.case import Failure, Skipped, patient
 from Harness.process import Process
@@ -49,21 +48,29 @@ class OnLoopback:
         return f"mqtt://127.0.0.1:{self.port}"
 
 
-async def listening(broker: Mosquitto | RabbitMQ, within: float) -> None:
-    """Waits until a broker listens."""
-    deadline = asyncio.get_running_loop().time() + patient(within)
-    while True:
-        try:
-            _, writer = await asyncio.open_connection("127.0.0.1", broker.port)
-            writer.close()
-            return
-        except OSError:
-            if not broker.running or asyncio.get_running_loop().time() > deadline:
-                raise Failure(f"the broker does not listen: {broker.log[-300:]}") from None
-            await asyncio.sleep(0.02)
+class Broker(OnLoopback, Process):
+    """Another project's broker."""
+
+    #: In how many seconds it listens.
+    WITHIN = 5.0
+    environment: Mapping[str, str] = {}
+
+    async def up(self) -> Self:
+        """Starts it, and waits until it listens."""
+        await self.start(environment=self.environment)
+        deadline = asyncio.get_running_loop().time() + patient(self.WITHIN)
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                writer.close()
+                return self
+            except OSError:
+                if not self.running or asyncio.get_running_loop().time() > deadline:
+                    raise Failure(f"the broker does not listen: {self.log[-300:]}") from None
+                await asyncio.sleep(0.02)
 
 
-class Mosquitto(OnLoopback, Process):
+class Mosquitto(Broker):
     """A broker. It keeps its port after a restart."""
 
     def __init__(
@@ -100,12 +107,6 @@ class Mosquitto(OnLoopback, Process):
         settings_file.write_text("\n".join(lines) + "\n")
         super().__init__([program("mosquitto"), "-c", settings_file], directory)
 
-    async def up(self, within: float = 5) -> Mosquitto:
-        """Starts it, and waits until it listens."""
-        await self.start()
-        await listening(self, within)
-        return self
-
     async def stop_cleanly(self) -> None:
         """Ends it as its service does, so that it saves its state."""
         self.send_signal(signal.SIGTERM)
@@ -116,7 +117,7 @@ class Mosquitto(OnLoopback, Process):
         await self.kill()
 
 
-class Ejabberd(OnLoopback, Process):
+class Ejabberd(Broker):
     """Debian's ejabberd, another broker, with two users: kitchen and watcher, whose passwords are their names. It drops root, so
     everybody may write to its folder."""
 
@@ -144,7 +145,7 @@ modules:
             self.control += [f"--{option}", str(value)]
         super().__init__([*self.control, "foreground"], directory)
 
-    async def up(self) -> Ejabberd:
+    async def up(self) -> Self:
         """Starts it, and waits until it has its users."""
         await self.start()
         for user in ("kitchen", "watcher"):
@@ -169,10 +170,11 @@ modules:
         await super().close()
 
 
-class RabbitMQ(OnLoopback, Process):
+class RabbitMQ(Broker):
     """RabbitMQ with its MQTT plugin, to which everybody may connect."""
 
     FOLDER = Path("/usr/lib/rabbitmq")
+    WITHIN = 60.0
 
     def __init__(self, work: Path, directory: Path) -> None:
         versions = [path.name.partition("-")[2] for path in self.FOLDER.glob("lib/rabbitmq_server-*")]
@@ -192,12 +194,6 @@ class RabbitMQ(OnLoopback, Process):
             "ERL_EPMD_ADDRESS": "127.0.0.1", "ERL_EPMD_PORT": str(free_port()),
         }
         super().__init__([self.FOLDER / "bin/rabbitmq-server"], directory)
-
-    async def up(self) -> RabbitMQ:
-        """Starts it, and waits until it listens."""
-        await self.start(environment=self.environment)
-        await listening(self, 60)
-        return self
 
     async def close(self) -> None:
         """Ends it, and the port mapper that it has started."""

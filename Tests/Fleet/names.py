@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How a program resolves names: files of its own in place of the system's, a name server, and the two ends of mDNS."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ipaddress
@@ -11,7 +9,7 @@ import os
 import struct
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from Harness.case import Skipped
 
@@ -30,7 +28,7 @@ class NameServer(asyncio.DatagramProtocol):
         self.address = f"127.53.{os.getpid() % 250}.{next(ADDRESSES)}"
         self.transport: asyncio.DatagramTransport | None = None
 
-    async def start(self) -> NameServer:
+    async def start(self) -> Self:
         try:
             await asyncio.get_running_loop().create_datagram_endpoint(lambda: self, (self.address, 53))
         except PermissionError:
@@ -75,7 +73,7 @@ class Avahi:
         self.known: dict[str, str] = {}
         self.server: asyncio.Server | None = None
 
-    async def start(self) -> Avahi:
+    async def start(self) -> Self:
         self.folder.mkdir()
         self.server = await asyncio.start_unix_server(self.serve, self.folder / "socket")
         return self

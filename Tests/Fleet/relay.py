@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A relay in front of a broker: it records the traffic, and can hold it, delay it or cut it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket
 import struct
+from typing import Self
 
 from Harness.case import eventually
 
@@ -29,7 +28,7 @@ class Relay(OnLoopback):
         self.delay = 0.0
         self.server: asyncio.Server | None = None
 
-    async def start(self) -> Relay:
+    async def start(self) -> Self:
         """Listens, on the same port as before, if there was one."""
         self.server = await asyncio.start_server(self.relay, "127.0.0.1", self.port)
         self.port = self.server.sockets[0].getsockname()[1]

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A scripted broker (MQTT 5, over TCP): the case decides what CONNACK contains, and what is acknowledged."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import struct
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties, VariableByteIntegers
@@ -150,7 +148,7 @@ class ScriptedBroker(OnLoopback):
         self.faults: list[str] = []
         self.server: asyncio.Server | None = None
 
-    async def start(self) -> ScriptedBroker:
+    async def start(self) -> Self:
         self.server = await asyncio.start_server(self.serve, "127.0.0.1", self.port)
         self.port = self.server.sockets[0].getsockname()[1]
         return self

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The testbed of this suite: brokers, boards connected to them, and watchers."""
 
-from __future__ import annotations
-
 import json
 import signal
 from pathlib import Path

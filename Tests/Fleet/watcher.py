@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An independent client of the broker (paho): it sees what is published, and sends requests to boards."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import paho.mqtt.client as paho
 from paho.mqtt.packettypes import PacketTypes
@@ -74,7 +72,7 @@ class Watcher:
         options = SubscribeOptions(qos=1, retainAsPublished=True)
         self.client.subscribe([(name, options) for name in self.filters])
 
-    async def start(self, *filters: str) -> Watcher:
+    async def start(self, *filters: str) -> Self:
         """Connects, and subscribes to these filters; it reconnects by itself."""
         self.filters = list(filters) or ["#"]
         self.client.reconnect_delay_set(1, 1)

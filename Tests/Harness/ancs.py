@@ -2,8 +2,6 @@
 """The phone's Notification Provider: the Apple Notification Center Service as its specification and reports
 of real phones describe it, with settings for everything that phones do wrong."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 from collections.abc import Callable, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """ATT PDUs as bytes (Core Specification Vol 3 Part F, 3.4), for tests that send what no stack would."""
 
-from __future__ import annotations
-
 import struct
 
 ERROR = 0x01

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reads btsnoop files in the format of the kernel's monitor."""
 
-from __future__ import annotations
-
 import struct
 from typing import NamedTuple
 

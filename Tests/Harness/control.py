@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A client of the control socket: JSON-RPC 2.0, one object a line each way."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from .case import Failure, check, patient
 
@@ -29,7 +27,7 @@ class ControlClient:
         self.ids = itertools.count(1)
 
     @classmethod
-    async def connect(cls, socket: Path) -> ControlClient:
+    async def connect(cls, socket: Path) -> Self:
         try:
             return cls(*await asyncio.open_unix_connection(str(socket), limit=1 << 22))
         except OSError as error:

@@ -2,8 +2,6 @@
 """A GATT device with an odd database: gaps between handles, 16-bit and 128-bit types mixed, types that
 occur twice, included services, long values, values that can't be read, and the highest handle."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Collection
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """ancsd as users run it: as a daemon with its JSON Lines and its control socket, and as a command."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json
@@ -11,7 +9,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, IO, Self
 
 from .case import Failure, answered, check, patient, settled
 from .control import ControlClient, RPCError
@@ -44,7 +42,7 @@ class Outcome:
     out: str
     err: str
 
-    def expect(self, status: int) -> Outcome:
+    def expect(self, status: int) -> Self:
         """Checks the exit status, and that any failure but 1 is explained in one line."""
         said = (self.err or self.out).strip().splitlines()[:1]
         check(self.status == status, f"`{self.command}` ended with {self.status}, not {status}: {said}")

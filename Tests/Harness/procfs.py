@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What /proc says about processes."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

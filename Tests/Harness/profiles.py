@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The kinds of phones: one like the captured iPhones, and an ideal one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 

@@ -6,8 +6,6 @@ What carries the ATT PDUs does not matter here: a bearer is anything with `handl
 and `on_att_mtu_update`, so that the same services answer over a radio link and over a socket.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import struct

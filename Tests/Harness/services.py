@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """All services of a phone."""
 
-from __future__ import annotations
-
 import struct
 import time
 from collections.abc import Callable

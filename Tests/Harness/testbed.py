@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a case has at its disposal: a directory, ancsd as daemon and command, and whatever it adds."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import stat

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A web service to which Apprise sends messages."""
 
-from __future__ import annotations
-
 import asyncio
 import json
+from typing import Self
 
 from .testbed import Testbed
 
@@ -20,7 +19,7 @@ class Service:
         self.server: asyncio.Server | None = None
         bed.cleanups.append(self.close)
 
-    async def start(self) -> Service:
+    async def start(self) -> Self:
         self.server = await asyncio.start_server(self.serve, "127.0.0.1", self.port)
         self.port = self.server.sockets[0].getsockname()[1]
         return self

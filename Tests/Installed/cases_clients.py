@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The packages beside ancsd's, clients with a network: the bridge, with a scripted broker, and the forwarder, with a web service."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The service as systemd runs it: its user, its sandbox, its states, and bluetoothd on the same machine."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

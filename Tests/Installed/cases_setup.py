@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`ancsd setup`, typed by somebody at a terminal of a clean Debian."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
 from asyncio.subprocess import PIPE, STDOUT, Process
+from typing import Self
 
 from Harness.ancs import Notification
 from Harness.case import Failure, case, check, patient
@@ -22,11 +21,11 @@ class Session:
         self.text = f"$ {shown}\n"
         self.read_to = 0
 
-    @staticmethod
-    async def start(*words: str) -> Session:
+    @classmethod
+    async def start(cls, *words: str) -> Self:
         process = await asyncio.create_subprocess_exec(
             "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "SUDO_USER=pi", "chroot", DEBIAN, *words, stdin=PIPE, stdout=PIPE, stderr=STDOUT)
-        return Session(process, " ".join(["sudo", *words]))
+        return cls(process, " ".join(["sudo", *words]))
 
     async def reads(self, words: str, within: float = 40) -> None:
         """Reads until these words have appeared."""

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Upgrades and removal keep the bonds, whatever happens; only a purge deletes them."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

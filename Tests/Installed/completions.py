@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Completes command lines with the completions in a folder: python3 Tests/Installed/completions.py FOLDER"""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

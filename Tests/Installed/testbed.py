@@ -5,8 +5,6 @@ The cases run in a chroot of the machine that runs the lab; what happens in the 
 of its first process, which is systemd.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What events have: every attribute of a notification, many at once, what iPhones do with them, and what the player tells."""
 
-from __future__ import annotations
-
 import asyncio
 
 from Harness.ams import COMMANDS, COUNT, DURATION, PLAYER, QUEUE, REPEAT, SHUFFLE, TRACK, VOLUME

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The control socket and its clients: the methods, and the commands."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import stat

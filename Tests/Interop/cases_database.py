@@ -2,8 +2,6 @@
 """The daemon's own GATT server as the phone sees it: complete for an independent client, and with the right
 errors."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`ancsd forward`: notifications are forwarded by Apprise, each to its destinations, and a destination that is down delays nobody."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`ancsd gatt` on the odd device: subscriptions, the link itself, the prompt, and commands from a pipe."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 

@@ -2,8 +2,6 @@
 """`ancsd gatt` on a device whose responses are refusals, wrong, or mixed with noise: what it has is printed,
 what failed is named, and the exit status reports it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from Harness import att

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Programs that the daemon runs, and what it remembers over a short break."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

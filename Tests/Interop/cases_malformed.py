@@ -2,8 +2,6 @@
 """Thousands of PDUs and values that no phone should send. Requests among them get an error, the rest is
 dropped, and the session works afterwards as before."""
 
-from __future__ import annotations
-
 import random
 import re
 import struct

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The daemon as a process: how it ends, what it prints, what it keeps on disk, what it costs when idle."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

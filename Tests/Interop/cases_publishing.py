@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Services that come and go while the link is up."""
 
-from __future__ import annotations
-
 from Harness import att
 from Harness.case import case, check, eventually
 from Harness.process import Daemon, Event

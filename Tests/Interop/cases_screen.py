@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`ancsd tui`, the live screen: what a person at a terminal sees, and what keys do to the phone."""
 
-from __future__ import annotations
-
 import re
 
 from Harness.ancs import Notification

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From the link to the `subscribed` event: how many requests, at which MTU, and with which faults."""
 
-from __future__ import annotations
-
 import asyncio
 
 from Harness import att

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Readers of the daemon's output stop reading or exit while a phone causes many lines."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import fcntl

@@ -2,8 +2,6 @@
 """The daemon with `ancsd phone`, and with the built-in phone. Both ends are ancsd here: each holds the
 other to the rules, and the phone does what its commands say."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 

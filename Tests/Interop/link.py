@@ -5,15 +5,13 @@ Whatever a case is about, a daemon that breaks these rules on the way (two reque
 the MTU, a response to nothing) fails it: `violations` lists what it did.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools
 import socket
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import bumble.att
 from bumble import utils
@@ -30,7 +28,7 @@ class Link(utils.EventEmitter):
     EVENT_DISCONNECTION = "disconnection"
     numbers = itertools.count(1)
 
-    def __init__(self, connection: socket.socket, on_pdu: Callable[[Link, bytes], None]) -> None:
+    def __init__(self, connection: socket.socket, on_pdu: Callable[[Self, bytes], None]) -> None:
         super().__init__()
         connection.setblocking(False)
         self.socket = connection

@@ -5,8 +5,6 @@ Links count as encrypted. Every PDU passes through `intercept` first, so that a 
 the services, or not at all.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

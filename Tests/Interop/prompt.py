@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The prompt of `ancsd gatt` or `ancsd phone` on a terminal of 80 columns."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`ancsd tui` in tmux: what its screen shows, and its keys."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The testbed of this suite: phones and devices on sockets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`ancsd phone --hciN` and the daemon on two adapters of one kernel: both ends are ancsd."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 

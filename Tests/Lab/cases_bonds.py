@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What a bond is for: coming back. And what happens when its two halves no longer match."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`ancsd gatt` as the central of a peripheral with the odd database, over a real kernel."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A link: its connection parameters, how the phone is received, and a notification that comes over it."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -2,8 +2,6 @@
 """What a board does to a daemon: the adapter goes, the radio is blocked, bluetoothd starts, the process is
 killed."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

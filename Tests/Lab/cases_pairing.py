@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """First contact: every way to pair, and every way in which pairing fails."""
 
-from __future__ import annotations
-
 from Harness.ancs import Notification
 from Harness.case import case, check, eventually
 

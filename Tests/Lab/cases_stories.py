@@ -4,8 +4,6 @@
 Tests/WorldTests/StoryTests.swift plays the same stories on Tests/VirtualKernel. Both must have the same events.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from fnmatch import fnmatchcase
@@ -79,7 +77,7 @@ class Teller:
         }
         keys = [
             "authenticated key" if authenticated else "unauthenticated key"
-            for address, authenticated in mgmt.keys(self.bed.adapter) if address == self.phone.address
+            for address, authenticated in mgmt.keys(self.bed.adapter.index) if address == self.phone.address
         ]
         return [fact for fact, holds in facts.items() if holds] + keys
 
@@ -166,7 +164,7 @@ class Teller:
         await block(False)
 
     async def adapter_is_powered_off(self) -> None:
-        mgmt.send(self.bed.adapter, mgmt.SET_POWERED, b"\0")
+        mgmt.send(self.bed.adapter.index, mgmt.SET_POWERED, b"\0")
 
     async def bluetoothd_starts(self) -> None:
         self.bluetoothd = await start_bluetoothd(self.bed)

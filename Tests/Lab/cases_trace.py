@@ -4,8 +4,6 @@
 The captures stay in the case's folder: scripts/test compares them with what tshark reads.
 """
 
-from __future__ import annotations
-
 import shutil
 import signal
 from pathlib import Path

@@ -7,8 +7,6 @@ other line is a command for bash, whose output the connection takes. It is stopp
 (docs/kernel.md, “Kernel bug: silent links”).
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import signal

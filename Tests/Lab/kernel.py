@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The kernel of the guest: its log, and what it can't do."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

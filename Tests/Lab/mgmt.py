@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Another program that manages the adapter, and what the kernel shows of the keys that it holds."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re
 import socket
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from Harness.case import check
-
-if TYPE_CHECKING:
-    from .vhci import Adapter
 
 READ_INDEX_LIST, SET_POWERED = 0x0003, 0x0005
 CONTROL_CHANNEL, NO_DEVICE = 3, 0xFFFF
@@ -30,10 +24,10 @@ def open_control() -> socket.socket:
     return control
 
 
-def send(adapter: Adapter, opcode: int, parameters: bytes) -> None:
+def send(index: int, opcode: int, parameters: bytes) -> None:
     """Sends a management command on a socket of its own, without waiting for the reply."""
     with open_control() as control:
-        control.send(struct.pack("<HHH", opcode, adapter.index, len(parameters)) + parameters)
+        control.send(struct.pack("<HHH", opcode, index, len(parameters)) + parameters)
 
 
 def is_set_up(index: int) -> bool:
@@ -48,9 +42,9 @@ def is_set_up(index: int) -> bool:
                 return index in indexes[:count]
 
 
-def keys(adapter: Adapter) -> list[tuple[str, bool]]:
+def keys(index: int) -> list[tuple[str, bool]]:
     """The Long Term Keys that the kernel holds: whose, and whether made with protection against a man in the
     middle (net/bluetooth/hci_debugfs.c)."""
-    text = Path(f"/sys/kernel/debug/bluetooth/{adapter.name}/long_term_keys").read_text()
+    text = Path(f"/sys/kernel/debug/bluetooth/hci{index}/long_term_keys").read_text()
     found = re.findall(r"^(\S+) \(type \d\) (\d)", text, re.MULTILINE)
     return [(address.upper(), authenticated == "1") for address, authenticated in found]

@@ -5,8 +5,6 @@ It looks for an accessory that solicits ANCS, connects, encrypts with its bond o
 accessory shows until something requires encryption, and pairs then.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import secrets

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The ways in which a controller of the lab reaches the kernel: hci_vhci, a serial line where a kernel has none, or a guest."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno

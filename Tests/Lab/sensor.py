@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A peripheral on Bumble's host stack, with the odd database: what `ancsd gatt` connects to."""
 
-from __future__ import annotations
-
 from typing import Self
 
 from bumble.core import AdvertisingData

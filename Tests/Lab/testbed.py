@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The testbed of this suite: an adapter of its own, phones and peripherals in its air, the kernel's log."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

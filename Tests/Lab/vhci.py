@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Virtual controllers, which the kernel takes for real ones, and the switch that blocks them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno

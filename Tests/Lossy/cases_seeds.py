@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A minute of bad weather for each seed."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 

@@ -4,8 +4,6 @@
 The guest has only what needs its kernel: the adapters and the daemons, by Tests/Lab/guest.py.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os
@@ -34,6 +32,41 @@ PERIOD = "25"
 INITIATING = 5
 #: What bash does with a port and a command: has the guest run it, whose output is here.
 IN_GUEST = 'exec 3<>"/dev/tcp/127.0.0.1/$0"; printf "%q " "$@" >&3; echo >&3; exec cat <&3'
+
+
+class Life:
+    """A phone in its user's pocket: it connects whenever it can."""
+
+    def __init__(self, phone: Phone, weather: Weather) -> None:
+        self.phone = phone
+        self.weather = weather
+        self.links = 1
+
+    async def live(self) -> None:
+        while True:
+            if not self.phone.connected:
+                try:
+                    await self.phone.connect(within=INITIATING / PATIENCE)
+                except (Failure, BaseBumbleError, TimeoutError, OSError, asyncio.CancelledError):
+                    # Out of range, or the link ended as it began.
+                    if asyncio.current_task().cancelling():  # type: ignore[union-attr]
+                        raise
+            await asyncio.sleep(0.05)
+
+    async def watch(self) -> None:
+        """Follows each link from its beginning to its end."""
+        while True:
+            await self.until(lambda: not self.phone.connected)
+            lost, sessions = time.monotonic(), self.phone.ancs.sessions
+            await self.until(lambda: self.phone.connected)
+            self.links += 1
+            await self.until(lambda: not self.phone.connected or self.phone.ancs.sessions > sessions)
+            if self.phone.ancs.sessions > sessions:
+                Testbed.returns.append(time.monotonic() - max(lost, self.weather.began))
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            await asyncio.sleep(0.02)
 
 
 class Testbed(Base):
@@ -105,38 +138,3 @@ class Testbed(Base):
             return ""
         median, worst = statistics.median(cls.returns), max(cls.returns)
         return f"{len(cls.returns)} returns; from the phone's return to its subscription: median {median:.2f} s, longest {worst:.1f} s"
-
-
-class Life:
-    """A phone in its user's pocket: it connects whenever it can."""
-
-    def __init__(self, phone: Phone, weather: Weather) -> None:
-        self.phone = phone
-        self.weather = weather
-        self.links = 1
-
-    async def live(self) -> None:
-        while True:
-            if not self.phone.connected:
-                try:
-                    await self.phone.connect(within=INITIATING / PATIENCE)
-                except (Failure, BaseBumbleError, TimeoutError, OSError, asyncio.CancelledError):
-                    # Out of range, or the link ended as it began.
-                    if asyncio.current_task().cancelling():  # type: ignore[union-attr]
-                        raise
-            await asyncio.sleep(0.05)
-
-    async def watch(self) -> None:
-        """Follows each link from its beginning to its end."""
-        while True:
-            await self.until(lambda: not self.phone.connected)
-            lost, sessions = time.monotonic(), self.phone.ancs.sessions
-            await self.until(lambda: self.phone.connected)
-            self.links += 1
-            await self.until(lambda: not self.phone.connected or self.phone.ancs.sessions > sessions)
-            if self.phone.ancs.sessions > sessions:
-                Testbed.returns.append(time.monotonic() - max(lost, self.weather.began))
-
-    async def until(self, condition: Callable[[], bool]) -> None:
-        while not condition():
-            await asyncio.sleep(0.02)

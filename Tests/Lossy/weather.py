@@ -6,8 +6,6 @@ What a controller repeats until it is acknowledged (the PDUs of a connection) is
 a packet, whose first byte is its type (google/rootcanal, packets/link_layer_packets.pdl).
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections import deque

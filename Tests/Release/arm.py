@@ -6,8 +6,6 @@ The fault: with -Osize, LLVM's load and store optimiser for ARM turns `ldm r10, 
 r10. That is Swift's self, which the caller still needs, and the function does not save it, because the optimiser runs after
 its prologue was made. scripts/build turns the optimiser off (-arm-load-store-opt=false)."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -5,8 +5,6 @@ python3 Tests/Release/hardening.py BINARY…   (Tests/Release/alone; docs/securi
 Exit status: 0 all of it holds, 1 something does not.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A linked program's ELF file."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from functools import cached_property

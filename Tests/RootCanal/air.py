@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """RootCanal as a process: the controllers that connect to it, and its test channel, which moves them about."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A device that uses the address of a bonded phone, and has what a phone has but the bond's key."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 from dataclasses import replace

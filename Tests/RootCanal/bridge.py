@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Joins a controller of RootCanal to the kernel, and is the place where commands get lost."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import math
@@ -10,6 +8,7 @@ import struct
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from Lab.port import COMMAND, EVENT, read_packet
 from Lab.vhci import Adapter
@@ -61,7 +60,7 @@ class BridgedAdapter(Adapter):
         #: Why each link ends, as the controller says it; None: as it is.
         self.end: int | None = None
 
-    async def plug(self) -> BridgedAdapter:
+    async def plug(self) -> Self:
         async with self.air.changing:
             before = await self.air.controllers()
             self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.air.accessory_port)

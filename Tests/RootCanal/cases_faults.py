@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Controllers whose commands are lost, refused or late, that fail, are exchanged for another, or lack an address."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from typing import Any

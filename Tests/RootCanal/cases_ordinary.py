@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Cases of Tests/Lab, played for each preset."""
 
-from __future__ import annotations
-
 import importlib
 
 from Harness.case import Case, case, cases

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The controllers that RootCanal plays. `run.py --list` imports this, so it needs no Bumble."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 READ_STORED_LINK_KEY, WRITE_DEFAULT_LINK_POLICY = 0x0C0D, 0x080F

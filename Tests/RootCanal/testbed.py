@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The testbed of this suite: that of Tests/Lab, on RootCanal."""
 
-from __future__ import annotations
-
 import itertools
 
 from Harness.process import Daemon

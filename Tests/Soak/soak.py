@@ -6,8 +6,6 @@ all the time, and many reconnections. In the second half its memory and descript
 Figures are printed after each tenth; the exit status is 1 if anything grew, or was lost.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
