@@ -14,35 +14,23 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from Bench import runs  # noqa: E402
-from Bench.phone import Phone  # noqa: E402
-from Bench.runs import Consumer, Unavailable  # noqa: E402
+from Bench.runs import INSTRUCTIONS, SYSTEM_CALLS, Ancsd, Unavailable  # noqa: E402
 from Harness import procfs  # noqa: E402
 
-@dataclass
-class Bench:
-    """What is measured, and where."""
 
-    ancsd: Consumer
-    binary: Path
-    work: Path
+@dataclass(frozen=True)
+class Bench(Ancsd):
+    """What is measured, and for how many seconds while it is idle."""
+
     idle: float
-    #: Runs that several rows share, by name.
-    cache: dict[str, object] = field(default_factory=dict)
-
-    def once(self, name: str, measure: Callable[[], object]) -> object:
-        if name not in self.cache:
-            self.cache[name] = measure()
-        return self.cache[name]
-
-    def client(self, *words: str) -> list[str]:
-        return [str(self.binary), *words, "--socket", str(self.ancsd.control)]
 
 
 # MARK: What is measured
@@ -61,18 +49,12 @@ class Row:
     is_counted: bool = False
 
 
-def cost(bench: Bench, tool: runs.Tool, mtu: int = runs.MTU, clients: int = 0) -> runs.Cost:
-    return bench.once(
-        f"{tool.name} {mtu} {clients}", lambda: runs.each(bench.ancsd, bench.work, tool, mtu=mtu, clients=clients),
-    )  # type: ignore[return-value]
-
-
-def each(tool: runs.Tool, mtu: int = runs.MTU) -> Callable[[Bench], float]:
-    return lambda bench: cost(bench, tool, mtu).count
+#: The cost of a notification, of which several rows are made.
+each = cache(runs.each)
 
 
 def allocations(bench: Bench) -> float:
-    count = cost(bench, runs.INSTRUCTIONS).allocations
+    count = each(bench, INSTRUCTIONS).allocations
     if count == 0:
         raise Unavailable("the program has neither symbols nor the linker's map (scripts/build) beside it")
     return count
@@ -80,60 +62,42 @@ def allocations(bench: Bench) -> float:
 
 def each_client(bench: Bench) -> float:
     # Of several clients, because the difference of two runs varies by hundreds.
-    return (cost(bench, runs.INSTRUCTIONS, clients=5).count - cost(bench, runs.INSTRUCTIONS).count) / 5
+    return (each(bench, INSTRUCTIONS, clients=5).count - each(bench, INSTRUCTIONS).count) / 5
 
 
-@dataclass
-class Quiet:
-    """An idle daemon, and one that is ready."""
-
-    wake_ups: int = 0
-    threads: int = 0
-    anonymous: int = 0
-    resident: int = 0
-
-
-def quiet(bench: Bench) -> Quiet:
-    def measure() -> Quiet:
-        quiet = Quiet()
-
-        def watch(pid: int, phone: Phone) -> None:
-            runs.pause(phone, 3)  # until it has nothing more to request
-            before = procfs.wake_ups(pid)
-            time.sleep(bench.idle)
-            quiet.wake_ups = procfs.wake_ups(pid) - before
-            quiet.threads = procfs.status(pid)["Threads"]
-
-        # The phone has no AMS, and the daemon would keep searching for it.
-        runs.run(bench.ancsd.with_options("--quirk", "search=off"), bench.work, 200, during=watch)
-        with runs.ready(bench.ancsd, bench.work) as pid:
-            quiet.anonymous, quiet.resident = runs.memory(pid)
-        return quiet
-
-    return bench.once("quiet", measure)  # type: ignore[return-value]
+@cache
+def idle(bench: Bench) -> tuple[int, int]:
+    """The wake-ups of an idle daemon, and its threads."""
+    # The phone has no AMS, and the daemon would keep searching for it.
+    with runs.served(bench, 200, "--quirk", "search=off") as (pid, phone):
+        runs.pause(phone, 3)  # until it has nothing more to request
+        before = procfs.wake_ups(pid)
+        time.sleep(bench.idle)
+        return procfs.wake_ups(pid) - before, procfs.status(pid)["Threads"]
 
 
-def start(bench: Bench) -> float:
-    daemon = runs.ready(bench.ancsd, bench.work, runs.INSTRUCTIONS)
-    with daemon:
+@cache
+def memory(bench: Bench) -> dict[str, int]:
+    """The memory of a daemon that is ready, in KiB."""
+    with runs.ready(bench) as pid:
+        return procfs.status(pid)
+
+
+def start(bench: Ancsd) -> int:
+    with runs.ready(bench, INSTRUCTIONS):
         pass
-    return runs.INSTRUCTIONS.read(daemon.log)
+    return INSTRUCTIONS.read(bench.log)
 
 
 def status(bench: Bench) -> float:
-    with runs.ready(bench.ancsd, bench.work):
-        return runs.count(bench.client("status"), bench.work, runs.INSTRUCTIONS)
+    with runs.ready(bench):
+        return runs.instructions(bench, "status")
 
 
 def listing(bench: Bench) -> float:
-    found: list[int] = []
-
-    def ask(_: int, phone: Phone) -> None:
+    with runs.served(bench, 1_000) as (_, phone):
         runs.pause(phone, 1)
-        found.append(runs.count(bench.client("list", "--format", "json"), bench.work, runs.INSTRUCTIONS))
-
-    runs.run(bench.ancsd, bench.work, 1_000, during=ask)
-    return found[0]
+        return runs.instructions(bench, "list", "--format", "json")
 
 
 def stripped(bench: Bench) -> float:
@@ -146,17 +110,17 @@ def stripped(bench: Bench) -> float:
 
 #: The table, by goal.
 ROWS = (
-    Row("instructions a notification, MTU 185", 30_000, each(runs.INSTRUCTIONS), is_counted=True),
-    Row("instructions a notification, MTU 23", 41_500, each(runs.INSTRUCTIONS, mtu=23), is_slow=True, is_counted=True),
+    Row("instructions a notification, MTU 185", 30_000, lambda bench: each(bench, INSTRUCTIONS).count, is_counted=True),
+    Row("instructions a notification, MTU 23", 41_500, lambda bench: each(bench, INSTRUCTIONS, mtu=23).count, is_slow=True, is_counted=True),
     Row("allocations a notification", 8, allocations, is_counted=True),
     Row("instructions, each of five subscribed clients", 2_500, each_client, is_slow=True, is_counted=True),
-    Row("system calls a notification, MTU 185", 4.1, each(runs.SYSTEM_CALLS), is_counted=True),
-    Row("system calls a notification, MTU 23", 4.6, each(runs.SYSTEM_CALLS, mtu=23), is_slow=True, is_counted=True),
-    Row("wake-ups while idle", 0, lambda bench: quiet(bench).wake_ups),
-    Row("threads", 1, lambda bench: quiet(bench).threads),
+    Row("system calls a notification, MTU 185", 4.1, lambda bench: each(bench, SYSTEM_CALLS).count, is_counted=True),
+    Row("system calls a notification, MTU 23", 4.6, lambda bench: each(bench, SYSTEM_CALLS, mtu=23).count, is_slow=True, is_counted=True),
+    Row("wake-ups while idle", 0, lambda bench: idle(bench)[0]),
+    Row("threads", 1, lambda bench: idle(bench)[1]),
     Row("binary, stripped, MB", 14, stripped),
-    Row("anonymous memory when ready, KiB", 1_024, lambda bench: quiet(bench).anonymous),
-    Row("resident memory when ready, KiB", 7_168, lambda bench: quiet(bench).resident),
+    Row("anonymous memory when ready, KiB", 1_024, lambda bench: memory(bench)["RssAnon"]),
+    Row("resident memory when ready, KiB", 7_168, lambda bench: memory(bench)["VmRSS"]),
     Row("instructions from start to ready, and to the end", 4.5e6, start, is_counted=True),
     Row("instructions of “ancsd status”", 4.5e6, status, is_counted=True),
     Row("instructions of “ancsd list”, 1,000", 8e6, listing, is_counted=True),
@@ -233,16 +197,14 @@ def functions(profile: Path) -> set[str]:
     return {re.sub(r"'\d+$", "", name) for name in names}
 
 
-def write_order(path: Path, ancsd: Consumer, work: Path) -> None:
+def write_order(path: Path, ancsd: Ancsd) -> None:
     """Writes the symbols of the functions that ancsd calls: those of a start, then those of a session."""
-    daemon = runs.ready(ancsd, work, runs.INSTRUCTIONS)
-    with daemon:
-        pass
-    start = functions(daemon.log)
-    runs.run(ancsd, work, SESSION, tool=runs.INSTRUCTIONS, clients=1)
-    session = functions(daemon.log) - start
-    path.write_text("".join(f"{name}\n" for name in [*sorted(start), *sorted(session)]))
-    print(f"{path.name}: {len(start)} functions of a start, {len(session)} more")
+    start(ancsd)
+    first = functions(ancsd.log)
+    runs.cost(ancsd, SESSION, INSTRUCTIONS, clients=1)
+    session = functions(ancsd.log) - first
+    path.write_text("".join(f"{name}\n" for name in [*sorted(first), *sorted(session)]))
+    print(f"{path.name}: {len(first)} functions of a start, {len(session)} more")
 
 
 def parsed() -> argparse.Namespace:
@@ -271,13 +233,12 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory(prefix="ancsd.") as directory:
         work = Path(directory)
-        binary = readable(arguments.binary, work)
         # scripts/build leaves the linker's map there.
-        ancsd = runs.ancsd(binary, work, arguments.binary.parents[2] / "ancsd.map")
+        linker_map = arguments.binary.parents[2] / "ancsd.map"
+        bench = Bench(readable(arguments.binary, work), work, linker_map, min(arguments.idle, 5) if arguments.quick else arguments.idle)
         if arguments.order:
-            write_order(arguments.order, ancsd, work)
+            write_order(arguments.order, bench)
             return 0
-        bench = Bench(ancsd, binary, work, min(arguments.idle, 5) if arguments.quick else arguments.idle)
         found = dict(table(bench, [row for row in ROWS if is_measured(row)]))
     failures = check(arguments.check, found) if arguments.check else []
     for failure in failures:

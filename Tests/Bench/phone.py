@@ -5,18 +5,19 @@ table of attributes with ANCS, and one consumer on a UNIX SOCK_SEQPACKET socket.
 It sends a few notifications at a time, because a socket holds some hundred packets only, and none while it is `held`.
 """
 
+import itertools
 import os
 import select
 import socket
 import struct
-import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from Harness import att
 
 MTU = 185
 #: How many notifications may be unfetched.
 WINDOW = 8
-NOT_FOUND, INVALID_HANDLE = 0x0A, 0x01
 PRIMARY, CHARACTERISTIC, CCCD = (struct.pack("<H", kind) for kind in (0x2800, 0x2803, 0x2902))
 READ, WRITE, NOTIFY, INDICATE = 0x02, 0x08, 0x10, 0x20
 
@@ -81,7 +82,7 @@ def note(uid: int) -> list[bytes]:
 
 
 class Phone:
-    """Serves one consumer `count` notifications; `done` is the time when all were fetched, 0 until then."""
+    """Serves one consumer `count` notifications, of which so many were `posted` and `fetched`."""
 
     def __init__(self, path: Path, count: int, mtu: int = MTU) -> None:
         self.attributes, self.handles = database()
@@ -93,8 +94,7 @@ class Phone:
         self.held = False
         self.offered_mtu = mtu
         self.mtu = 23
-        self.subscribed = 0.0
-        self.done = 0.0
+        self.subscribed = False
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.listener.bind(str(path))
         self.listener.listen()
@@ -117,32 +117,27 @@ class Phone:
 
     def post(self) -> None:
         """Sends notifications as long as there is room."""
-        if not self.subscribed or self.done or self.held:
+        if not self.subscribed or self.held:
             return
         while self.posted < min(self.fetched + WINDOW, self.count):
             self.posted += 1
             self.notify(self.source, struct.pack("<BBBBI", 0, 0x18, 4, 1, self.posted))
-        if self.fetched >= self.count:
-            self.done = time.monotonic()
 
     def notify(self, handle: int, value: bytes) -> None:
-        self.socket.send(b"\x1b" + handle.to_bytes(2, "little") + value)
+        self.socket.send(att.notification(handle, value))
 
     def handle(self, pdu: bytes) -> None:
-        opcode = pdu[0]
-        if opcode & 0x41 or opcode == 0x1E:
-            return  # a response, a command, a confirmation
-        if opcode == 0x12:
-            self.write(int.from_bytes(pdu[1:3], "little"), pdu[3:])
-        else:
-            self.socket.send(self.answer(opcode, pdu))
+        if pdu[0] == att.WRITE:
+            self.write(att.first_handle(pdu), pdu[3:])
+        elif pdu[0] in att.REQUESTS:
+            self.socket.send(self.answer(pdu[0], pdu))
 
     def write(self, handle: int, value: bytes) -> None:
-        self.socket.send(b"\x13")
+        self.socket.send(bytes([att.WRITE_RESPONSE]))
         if handle == self.handles[CONTROL_POINT]:
             self.command(value)
         elif handle == self.source + 1 and value == b"\1\0":
-            self.subscribed = time.monotonic()
+            self.subscribed = True
 
     def command(self, value: bytes) -> None:
         if value[0] == 1:
@@ -168,45 +163,37 @@ class Phone:
 
     def answer(self, opcode: int, pdu: bytes) -> bytes:
         """The response to a discovery or read request: simple rather than fast, since there are few."""
-        if opcode == 0x02:
+        if opcode == att.MTU_REQUEST:
             self.mtu = max(23, min(self.offered_mtu, int.from_bytes(pdu[1:3], "little")))
-            return struct.pack("<BH", 0x03, self.offered_mtu)
-        first = int.from_bytes(pdu[1:3], "little")
-        if opcode in (0x0A, 0x0C):
-            attribute = self.by_handle.get(first)
+            return struct.pack("<BH", att.MTU_RESPONSE, self.offered_mtu)
+        if opcode in (att.READ, att.READ_BLOB):
+            attribute = self.by_handle.get(att.first_handle(pdu))
             if attribute is None:
-                return struct.pack("<BBHB", 0x01, opcode, first, INVALID_HANDLE)
-            offset = int.from_bytes(pdu[3:5], "little") if opcode == 0x0C else 0
+                return att.refusal(pdu, att.INVALID_HANDLE)
+            offset = int.from_bytes(pdu[3:5], "little") if opcode == att.READ_BLOB else 0
             return bytes([opcode + 1]) + attribute.value[offset : offset + self.mtu - 1]
-        entries: list[bytes] = []
-        if opcode in (0x04, 0x06, 0x08, 0x10):
-            last = int.from_bytes(pdu[3:5], "little")
-            span = [a for a in self.attributes if first <= a.handle <= last]
-            entries = self.entries(opcode, pdu, span)
+        first, last = att.handle_range(pdu) or (1, 0)
+        entries = self.entries(opcode, pdu, [a for a in self.attributes if first <= a.handle <= last])
         if not entries:
-            return struct.pack("<BBHB", 0x01, opcode, first, NOT_FOUND)
+            return att.refusal(pdu, att.NOT_FOUND)
+        size = len(entries[0])
         head = bytes([opcode + 1])
-        if opcode == 0x04:
-            head += b"\1" if len(entries[0]) == 4 else b"\2"
-        elif opcode != 0x06:
-            head += bytes([len(entries[0])])
-        room = (self.mtu - len(head)) // len(entries[0])
-        same = [
-            e
-            for n, e in enumerate(entries)
-            if all(len(x) == len(entries[0]) for x in entries[: n + 1])
-        ]
-        return head + b"".join(same[:room])
+        if opcode == att.FIND_INFORMATION:
+            head += b"\1" if size == 4 else b"\2"
+        elif opcode != att.FIND_BY_TYPE_VALUE:
+            head += bytes([size])
+        same = itertools.takewhile(lambda entry: len(entry) == size, entries)
+        return head + b"".join(itertools.islice(same, (self.mtu - len(head)) // size))
 
     @staticmethod
     def entries(opcode: int, pdu: bytes, span: list[Attribute]) -> list[bytes]:
-        if opcode == 0x04:
+        if opcode == att.FIND_INFORMATION:
             return [struct.pack("<H", a.handle) + a.kind for a in span]
-        if opcode == 0x06:
+        if opcode == att.FIND_BY_TYPE_VALUE:
             found = [a for a in span if a.kind == pdu[5:7] and a.value == pdu[7:]]
             return [struct.pack("<HH", a.handle, a.end) for a in found]
         found = [a for a in span if a.kind == pdu[5:]]
-        if opcode == 0x10:
+        if opcode == att.READ_BY_GROUP:
             return [struct.pack("<HH", a.handle, a.end) + a.value for a in found]
         return [struct.pack("<H", a.handle) + a.value for a in found]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs of a consumer with this folder's phone: alone, or under a tool that counts what it does.
+"""Runs of the daemon with this folder's phone: alone, or under a tool that counts what it does.
 
 What a notification costs is the cost of a long run less that of a shorter one, by the difference in notifications:
 start, set-up and end fall out, and so does what happens only until the daemon's buffers are full.
@@ -14,10 +14,10 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple
 
 from Bench.phone import MTU, Phone
 from Harness import procfs
@@ -33,44 +33,38 @@ class Unavailable(Exception):
     """A figure that can't be measured here, and why."""
 
 
-@dataclass
-class Consumer:
-    """A program that reads a phone on a socket and prints a line for each notification."""
+@dataclass(frozen=True)
+class Ancsd:
+    """The program, which leaves its files and those of the tools in a folder."""
 
-    command: Callable[[Path], list[str]]
-    #: Its control socket.
-    control: Path
-    #: callgrind's names for the functions that allocate.
-    allocators: frozenset[str]
+    binary: Path
+    work: Path
+    #: Where the linker has written the addresses of the functions.
+    linker_map: Path
 
-    def __call__(self, work: Path) -> list[str]:
-        return self.command(work / "phone")
+    @property
+    def control(self) -> Path:
+        return self.work / "control"
 
-    def with_options(self, *more: str) -> Self:
-        return replace(self, command=lambda phone: [*self.command(phone), *more])
+    @property
+    def log(self) -> Path:
+        """What a tool has written."""
+        return self.work / "tool"
 
+    def daemon(self, phone: str, *options: str) -> list[str]:
+        """The daemon, which prints JSON, of a phone on a socket of this name."""
+        place = ["--socket", str(self.control), "--state-dir", str(self.work / "state")]
+        return [str(self.binary), "--att", f"unix:{self.work / phone}", "--format", "json", *place, *options]
 
-def ancsd(binary: Path, work: Path, linker_map: Path = Path("none")) -> Consumer:
-    """The daemon, which prints JSON."""
-    control = work / "control"
-    return Consumer(
-        lambda phone: [
-            str(binary), "--att", f"unix:{phone}", "--format", "json",
-            "--socket", str(control), "--state-dir", str(work / "state"),
-        ],
-        control,
-        allocators(linker_map),
-    )  # fmt: skip
+    def client(self, *words: str) -> list[str]:
+        return [str(self.binary), *words, "--socket", str(self.control)]
 
 
-@dataclass
-class Run:
-    """The cost of a run, from start to end."""
+class Cost(NamedTuple):
+    """What a tool has counted, and the number of allocations if it was callgrind: of a run, or of each notification."""
 
-    #: The tool's count, if there was one.
-    count: int = 0
-    #: The number of allocations, if the tool was callgrind.
-    allocations: int = 0
+    count: float
+    allocations: float
 
 
 # MARK: Tools
@@ -143,9 +137,9 @@ def calls(profile: Path, functions: frozenset[str]) -> int:
 
 def stop(pid: int) -> None:
     """Ends a process, or the one that a tool runs as its child."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    children = procfs.children(pid)
     if children:
-        return stop(int(children[0]))
+        return stop(children[0])
     os.kill(pid, signal.SIGTERM)
 
 
@@ -183,26 +177,20 @@ class Clients:
             thread.join()
 
 
-class ready:
+@contextlib.contextmanager
+def ready(ancsd: Ancsd, tool: Tool | None = None) -> Iterator[int]:
     """A daemon that waits for an absent phone; its process id."""
-
-    def __init__(self, consumer: Consumer, work: Path, tool: Tool | None = None) -> None:
-        self.log = work / "tool"
-        command = consumer.command(work / "nobody")
-        self.command = tool.wrap(command, self.log) if tool else command
-
-    def __enter__(self) -> int:
-        self.process = subprocess.Popen(
-            self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        assert self.process.stdout is not None
-        self.process.stdout.readline()
-        time.sleep(0.2)
-        return self.process.pid
-
-    def __exit__(self, *_: object) -> None:
-        self.process.terminate()
-        self.process.communicate()
+    command = ancsd.daemon("nobody")
+    process = subprocess.Popen(
+        tool.wrap(command, ancsd.log) if tool else command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(0.2)
+    try:
+        yield process.pid
+    finally:
+        process.terminate()
+        process.communicate()
 
 
 def printed(output: Path) -> int:
@@ -221,51 +209,37 @@ def one_processor() -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def run(
-    consumer: Consumer,
-    work: Path,
-    count: int,
-    *,
-    mtu: int = MTU,
-    tool: Tool | None = None,
-    clients: int = 0,
-    during: Callable[[int, Phone], None] | None = None,
-) -> Run:
-    """Runs a consumer with a phone that has `count` notifications. `during` is called with its process once all
-    of them were printed."""
-    path, output, log = work / "phone", work / "output", work / "tool"
-    command = consumer(work) if tool is None else tool.wrap(consumer(work), log)
-    log.unlink(missing_ok=True)
+@contextlib.contextmanager
+def served(
+    ancsd: Ancsd, count: int, *options: str, mtu: int = MTU, tool: Tool | None = None, clients: int = 0
+) -> Iterator[tuple[int, Phone]]:
+    """A daemon that has printed all `count` notifications of its phone: its process id, and the phone."""
+    path, output = ancsd.work / "phone", ancsd.work / "output"
+    command = ancsd.daemon("phone", *options)
+    ancsd.log.unlink(missing_ok=True)
     phone = Phone(path, count, mtu)
     phone.held = True
     with output.open("wb") as out:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out)
+        process = subprocess.Popen(tool.wrap(command, ancsd.log) if tool else command, stdin=subprocess.DEVNULL, stdout=out)
     readers = None
-    result = Run()
     try:
-        accept(phone, process.pid, log)
-        until(phone, lambda: phone.subscribed > 0)
+        accept(phone, process.pid, ancsd.log)
+        until(phone, lambda: phone.subscribed)
         if clients:
             # The rest of the daemon's setup comes first, since it serves clients between the phone's responses.
             pause(phone, 0.3 if tool is None else 3)
-            readers = Clients(consumer.control, clients)
+            readers = Clients(ancsd.control, clients)
         phone.held = False
         phone.post()
-        until(phone, lambda: phone.done > 0)
+        until(phone, lambda: phone.fetched >= count)
         until(phone, lambda: printed(output) >= count)
-        if during:
-            during(process.pid, phone)
+        yield process.pid, phone
     finally:
         stop(process.pid)
         process.wait()
         if readers:
             readers.close()
         phone.close(path)
-    if tool:
-        result.count = tool.read(log)
-    if tool is INSTRUCTIONS:
-        result.allocations = calls(log, consumer.allocators)
-    return result
 
 
 def accept(phone: Phone, pid: int, log: Path) -> None:
@@ -296,30 +270,22 @@ def until(phone: Phone, condition: Callable[[], bool]) -> None:
         phone.turn(0.05)
 
 
-@dataclass(frozen=True)
-class Cost:
-    """The cost of a notification."""
+def cost(ancsd: Ancsd, count: int, tool: Tool, **how: int) -> Cost:
+    """What a run with so many notifications costs, from start to end."""
+    with served(ancsd, count, tool=tool, **how):
+        pass
+    return Cost(tool.read(ancsd.log), calls(ancsd.log, allocators(ancsd.linker_map)) if tool is INSTRUCTIONS else 0)
 
-    count: float
-    allocations: float
 
-
-def each(consumer: Consumer, work: Path, tool: Tool, *, mtu: int = MTU, clients: int = 0) -> Cost:
-    """What a notification costs, counted by a tool."""
+def each(ancsd: Ancsd, tool: Tool, **how: int) -> Cost:
+    """What a notification costs."""
     with one_processor() if tool is SYSTEM_CALLS else contextlib.nullcontext():
-        short, long = (run(consumer, work, n, mtu=mtu, tool=tool, clients=clients) for n in (SHORT, LONG))
-    each = LONG - SHORT
-    return Cost((long.count - short.count) / each, (long.allocations - short.allocations) / each)
+        short, long = (cost(ancsd, count, tool, **how) for count in (SHORT, LONG))
+    return Cost(*((most - least) / (LONG - SHORT) for most, least in zip(long, short, strict=True)))
 
 
-def count(command: Sequence[str], work: Path, tool: Tool) -> int:
-    """The cost of a command that ends by itself."""
-    log = work / "tool"
-    subprocess.run(tool.wrap(list(command), log), stdout=subprocess.DEVNULL, check=True, timeout=PATIENCE)
-    return tool.read(log)
-
-
-def memory(pid: int) -> tuple[int, int]:
-    """Anonymous and resident memory of a process, in KiB."""
-    status = procfs.status(pid)
-    return status["RssAnon"], status["VmRSS"]
+def instructions(ancsd: Ancsd, *words: str) -> int:
+    """The cost of a client, which ends by itself."""
+    command = INSTRUCTIONS.wrap(ancsd.client(*words), ancsd.log)
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True, timeout=PATIENCE)
+    return INSTRUCTIONS.read(ancsd.log)
