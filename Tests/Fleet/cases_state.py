@@ -5,6 +5,7 @@ import asyncio
 import json
 import signal
 
+from Harness import procfs
 from Harness.ancs import Notification, call
 from Harness.case import case, check, expect
 from Harness.process import run
@@ -92,6 +93,16 @@ async def older_daemon(bed: Testbed) -> None:
     bridge = await bed.bridge(path, broker.url)
     await bed.says(bridge, "sends no events: max_age is no parameter", "upgrade ancsd")
     await bed.online(broker)
+
+
+@case("mqtt-one-thread", native="qemu-user has a thread of its own")
+async def one_thread(bed: Testbed) -> None:
+    """One thread publishes, as counting references without locks requires (scripts/build, -assume-single-threaded)."""
+    _, _, phone, bridge, watcher = await bed.watched()
+    phone.ancs.post(*map(Notification, range(1, 101)))
+    await watcher.message(EVENTS, uid=100)
+    threads = procfs.status(bridge.pid)["Threads"]
+    check(threads == 1, f"the bridge has {threads} threads")
 
 
 def uids(watcher: Watcher, since: int = 0, change: str = "added") -> list[int]:

@@ -12,48 +12,43 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from Release.program import (  # noqa: E402
-    AARCH64, DYNAMIC, EXECUTABLE, LOAD, POSITION_INDEPENDENT, RELRO, STACK, WRITABLE, Elf, Section, Segment,
-)
+from Release.program import Elf, Part  # noqa: E402
 
 #: What nobody writes to.
 CONSTANTS = (".rodata", ".text")
 #: Tables of addresses, which the start may write to, and nobody after it.
 TABLES = (".data.rel.ro", ".got", ".got.plt", ".init_array", ".fini_array")
-
-
 #: The pages of a kernel, of which it protects whole ones: as large as those for this processor may have them.
-PAGES = {AARCH64: 16384}
+PAGES = {"AArch64": 16384}
 
 
-def overlaps(section: Section, segment: Segment) -> bool:
-    return section.address < segment.address + segment.memory_size and segment.address < section.address + section.size
+def overlaps(section: Part, segment: Part) -> bool:
+    return section.address < segment.end and segment.address < section.end
 
 
 def faults(elf: Elf) -> Iterator[str]:
     """What does not hold, as a sentence each."""
-    if elf.kind != POSITION_INDEPENDENT or not any(segment.kind == DYNAMIC for segment in elf.segments):
+    loaded, relro, stacks, dynamic = (
+        [segment for segment in elf.segments if segment.name == name] for name in ("LOAD", "GNU_RELRO", "GNU_STACK", "DYNAMIC"))
+    if not elf.kind.startswith("DYN") or not dynamic:
         yield "it is at a fixed address (no PIE)"
-    if not any(section.name == ".relr.dyn" for section in elf.sections):
+    if ".relr.dyn" not in elf.sections:
         yield "its relocations are not packed (DT_RELR)"
-    loaded = [segment for segment in elf.segments if segment.kind == LOAD]
-    relro = [segment for segment in elf.segments if segment.kind == RELRO]
-    stacks = [segment for segment in elf.segments if segment.kind == STACK]
-    sections = {section.name: section for section in elf.sections if section.size}
     for segment in loaded:
-        if segment.flags & WRITABLE and segment.flags & EXECUTABLE:
+        if {"W", "E"} <= set(segment.flags):
             yield f"the segment at {segment.address:#x} is both writable and executable"
-    if not stacks or any(segment.flags & EXECUTABLE for segment in stacks):
+    if not stacks or any("E" in segment.flags for segment in stacks):
         yield "the stack is executable (PT_GNU_STACK)"
+    sections = {name: section for name, section in elf.sections.items() if section.size}
     for name in CONSTANTS:
         if name not in sections:
             yield f"there is no {name}"
-        elif any(segment.flags & WRITABLE and overlaps(sections[name], segment) for segment in loaded):
+        elif any("W" in segment.flags and overlaps(sections[name], segment) for segment in loaded):
             yield f"{name}, {sections[name].size:,} bytes, is in a writable segment"
     if not relro:
         yield "no memory is made read-only after the start (PT_GNU_RELRO)"
     for segment in relro:
-        if (segment.address + segment.memory_size) % PAGES.get(elf.machine, 4096):
+        if segment.end % PAGES.get(elf.machine, 4096):
             yield "what is made read-only after the start does not end with a page"
     for name in TABLES:
         if name in sections and not any(overlaps(sections[name], segment) for segment in relro):

@@ -1,92 +1,47 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A linked program's ELF file."""
+"""A linked program's ELF file, as readelf prints it, whatever its processor."""
 
-import struct
-from dataclasses import dataclass
-from functools import cached_property
+import os
+import re
+import subprocess
 from pathlib import Path
-
-#: Kinds of segments and of files, and what may be done with a segment's memory (elf(5)).
-LOAD, DYNAMIC, INTERPRETER, STACK, RELRO = 1, 2, 3, 0x6474E551, 0x6474E552
-POSITION_INDEPENDENT = 3
-EXECUTABLE, WRITABLE = 1, 2
-ARM, X86_64, AARCH64 = 40, 62, 183
+from typing import NamedTuple
 
 
-@dataclass
-class Segment:
-    """A program header (elf(5))."""
-
-    kind: int
-    flags: int
-    offset: int
-    address: int
-    file_size: int
-    memory_size: int
-
-
-@dataclass
-class Section:
-    """A section header (elf(5))."""
+class Part(NamedTuple):
+    """A segment or a section of the program's memory. A segment may be `W`, writable, and `E`, executable."""
 
     name: str
     address: int
     size: int
+    flags: str = ""
+
+    @property
+    def end(self) -> int:
+        return self.address + self.size
 
 
 class Elf:
-    """An ELF file, little endian."""
-
     def __init__(self, path: Path) -> None:
-        self.bytes = path.read_bytes()
-        if self.bytes[:4] != b"\x7fELF" or self.bytes[5] != 1:
-            raise ValueError(f"{path} is no ELF file, little endian")
-        self.has_64_bits = self.bytes[4] == 2
-        self.kind, self.machine = struct.unpack_from("<HH", self.bytes, 16)
-        self.segments = []
-        for header in self._headers(28, "<IIIIIIII", 32, "<IIQQQQQQ"):
-            if self.has_64_bits:
-                kind, flags, offset, address, _, in_file, in_memory, _ = header
-            else:
-                kind, offset, address, _, in_file, in_memory, flags, _ = header
-            self.segments.append(Segment(kind, flags, offset, address, in_file, in_memory))
+        what = ("--file-header", "--segments", "--sections", "--dynamic", "--version-info")
+        said = subprocess.run(["readelf", "--wide", *what, path], env={**os.environ, "LC_ALL": "C"}, capture_output=True, text=True)
+        if said.returncode or said.stderr:
+            raise SystemExit(f"readelf cannot read {path}: {said.stderr.strip()}")
+        self.text = said.stdout
+        self.kind, self.machine = (self.found(rf"^  {name}: +(\S.*)$")[0] for name in ("Type", "Machine"))
+        self.segments = [
+            Part(name, int(address, 16), int(size, 16), flags)
+            for name, address, size, flags in self.found(r"^  (\w+) +0x\w+ (0x\w+) 0x\w+ 0x\w+ (0x\w+) ([RWE ]{3}) ")
+        ]
+        #: Those in memory, by name.
+        self.sections = {
+            name: Part(name, int(address, 16), int(size, 16))
+            for name, address, size in self.found(r"^  \[ *\d+\] (\S+) +[A-Z]\w+ +(\w+) \w+ (\w+) \w+ +\w*A")
+        }
+        #: The shared libraries that it needs.
+        self.libraries = self.found(r"\(NEEDED\) +Shared library: \[(.*)\]")
+        #: The dynamic linker that starts it; empty if it is linked statically.
+        self.interpreter = "".join(self.found(r"\[Requesting program interpreter: (.*)\]"))
 
-    def _headers(self, at: int, short: str, at_64: int, long: str) -> list[tuple[int, ...]]:
-        """The table of headers whose place the file's own header has there, with 32 or with 64 bits."""
-        (start,) = struct.unpack_from("<Q", self.bytes, at_64) if self.has_64_bits else struct.unpack_from("<I", self.bytes, at)
-        sizes = (54 if self.has_64_bits else 42) + (0 if at == 28 else 4)
-        size, count = struct.unpack_from("<HH", self.bytes, sizes)
-        return [struct.unpack_from(long if self.has_64_bits else short, self.bytes, start + size * index) for index in range(count)]
-
-    @cached_property
-    def sections(self) -> list[Section]:
-        """The sections that are in memory."""
-        headers = self._headers(32, "<IIIIII", 40, "<IIQQQQ")
-        (names,) = struct.unpack_from("<H", self.bytes, 62 if self.has_64_bits else 50)
-        texts = headers[names][4]
-        found = []
-        for name, _, flags, address, _, length in headers:
-            if flags & 2:
-                text = self.bytes[texts + name:self.bytes.index(0, texts + name)].decode()
-                found.append(Section(text, address, length))
-        return found
-
-    @cached_property
-    def interpreter(self) -> str:
-        """The dynamic linker that starts it; empty if it is linked statically."""
-        return next((self.bytes[segment.offset:self.bytes.index(0, segment.offset)].decode()
-                     for segment in self.segments if segment.kind == INTERPRETER), "")
-
-    @cached_property
-    def libraries(self) -> list[str]:
-        """The shared libraries that it needs (DT_NEEDED)."""
-        table = next((segment for segment in self.segments if segment.kind == DYNAMIC), None)
-        if table is None:
-            return []
-        form, size = ("<QQ", 16) if self.has_64_bits else ("<II", 8)
-        places = range(table.offset, table.offset + table.file_size, size)
-        entries = [struct.unpack_from(form, self.bytes, place) for place in places]
-        names = next((value for tag, value in entries if tag == 5), 0)  # DT_STRTAB
-        start = next((names - segment.address + segment.offset for segment in self.segments
-                      if segment.kind == LOAD and segment.address <= names < segment.address + segment.file_size), 0)
-        return [self.bytes[start + value:self.bytes.index(0, start + value)].decode() for tag, value in entries if tag == 1]
+    def found(self, pattern: str) -> list:
+        return re.findall(pattern, self.text, re.MULTILINE)
