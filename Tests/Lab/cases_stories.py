@@ -23,7 +23,7 @@ LIMIT, QUIET = 15, 0.3
 
 
 class Teller:
-    """Plays a story. The acts are its methods, with a _ for each space."""
+    """Plays a story."""
 
     def __init__(self, bed: Testbed, story: Story) -> None:
         self.bed = bed
@@ -39,7 +39,7 @@ class Teller:
         # crashes when the socket of a link is closed on which the phone never did.
         self.phone.encrypts_after, self.phone.speaks_first = 0.3, True
         for scene in self.story.scenes:
-            await getattr(self, scene.act.replace(" ", "_"))()
+            await self.act(scene.act)
             for group in scene.groups:
                 found = [await self.event() for _ in group]
                 check(all(map(fnmatchcase, sorted(found), sorted(group))), f"{scene.act}: {found}, not {group}")
@@ -81,96 +81,71 @@ class Teller:
         ]
         return [fact for fact, holds in facts.items() if holds] + keys
 
-    # The board
-
-    async def daemon_starts(self) -> None:
-        if self.bed.processes:
-            await self.daemon.start()
-        else:
-            self.daemon: Daemon = await self.bed.daemon("--io", self.story.io, ready=False)
-
-    async def daemon_stops(self) -> None:
-        await self.daemon.stop()
-
-    async def board_accepts(self) -> None:
-        await self.daemon.call("pairing.respond", accept=True)
-
-    async def board_declines(self) -> None:
-        await self.daemon.call("pairing.respond", accept=False)
-
-    async def board_opens_pairing(self) -> None:
-        await self.daemon.call("pairing.open", seconds=60)
-
-    async def board_forgets_phone(self) -> None:
-        await self.daemon.call("phones.forget", phone=self.phone.address)
-
-    # The phone and its user
-
-    async def phone_connects(self) -> None:
-        await self.phone.disconnect()
-        self.phone.user.reset()
-        self.connecting = self.bed.spawn(self.phone.connect())
-
-    async def phone_leaves(self) -> None:
-        if self.connecting is not None:
-            await self.connecting
-        await self.phone.disconnect()
-
-    async def phone_is_lost(self) -> None:
-        if self.connecting is not None:
-            await self.connecting
-        await self.bed.air.separate(self.phone.antenna.controller, self.bed.adapter.controller)
-
-    async def phone_refuses(self) -> None:
-        self.phone.cancels = True
-
-    async def phone_agrees(self) -> None:
-        self.phone.cancels = False
-
-    async def phone_waits_to_be_asked(self) -> None:
-        self.phone.encrypts_after = 60
-
-    async def phone_types_the_number(self) -> None:
-        self.phone.user.typed.set_result(self.shown)
-
-    async def phone_types_another_number(self) -> None:
-        self.phone.user.typed.set_result((self.shown + 1) % 1_000_000)
-
     @property
     def shown(self) -> int:
         """The passkey that the board shows."""
         *_, asked = self.daemon.since(0, "pairing")
         return int(asked["passkey"])
 
-    async def phone_forgets_board(self) -> None:
-        await self.phone.forget()
-
-    async def phone_has_another_key(self) -> None:
-        self.phone.spoil_key()
-
-    # The adapter
-
-    async def adapter_is_unplugged(self) -> None:
-        self.bed.adapter.unplug()
-
-    async def adapter_is_plugged_in(self) -> None:
-        await self.bed.plug_again()
-
-    async def radio_is_blocked(self) -> None:
-        await block(True)
-        self.bed.cleanups.append(lambda: switch(False))
-
-    async def radio_is_unblocked(self) -> None:
-        await block(False)
-
-    async def adapter_is_powered_off(self) -> None:
-        mgmt.send(self.bed.adapter.index, mgmt.SET_POWERED, b"\0")
-
-    async def bluetoothd_starts(self) -> None:
-        self.bluetoothd = await start_bluetoothd(self.bed)
-
-    async def bluetoothd_ends(self) -> None:
-        await self.bluetoothd.close()
+    async def act(self, act: str) -> None:
+        """What somebody does."""
+        bed, story = self.bed, self.story
+        if act in ("phone leaves", "phone is lost") and self.connecting is not None:
+            await self.connecting
+        match act:
+            case "daemon starts" if bed.processes:
+                await self.daemon.start()
+            case "daemon starts":
+                self.daemon: Daemon = await bed.daemon("--io", story.io, ready=False)
+            case "daemon stops":
+                await self.daemon.stop()
+            case "board accepts":
+                await self.daemon.call("pairing.respond", accept=True)
+            case "board declines":
+                await self.daemon.call("pairing.respond", accept=False)
+            case "board opens pairing":
+                await self.daemon.call("pairing.open", seconds=60)
+            case "board forgets phone":
+                await self.daemon.call("phones.forget", phone=self.phone.address)
+            case "phone connects":
+                await self.phone.disconnect()
+                self.phone.user.reset()
+                self.connecting = bed.spawn(self.phone.connect())
+            case "phone leaves":
+                await self.phone.disconnect()
+            case "phone is lost":
+                await bed.air.separate(self.phone.antenna.controller, bed.adapter.controller)
+            case "phone refuses":
+                self.phone.cancels = True
+            case "phone agrees":
+                self.phone.cancels = False
+            case "phone waits to be asked":
+                self.phone.encrypts_after = 60
+            case "phone types the number":
+                self.phone.user.typed.set_result(self.shown)
+            case "phone types another number":
+                self.phone.user.typed.set_result((self.shown + 1) % 1_000_000)
+            case "phone forgets board":
+                await self.phone.forget()
+            case "phone has another key":
+                self.phone.spoil_key()
+            case "adapter is unplugged":
+                bed.adapter.unplug()
+            case "adapter is plugged in":
+                await bed.plug_again()
+            case "radio is blocked":
+                await block(True)
+                bed.cleanups.append(lambda: switch(False))
+            case "radio is unblocked":
+                await block(False)
+            case "adapter is powered off":
+                mgmt.send(bed.adapter.index, mgmt.SET_POWERED, b"\0")
+            case "bluetoothd starts":
+                self.bluetoothd = await start_bluetoothd(bed)
+            case "bluetoothd ends":
+                await self.bluetoothd.close()
+            case _:
+                raise Failure(f"nobody can do this: {act}")
 
 
 def register(story: Story) -> None:
