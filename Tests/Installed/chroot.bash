@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
-# For the scripts beside it that use a Debian for another processor.
+# For the scripts beside it that make or use a clean Debian, of this machine's processor or another one.
 say() { echo "$(basename "$0"): $*" >&2; }
 # shellcheck source=../../scripts/apt.bash
 . "$(dirname "${BASH_SOURCE[0]}")/../../scripts/apt.bash"
@@ -15,6 +15,30 @@ needs_root() {
 
 # other_debian PROCESSOR: the name of the Debian for another processor (debian); nothing for this machine's.
 other_debian() { [ "$1" = "$(dpkg --print-architecture)" ] || echo "$1"; }
+
+# own_mounts [OPTION...] -- ARGUMENT...: starts the script again with these arguments, and with mounts (and what the options of
+# unshare name) that end with it, so that the clean Debian below them stays as it is. /mnt is empty there.
+own_mounts() {
+    local options=()
+    while [ "$1" != -- ]; do options+=("$1"); shift; done
+    shift
+    [ -n "${OWN_MOUNTS:-}" ] || exec unshare --mount "${options[@]}" env OWN_MOUNTS=yes "$0" "$@"
+    mount -t tmpfs -o mode=755 tmpfs /mnt
+}
+
+# enter_debian CLEAN ROOT: a Debian at ROOT, whose changes are in ROOT.upper; `inside` runs commands in it.
+enter_debian() {
+    root=$2
+    mkdir -p "$root" "$root.upper" "$root.work"
+    mount -t overlay -o "lowerdir=$1,upperdir=$root.upper,workdir=$root.work" overlay "$root"
+    mount -t proc proc "$root/proc"
+}
+inside() {
+    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive TERM=dumb LC_ALL=C.UTF-8 \
+        http_proxy="${http_proxy:-}" "${board[@]}" "$(command -v chroot)" "$root" "$@"
+}
+# reaches_network: lets what runs inside find the package mirror.
+reaches_network() { cp /etc/resolv.conf "$root/etc"; }
 
 # What the environment of the other processor's programs has: the board that qemu-user plays.
 board=()
