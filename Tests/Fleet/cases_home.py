@@ -106,8 +106,7 @@ async def entities(bed: Testbed) -> None:
     watcher = await bed.watcher(broker, "homeassistant/#")
     configurations = [
         (await watcher.message(f"homeassistant/device/kitchen/{name}/config")).json for name in ("board", "phone")]
-    phone.ancs.post(Notification(1), call(2))
-    await daemon.event("notification", uid=2)
+    await daemon.passes_on(phone, Notification(1), call(2))
     await core.until("binary_sensor.iphone_at_kitchen_incoming_call", "on")
     found = await core.ask("entities")
     wanted = {component["uniq_id"]: component for configuration in configurations
@@ -140,7 +139,7 @@ async def entities(bed: Testbed) -> None:
 async def acts(bed: Testbed) -> None:
     """Buttons reach the phone; a call rings and is declined; events fire once; an absent phone is unavailable."""
     broker = await bed.mosquitto()
-    daemon, phone, bridge = await bed.board(broker)
+    _, phone, bridge = await bed.board(broker)
     core = await home(bed, broker)
     await phone.subscribed("ams")
     await core.until("sensor.iphone_at_kitchen_battery", "80")
@@ -181,7 +180,7 @@ async def acts(bed: Testbed) -> None:
 async def shrinks(bed: Testbed) -> None:
     """What the settings no longer allow leaves Home Assistant, at a reload and at a restart, without a warning; at last its devices."""
     broker = await bed.mosquitto()
-    daemon, phone, bridge = await bed.board(broker, content="title", allow=["media", "act", "read", "pairing"])
+    _, phone, bridge = await bed.board(broker, content="title", allow=["media", "act", "read", "pairing"])
     core = await home(bed, broker)
     await phone.subscribed("ams")
     phone.ams.play(0)
@@ -216,7 +215,7 @@ async def shrinks(bed: Testbed) -> None:
 async def renamed(bed: Testbed) -> None:
     """A board with another name keeps its devices and entities, with what the user has changed about them, without a warning."""
     broker = await bed.mosquitto()
-    daemon, phone, bridge = await bed.board(broker)
+    _, _, bridge = await bed.board(broker)
     core = await home(bed, broker)
     await core.until("sensor.iphone_at_kitchen_battery", "80")
     await core.ask("rename", entity="sensor.iphone_at_kitchen_battery", name="sensor.annas_battery")

@@ -10,7 +10,8 @@ from Harness.case import case, check, eventually
 from .cases_fleet import NO_EXEC, fleet
 from .mosquitto import Mosquitto
 from .scripted import CONNECT, PUBLISH, packet, text
-from .testbed import PHONE, Testbed
+from .testbed import Testbed
+from .watcher import PHONE
 
 #: Properties of a PUBLISH (MQTT 5, 3.3.2.3) that are wrong or unusual; a client can read all of them.
 WRONG = {
@@ -79,7 +80,7 @@ async def hostile(bed: Testbed) -> None:
     """What mosquitto delivers of messages with wrong properties, retained or not, costs neither a board nor `fleet` its
     connection."""
     broker = await bed.mosquitto()
-    daemon, _, bridge = await bed.board(broker)
+    _, _, bridge = await bed.board(broker)
     # paho does not survive what is published here.
     watcher = await bed.online(broker, f"{PHONE}/state", "ancsd/kitchen/response/#")
     topics = ("ancsd/kitchen/request/status", f"{PHONE}/request/media.get", "homeassistant/status", "ancsd/attic/state")

@@ -8,7 +8,8 @@ from Harness.ancs import Notification
 from Harness.case import case, check, eventually, expect, settled
 
 from .cases_outage import numbers
-from .testbed import EVENTS, PHONE, Testbed
+from .testbed import Testbed
+from .watcher import EVENTS, PHONE
 
 
 @case("mqtt-connect")
@@ -87,7 +88,7 @@ async def subscribe_refused(bed: Testbed) -> None:
     """A refused subscription is named, and the rest continues."""
     broker = await bed.scripted()
     broker.denied = {"homeassistant/status"}
-    daemon, phone, bridge = await bed.board(broker)
+    daemon, _, bridge = await bed.board(broker)
     await bed.says(bridge, "subscribe to homeassistant/status")
     await broker.seen(f"{PHONE}/counts")
     check(bridge.log.count("subscribe to") == 1, f"the log is {bridge.log}")

@@ -10,8 +10,8 @@ from Interop.peers import Phone
 
 from .cases_state import uids
 from .mosquitto import Ejabberd, RabbitMQ
-from .testbed import EVENTS, PHONE, Testbed
-from .watcher import Watcher
+from .testbed import Testbed
+from .watcher import EVENTS, PHONE, Watcher
 
 
 async def publishes(watcher: Watcher, phone: Phone) -> None:
@@ -19,8 +19,7 @@ async def publishes(watcher: Watcher, phone: Phone) -> None:
     await watcher.message("ancsd/kitchen/state", state="online", within=15)
     await watcher.message(f"{PHONE}/state", state="online")
     await phone.subscribed("ams")
-    phone.ancs.post(*(Notification(uid) for uid in range(1, 31)))
-    await watcher.message(EVENTS, uid=30, within=15)
+    await watcher.gets(phone, *(Notification(uid) for uid in range(1, 31)), within=15)
     check(uids(watcher) == list(range(1, 31)), f"published: {uids(watcher)}")
 
 
@@ -32,8 +31,7 @@ async def comes_back(bridge: Process, watcher: Watcher, phone: Phone) -> None:
     await bridge.start()
     await watcher.message("ancsd/kitchen/state", since=since, within=15, state="online")
     await asyncio.sleep(0.5)
-    phone.ancs.post(Notification(31))
-    await watcher.message(EVENTS, since=since, uid=31)
+    await watcher.gets(phone, Notification(31))
     check(bridge.running, "the bridge has ended")
 
 

@@ -14,8 +14,8 @@ from Harness.control import ControlClient
 from Harness.process import Process
 
 from .cases_state import uids
-from .testbed import EVENTS, PHONE, Testbed
-from .watcher import Watcher
+from .testbed import Testbed
+from .watcher import EVENTS, PHONE, Watcher
 
 
 def whole(watcher: Watcher, count: int) -> list[int]:
@@ -124,8 +124,7 @@ async def max_age(bed: Testbed) -> None:
     relay = await bed.relay(broker)
     daemon, phone, _ = await bed.board(relay, max_age=4)
     watcher = await bed.online(broker)
-    phone.ancs.post(Notification(9))
-    await watcher.message(EVENTS, uid=9)
+    await watcher.gets(phone, Notification(9))
     await relay.acknowledged()
     relay.stop_listening()
     relay.cut()
@@ -135,8 +134,7 @@ async def max_age(bed: Testbed) -> None:
     await relay.start()
     # The bridge returns after its retry delay; whether the second event is published depends on that.
     await watcher.message(f"{PHONE}/counts", within=40, total=3)
-    phone.ancs.post(Notification(3))
-    await watcher.message(EVENTS, within=10, uid=3)
+    await watcher.gets(phone, Notification(3))
     check(1 not in uids(watcher), f"published: {uids(watcher)}")
     lost = watcher.last("ancsd/kitchen/event").json
     check(lost["event"] == "lost" and 1 <= lost["count"] <= 4, f"what was left out is told as {lost}")
@@ -155,8 +153,7 @@ async def publish_fails(bed: Testbed) -> None:
     # A third connection that ends so soon would be taken for that of another board with the same name.
     for uid in (1, 2):
         bridge.send_signal(signal.SIGSTOP)
-        phone.ancs.post(Notification(uid))
-        await daemon.event("notification", uid=uid)
+        await daemon.passes_on(phone, Notification(uid))
         relay.reset()
         await asyncio.sleep(0.2)
         bridge.send_signal(signal.SIGCONT)
@@ -170,8 +167,7 @@ async def both_away(bed: Testbed) -> None:
     """Daemon and broker stop and restart in either order: the last state is right, nothing is duplicated, and all events are
     published, even those with numbers of the daemon's earlier life."""
     broker, daemon, phone, bridge, watcher = await bed.watched()
-    phone.ancs.post(*map(Notification, range(1, 11)))
-    await watcher.message(EVENTS, uid=10)
+    await watcher.gets(phone, *map(Notification, range(1, 11)))
     await daemon.stop()
     await broker.down()
     for uid in range(1, 11):
@@ -181,8 +177,7 @@ async def both_away(bed: Testbed) -> None:
     await asyncio.sleep(1)
     await broker.up()
     await watcher.message(f"{PHONE}/counts", within=60, since=watcher.now, total=0)
-    phone.ancs.post(Notification(11))
-    await watcher.message(EVENTS, within=10, uid=11)
+    await watcher.gets(phone, Notification(11))
     await broker.down()
     await daemon.stop()
     await broker.up()
@@ -190,8 +185,7 @@ async def both_away(bed: Testbed) -> None:
     since = watcher.now
     await daemon.start()
     await watcher.message(f"{PHONE}/state", within=40, since=since, state="online")
-    phone.ancs.post(Notification(12))
-    await watcher.message(EVENTS, within=10, uid=12)
+    await watcher.gets(phone, Notification(12))
     told = uids(watcher)
     check(told == [*range(1, 13)], f"published: {told}")
     check(bridge.running, "the bridge has ended")
@@ -225,28 +219,25 @@ async def full_disk(bed: Testbed) -> None:
             filler.flush()
         except OSError:
             pass
-    phone.ancs.post(*(Notification(uid) for uid in range(1, 11)))
-    await watcher.message(EVENTS, uid=10)
+    await watcher.gets(phone, *(Notification(uid) for uid in range(1, 11)))
     await asyncio.sleep(2)
     check(uids(watcher) == list(range(1, 11)), f"published: {uids(watcher)}")
     said = [line for line in bridge.log.splitlines() if "space" in line.lower() or "full" in line.lower()]
     check(len(said) <= 2, f"the log is {bridge.log}")
     (mounted / "filler").unlink()
-    phone.ancs.post(Notification(11))
-    await watcher.message(EVENTS, uid=11)
+    await watcher.gets(phone, Notification(11))
     await bridge.stop()
     since = watcher.now
     await bridge.start()
     await watcher.message(f"{PHONE}/counts", since=since, total=11)
-    phone.ancs.post(Notification(12))
-    await watcher.message(EVENTS, since=since, uid=12)
+    await watcher.gets(phone, Notification(12))
     check(uids(watcher, since) == [12], f"published after a restart: {uids(watcher, since)}")
 
 
 @case("mqtt-leaves-cleanly")
 async def leaves(bed: Testbed) -> None:
     """On SIGTERM, with a broker, without one, or with a silent one, the bridge exits within 5 s with status 143."""
-    broker, daemon, _, bridge, watcher = await bed.watched()
+    broker, daemon, _, bridge, _ = await bed.watched()
     await bridge.stop(signal.SIGTERM, within=5)
     await broker.down()
     await bridge.start()

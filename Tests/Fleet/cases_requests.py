@@ -8,7 +8,8 @@ import json
 from Harness.ancs import Notification, call
 from Harness.case import case, check, eventually, expect
 
-from .testbed import PHONE, Testbed
+from .testbed import Testbed
+from .watcher import PHONE
 
 REQUEST = "ancsd/kitchen/request"
 PHONE_REQUEST = f"{PHONE}/request"

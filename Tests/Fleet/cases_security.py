@@ -14,8 +14,8 @@ from Harness.process import Daemon, Process
 from Interop.peers import Phone
 
 from .certificates import Authority
-from .testbed import EVENTS, PHONE, Testbed
-from .watcher import Watcher
+from .testbed import Testbed
+from .watcher import PHONE, Watcher
 
 #: From docs/security.md: each board has its own user and may use only its own topics.
 ACL = """
@@ -38,8 +38,7 @@ async def tls(bed: Testbed) -> None:
     url = f"mqtts://localhost:{broker.tls_port}"
     await bed.bridge(daemon, url, ca_file=f"{authority.folder}/ca.pem", content="full")
     watcher = await bed.online(broker)
-    phone.ancs.post(Notification(1, message="over TLS"))
-    expect((await watcher.message(EVENTS, uid=1)).json, message="over TLS")
+    expect((await watcher.gets(phone, Notification(1, message="over TLS"))).json, message="over TLS")
     folder = bed.work / "authorities"
     folder.mkdir()
     empty = await bed.bridge(daemon, url, ca_file=str(folder), board="attic")
@@ -143,8 +142,7 @@ async def acl(bed: Testbed) -> None:
     _, phone, bridge, watcher = await confined(bed, ACL)
     await watcher.message("homeassistant/device/kitchen/board/config")
     await watcher.message("homeassistant/device/kitchen/phone/config")
-    phone.ancs.post(Notification(1))
-    await watcher.message(EVENTS, uid=1)
+    await watcher.gets(phone, Notification(1))
     # The board may respond on its own topics only.
     watcher.publish("ancsd/kitchen/request/status", b'{"transaction":1}')
     await watcher.message("ancsd/kitchen/response/status", transaction=1, status="ok")
@@ -159,8 +157,7 @@ async def acl_refused(bed: Testbed) -> None:
     _, phone, bridge, watcher = await confined(bed, only)
     topic = "homeassistant/device/kitchen/board/config"
     await bed.says(bridge, topic)
-    phone.ancs.post(Notification(1))
-    await watcher.message(EVENTS, uid=1)
+    await watcher.gets(phone, Notification(1))
     await asyncio.sleep(1)
     said = [line for line in bridge.log.splitlines() if topic in line]
     check(len(said) == 1 and "Not authorized (0x87)" in said[0] and f"topic write {topic}" in said[0], f"the log is {bridge.log}")
@@ -190,7 +187,7 @@ async def acl_responses(bed: Testbed) -> None:
 @case("mqtt-says-what")
 async def says_what(bed: Testbed) -> None:
     """One line at startup says what is sent where."""
-    broker, _, _, bridge, watcher = await bed.watched()
+    broker, _, _, bridge, _ = await bed.watched()
     first = bridge.log.splitlines()[0]
     check(f"127.0.0.1:{broker.port}" in first and "kitchen" in first, f"the first line is {first}")
 
@@ -219,12 +216,10 @@ async def reload(bed: Testbed) -> None:
     bed.reload(bridge, right.replace("[mqtt]", '[mqtt]\ncontent = "full"'))
     await watcher.message(f"{PHONE}/state", since=since, state="offline")
     await watcher.message(f"{PHONE}/state", since=since, state="online")
-    phone.ancs.post(Notification(1, message="after"))
-    expect((await watcher.message(EVENTS, uid=1)).json, message="after")
+    expect((await watcher.gets(phone, Notification(1, message="after"))).json, message="after")
     bed.reload(bridge, right.replace("[mqtt]", '[mqtt]\ncontent = "everything"'))
     await bed.says(bridge, "content", "old settings")
-    phone.ancs.post(Notification(2, message="still"))
-    expect((await watcher.message(EVENTS, uid=2)).json, message="still")
+    expect((await watcher.gets(phone, Notification(2, message="still"))).json, message="still")
     bed.reload(bridge, right.replace('board = "kitchen"', 'board = "attic"'))
     await watcher.message("ancsd/attic/state", state="online", within=15)
     await eventually(lambda: json.loads(watcher.last("ancsd/kitchen/state").payload or b'{"state":"offline"}')["state"] == "offline",

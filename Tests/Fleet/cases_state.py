@@ -10,8 +10,8 @@ from Harness.ancs import Notification, call
 from Harness.case import case, check, expect
 from Harness.process import run
 
-from .testbed import EVENTS, PHONE, Testbed
-from .watcher import Watcher
+from .testbed import Testbed
+from .watcher import EVENTS, PHONE, Watcher
 
 
 @case("mqtt-states")
@@ -99,8 +99,7 @@ async def older_daemon(bed: Testbed) -> None:
 async def one_thread(bed: Testbed) -> None:
     """One thread publishes, as counting references without locks requires (scripts/build, -assume-single-threaded)."""
     _, _, phone, bridge, watcher = await bed.watched()
-    phone.ancs.post(*map(Notification, range(1, 101)))
-    await watcher.message(EVENTS, uid=100)
+    await watcher.gets(phone, *map(Notification, range(1, 101)))
     threads = procfs.status(bridge.pid)["Threads"]
     check(threads == 1, f"the bridge has {threads} threads")
 
@@ -114,8 +113,7 @@ def uids(watcher: Watcher, since: int = 0, change: str = "added") -> list[int]:
 async def events(bed: Testbed) -> None:
     """A notification is an event on its own topic: not retained, QoS 1, with an expiry and the daemon's life."""
     _, daemon, phone, _, watcher = await bed.watched()
-    phone.ancs.post(Notification(1, category=6, app_id="com.apple.mobilemail"))
-    added = await watcher.message(EVENTS, uid=1, change="added")
+    added = await watcher.gets(phone, Notification(1, category=6, app_id="com.apple.mobilemail"))
     expect(added.json, event="notification", category="email", app_id="com.apple.mobilemail", phone="iphone")
     check(not added.retained and added.qos == 1, f"retained: {added.retained}, QoS {added.qos}")
     expiry = added.properties.get("MessageExpiryInterval")

@@ -14,11 +14,7 @@ from Interop.peers import Phone
 from .mosquitto import Mosquitto
 from .relay import Relay
 from .scripted import ScriptedBroker
-from .watcher import Watcher
-
-#: A phone over a socket has no address, so its name is the default one.
-PHONE = "ancsd/kitchen/phone/iphone"
-EVENTS = f"{PHONE}/event/notification"
+from .watcher import PHONE, Watcher
 
 
 class Testbed(testbed.Testbed):

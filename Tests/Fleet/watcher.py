@@ -14,6 +14,11 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 from Harness.case import Failure, check, eventually, patient
 
 
+#: The topics of kitchen's phone. Over a socket it has no address, so its name is the default one.
+PHONE = "ancsd/kitchen/phone/iphone"
+EVENTS = f"{PHONE}/event/notification"
+
+
 @dataclass(frozen=True)
 class Message:
     """A message as received by a subscriber."""
@@ -135,6 +140,12 @@ class Watcher:
         except TimeoutError:
             raise Failure(f"nothing on {topic} with {fields or 'anything'} in {patient(within):.0f} s; the last there: "
                           f"{[m.payload.decode(errors='replace')[:200] for m in self.of(topic)[-3:]]}") from None
+
+    async def gets(self, phone: Any, *notifications: Any, within: float = 20) -> Message:
+        """Notifications appear on kitchen's phone; waits until the last one is published, and returns that message."""
+        since = self.now
+        phone.ancs.post(*notifications)
+        return await self.message(EVENTS, since=since, uid=notifications[-1].uid, within=within)
 
     async def retained(self, *filters: str) -> dict[str, Message]:
         """What is retained at the broker now, by topic: what a new subscriber gets."""

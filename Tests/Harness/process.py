@@ -312,6 +312,12 @@ class Daemon(EventProcess):
         """The result of a call as soon as it holds; `wanted` describes that in words."""
         return await answered(lambda: self.call(method), holds, f"{method} never has {wanted}", within)
 
+    async def passes_on(self, phone: Any, *notifications: Any, within: float = 8) -> Event:
+        """Notifications appear on the phone; waits until the daemon tells of the last one, and returns that event."""
+        since = self.now
+        phone.ancs.post(*notifications)
+        return await self.event("notification", since=since, uid=notifications[-1].uid, within=within)
+
     async def listed(self, what: str, **params: Any) -> list[Any]:
         """A whole list, page by page: `notifications`, `apps` or `phones`."""
         found: list[Any] = []

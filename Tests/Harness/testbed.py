@@ -174,8 +174,6 @@ class Testbed:
 
 async def check_served(daemon: Daemon, phone: Phone, uid: int, within: float = 15) -> Event:
     """Checks that a session works: a notification with a long text arrives whole."""
-    since = daemon.now
-    phone.ancs.post(Notification(uid, title=f"number {uid}", message=LONG_TEXT))
-    event = await daemon.event("notification", since=since, uid=uid, within=within)
+    event = await daemon.passes_on(phone, Notification(uid, title=f"number {uid}", message=LONG_TEXT), within=within)
     expect(event, title=f"number {uid}", message=LONG_TEXT)
     return event

@@ -21,13 +21,12 @@ KEYS = (
 @case("all-attributes")
 async def all_attributes(bed: Testbed) -> None:
     """Added with all eight attributes, modified, removed; keys in the documented order."""
-    daemon, phone, subscribed = await bed.served()
+    daemon, phone, _ = await bed.served()
     notification = Notification(
         0x01020304, title="Ευρυδίκη ☎️", subtitle="Family", message="Saturday? 🎂 " * 40,
         date="20261121T070000", category=4, positive="Reply", negative="Clear",
     )
-    phone.ancs.post(notification)
-    event = await daemon.event("notification", since=subscribed, uid=notification.uid)
+    event = await daemon.passes_on(phone, notification)
     expect(
         event, change="added", category="social", category_count=1, app_id="com.apple.MobileSMS",
         app="Messages", title=notification.title, subtitle="Family", message=notification.message,
@@ -175,10 +174,9 @@ async def waiting(bed: Testbed) -> None:
 @case("iphone-rules")
 async def rules(bed: Testbed) -> None:
     """Texts cut at 512 bytes, late deliveries that are marked as pre-existing, and a change that is announced once."""
-    daemon, phone, since = await bed.served("--quirk", "preexisting=1", profile=REAL)
+    daemon, phone, _ = await bed.served("--quirk", "preexisting=1", profile=REAL)
     await asyncio.sleep(1.5)
-    phone.ancs.post(Notification(4, message="ä" * 400))
-    event = await daemon.event("notification", since=since, uid=4)
+    event = await daemon.passes_on(phone, Notification(4, message="ä" * 400))
     check(len(event["message"].encode()) <= 512, f"{len(event['message'].encode())} bytes")
     check(event["message"].endswith("…") and event["truncated"] == ["message"], f"it is not known as cut: {event}")
     check("pre-existing" not in event["flags"], f"what came late is no news: {event['flags']}")

@@ -18,10 +18,8 @@ from .testbed import Testbed
 @case("rpc-methods")
 async def methods(bed: Testbed) -> None:
     """Each method of docs/interface.md returns what it should."""
-    daemon, phone, since = await bed.served()
-    phone.ancs.post(Notification(1, positive="Reply"))
-    phone.ancs.post(Notification(2, app_id="com.apple.mobilephone", category=1))
-    await daemon.event("notification", since=since, uid=2)
+    daemon, phone, _ = await bed.served()
+    await daemon.passes_on(phone, Notification(1, positive="Reply"), Notification(2, app_id="com.apple.mobilephone", category=1))
     status = await daemon.call("status")
     check({"adapters", "phones", "links"} <= status.keys(), f"status is {status}")
     listed = await daemon.listed("notifications", category="incoming-call")
@@ -46,8 +44,7 @@ async def commands(bed: Testbed) -> None:
     """list, count, show, apps and act: what they print, and what the phone sees; exit status 1 where nothing matches, and where
     an action is refused."""
     daemon, phone, since = await bed.served()
-    phone.ancs.post(Notification(1), Notification(2, title="Boss", app_id="com.slack", category=7), call(3))
-    await daemon.event("notification", since=since, uid=3)
+    await daemon.passes_on(phone, Notification(1), Notification(2, title="Boss", app_id="com.slack", category=7), call(3))
     for words, number in {(): 3, ("--app", "com.apple.*"): 2, ("--app", "org.*"): 0}.items():
         listed = (await bed.client(daemon, "list", "--format", "json", *words)).expect(int(not number))
         check(len(listed.objects) == number, f"list {' '.join(words)} printed {listed.out!r}")
@@ -99,7 +96,7 @@ print(answers)
 @case("rpc-flood", alone=True, native="qemu-user's own memory counts")
 async def flooded(bed: Testbed) -> None:
     """16 clients that ask without waiting delay neither another client nor the phone, and take no memory."""
-    daemon, phone, since = await bed.served()
+    daemon, phone, _ = await bed.served()
     floods = [
         await asyncio.create_subprocess_exec(sys.executable, "-c", FLOOD, daemon.socket, "8", "8", stdout=PIPE)
         for _ in range(2)
@@ -113,8 +110,7 @@ async def flooded(bed: Testbed) -> None:
         asked = loop.time()
         slowest = max(slowest, asked - begun)
         uid += 1
-        phone.ancs.post(Notification(uid))
-        await daemon.event("notification", since=since, uid=uid)
+        await daemon.passes_on(phone, Notification(uid))
         latest = max(latest, loop.time() - asked)
         await asyncio.sleep(0.1)
     answers = [int((await flood.communicate())[0]) for flood in floods]

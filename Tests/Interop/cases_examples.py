@@ -28,8 +28,7 @@ async def control_socket(bed: Testbed) -> None:
     for tool in ("socat", "jq"):
         check(shutil.which(tool), f"{tool} is not installed: scripts/setup --tests")
     daemon, phone, _ = await bed.served()
-    phone.ancs.post(Notification(1), Notification(2, title="Dad"))
-    await daemon.event("notification", uid=2)
+    await daemon.passes_on(phone, Notification(1), Notification(2, title="Dad"))
     await daemon.event("media")
     place = ("env", f"SOCKET={daemon.socket}")
     shells = examples("control-socket.md", "sh")
@@ -38,8 +37,7 @@ async def control_socket(bed: Testbed) -> None:
     for shell, text in zip(shells, wanted, strict=True):
         printed = (await run(*place, "sh", "-c", shell, within=20)).expect(0).out
         check(printed == text, f"an example printed {printed!r} instead of {text!r}:\n{shell}")
-    phone.ancs.post(Notification(3))
-    await daemon.event("notification", uid=3)
+    await daemon.passes_on(phone, Notification(3))
     (python,) = examples("control-socket.md", "python")
     printed = (await run(*place, sys.executable, "-c", python, within=20)).expect(0).out
     check(printed == "added Dad\nadded Mum\npaused\n", f"the example in Python printed {printed!r}")
@@ -53,8 +51,7 @@ async def settings(bed: Testbed) -> None:
     file.write_text(example)
     (await bed.run("config", "check", str(file))).expect(0)
     daemon, phone, _ = await bed.served()
-    phone.ancs.post(Notification(1, app_id="com.example.game.two"), Notification(2))
-    await daemon.event("notification", uid=2)
+    await daemon.passes_on(phone, Notification(1, app_id="com.example.game.two"), Notification(2))
     found = await bed.run(
         "rules", "test", "--config", str(file), "--format", "text", stdin=daemon.text.encode()
     )
@@ -66,8 +63,7 @@ async def settings(bed: Testbed) -> None:
     wrong = await bed.run("rules", "test", "--config", str(file), stdin=b'{"uid":1}\n')
     check("category" in wrong.expect(1).err, f"what is missing is not named: {wrong.err}")
     # An expression that reaches its limit before it has matched the title.
-    phone.ancs.post(Notification(3, title="a" * 40 + "!"))
-    await daemon.event("notification", uid=3)
+    await daemon.passes_on(phone, Notification(3, title="a" * 40 + "!"))
     file.write_text("[[rule]]\nname = 'costly'\ntitle = '(a+)+$'\n[[rule]]\nurgent = true\n")
     for form, words in {
         "text": "!”: rule “2”: show as urgent; “costly” takes too long to search",

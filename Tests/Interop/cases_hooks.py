@@ -62,8 +62,7 @@ app = "com.spam.*"
 show = false
 """)
     daemon, phone, _ = await bed.served("--config", str(file))
-    phone.ancs.post(Notification(1, app_id="com.spam.a", title="spam"), Notification(2, title="good"))
-    await daemon.event("notification", uid=2)
+    await daemon.passes_on(phone, Notification(1, app_id="com.spam.a", title="spam"), Notification(2, title="good"))
     daemon.none("notification", uid=1)
     shown = await bed.client(daemon, "config", "show", "--format", "text")
     check(f"grace = 60  # {file}:2" in shown.out, f"config show printed {shown.out}")
@@ -73,15 +72,13 @@ show = false
     file.write_text("[[rule]]\nurgent = true\n")
     daemon.send_signal(signal.SIGHUP)
     await eventually(lambda: "settings were read again" in daemon.log, "it does not say so")
-    phone.ancs.post(Notification(3, app_id="com.spam.a", title="spam"))
-    event = await daemon.event("notification", uid=3)
+    event = await daemon.passes_on(phone, Notification(3, app_id="com.spam.a", title="spam"))
     check(event.get("urgent") is True, f"the new rule does not count: {event}")
 
     file.write_text("[[rule]]\nurgnet = true\nnmae = 1\n")
     daemon.send_signal(signal.SIGHUP)
     await eventually(lambda: "keeping the old settings" in daemon.log, "a wrong file is taken")
-    phone.ancs.post(Notification(4))
-    event = await daemon.event("notification", uid=4)
+    event = await daemon.passes_on(phone, Notification(4))
     check(event.get("urgent") is True, f"the old rule does not count any more: {event}")
     check(told.read_text().split() == ["good"], f"programs were run for {told.read_text()}")
     checked = await bed.client(daemon, "config", "check", str(file))
@@ -110,8 +107,7 @@ async def log(bed: Testbed) -> None:
     kept.parent.mkdir()
     file.write_text(f"[log]\nfile = '{kept}'\n")
     daemon, phone, _ = await bed.served("--config", str(file))
-    phone.ancs.post(Notification(1, title="secret title"), Notification(2, app_id="com.slack", title="other"))
-    await daemon.event("notification", uid=2)
+    await daemon.passes_on(phone, Notification(1, title="secret title"), Notification(2, app_id="com.slack", title="other"))
 
     async def entries(*words: str) -> list[dict]:
         # While the daemon runs, it says where the file is.

@@ -23,11 +23,10 @@ async def screen(bed: Testbed, daemon: Daemon, columns: int = 80, rows: int = 24
 
 async def served(bed: Testbed) -> tuple[Daemon, Phone]:
     """A phone with three notifications and a player."""
-    daemon, phone, since = await bed.served()
+    daemon, phone, _ = await bed.served()
     phone.ancs.post(Notification(1, title="Anna", message="Dinner tonight?", positive="Reply", negative="Clear"))
     phone.ancs.post(Notification(2, title=WIDE, message="🏔️ " + WIDE * 3, negative="Clear"))
-    phone.ancs.post(Notification(3, title="Dr. Miller", category=1, positive="Answer", negative="Decline"))
-    await daemon.event("notification", since=since, uid=3)
+    await daemon.passes_on(phone, Notification(3, title="Dr. Miller", category=1, positive="Answer", negative="Decline"))
     return daemon, phone
 
 

@@ -127,8 +127,7 @@ async def second(bed: Testbed) -> None:
 async def stuck_clients(bed: Testbed) -> None:
     """A client whose standard output is stuck is ended by the first signal."""
     daemon, phone, _ = await bed.served()
-    phone.ancs.post(*(Notification(uid, title=f"n {uid}", message="x" * 500) for uid in range(1, 201)))
-    await daemon.event("notification", uid=200, within=20)
+    await daemon.passes_on(phone, *(Notification(uid, title=f"n {uid}", message="x" * 500) for uid in range(1, 201)), within=20)
     for arguments in (["list"], ["watch"]):
         read, write = full_pipe()
         process = await asyncio.create_subprocess_exec(
@@ -178,8 +177,7 @@ async def batches(bed: Testbed) -> None:
     control.send(b'[{"jsonrpc":"2.0","method":"status"},{"jsonrpc":"2.0","method":"media.get"}]\n')
     check(isinstance(await control.call("status"), dict), "a batch of calls without an id got a response")
     control.close()
-    phone.ancs.post(*(Notification(uid, message="x" * 1000) for uid in range(1, 401)))
-    await daemon.event("notification", uid=400, within=30)
+    await daemon.passes_on(phone, *(Notification(uid, message="x" * 1000) for uid in range(1, 401)), within=30)
     reader, writer = await asyncio.open_unix_connection(daemon.socket, limit=1 << 22)
     batch = [{"jsonrpc": "2.0", "id": number, "method": "notifications.list"} for number in range(64)]
     writer.write(json.dumps(batch).encode() + b"\n")

@@ -56,9 +56,8 @@ async def tuned(bed: Testbed) -> None:
 @case("not-tuned")
 async def not_tuned(bed: Testbed) -> None:
     """With --no-tune nothing is requested of the phone."""
-    daemon, phone, subscribed = await bed.served("--no-tune")
-    phone.ancs.post(*BURST)
-    await daemon.event("notification", since=subscribed, uid=11)
+    daemon, phone, _ = await bed.served("--no-tune")
+    await daemon.passes_on(phone, *BURST)
     await asyncio.sleep(1)  # no request may follow
     check(not requested(bed), f"the requests were {requested(bed)}")
     link = await status(daemon)
@@ -69,10 +68,9 @@ async def not_tuned(bed: Testbed) -> None:
 @case("notification")
 async def notification(bed: Testbed) -> None:
     """A notification that is longer than a PDU; modified and removed."""
-    daemon, phone, subscribed = await bed.served()
+    daemon, phone, _ = await bed.served()
     posted = Notification(0x01020304, title="Ευρυδίκη ☎️", message="Are you coming on Saturday? 🎂 " * 20)
-    phone.ancs.post(posted)
-    event = await daemon.event("notification", since=subscribed, uid=posted.uid)
+    event = await daemon.passes_on(phone, posted)
     expect(event, change="added", app="Messages", title=posted.title, message=posted.message, adapter=bed.adapter.name, phone=phone.address)
 
     phone.ancs.modify(posted.uid, message="Saturday is off.")

@@ -173,9 +173,8 @@ async def doctor(bed: Testbed) -> None:
 @case("report")
 async def report(bed: Testbed) -> None:
     """`ancsd report` has the controller's firmware and the last pairing, and none of the names and texts."""
-    daemon, phone, subscribed = await bed.served()
-    phone.ancs.post(Notification(10, title="Zephyrine", message="the quick brown fox"))
-    await daemon.event("notification", since=subscribed, uid=10)
+    daemon, phone, _ = await bed.served()
+    await daemon.passes_on(phone, Notification(10, title="Zephyrine", message="the quick brown fox"))
     outcome = await bed.run("report", "--state-dir", bed.state, "--socket", daemon.socket)
     text = outcome.out
     check(outcome.status == 0, f"its status is {outcome.status}")

@@ -84,8 +84,7 @@ async def trace(bed: Testbed) -> None:
 async def session(bed: Testbed, *options: str) -> None:
     """A phone with a notification and media comes and goes, and the daemon ends."""
     daemon, phone, subscribed = await bed.served(*options, profile=IDEAL)
-    phone.ancs.post(Notification(7, title="Traced", message="down to each attribute", category=4))
-    await daemon.event("notification", since=subscribed, uid=7)
+    await daemon.passes_on(phone, Notification(7, title="Traced", message="down to each attribute", category=4))
     await daemon.event("media")
     phone.ams.play(2)
     await daemon.event(
@@ -149,7 +148,7 @@ def pdu(line: Line) -> Line:
 @case("trace-late", seconds=90)
 async def late(bed: Testbed) -> None:
     """A later trace: the kernel says whose the link is, and the daemon what is on it."""
-    daemon, phone, subscribed = await bed.served(profile=IDEAL)
+    daemon, phone, _ = await bed.served(profile=IDEAL)
     await daemon.event("media")
     await bed.set_up(phone)  # a later discovery would give the attributes their names
     written = bed.out / "late.btsnoop"
@@ -166,8 +165,7 @@ async def late(bed: Testbed) -> None:
             lambda process=process, said=said: said in process.log,  # type: ignore[misc]
             f"{process.directory.name} does not say: {said}", 15,
         )
-    phone.ancs.post(Notification(8, title="Late"))
-    event = await daemon.event("notification", since=subscribed, uid=8)
+    event = await daemon.passes_on(phone, Notification(8, title="Late"))
     await eventually(lambda: event["title"] in knowing.text, "the title is not in the trace", 15)
     known, unknown = (outcome.objects for outcome in await end(knowing, alone))
     attributes = {line.get("attribute") for line in known}

@@ -104,11 +104,10 @@ class Scene:
         """The phone comes back, is served with its old key, and has news."""
         since = self.daemon.now
         await self.phone.connect(within=20)
-        served = await self.daemon.event("subscribed", since=since, within=20)
+        await self.daemon.event("subscribed", since=since, within=20)
         check(self.phone.pairings == 1, "the phone had to pair again")
         self.news += 1
-        self.phone.ancs.post(Notification(self.news, title=f"number {self.news}"))
-        await self.daemon.event("notification", since=served, uid=self.news, within=20)
+        await self.daemon.passes_on(self.phone, Notification(self.news, title=f"number {self.news}"), within=20)
 
     async def unproven(self) -> int:
         return int((await self.daemon.call("status"))["totals"]["unproven"])

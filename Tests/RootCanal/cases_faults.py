@@ -207,8 +207,7 @@ async def cannot_update(bed: Testbed, preset: str, status: int) -> None:
         if turn == "at first":
             last = await gone(daemon, phone, subscribed)
             await check_returns(daemon, phone, last, within=20)
-    phone.ancs.post(*(Notification(uid, message="a long text " * 60) for uid in range(1, 20)))
-    await daemon.event("notification", since=last, uid=19, within=20)
+    await daemon.passes_on(phone, *(Notification(uid, message="a long text " * 60) for uid in range(1, 20)), within=20)
 
 
 def is_static(address: str) -> bool:
