@@ -95,14 +95,14 @@ class Process:
         self.frozen = False
 
     async def start(
-        self, stdin: int = DEVNULL, user: int | None = None, environment: Mapping[str, str] = {}
+        self, stdin: int = DEVNULL, user: int | None = None, environment: Mapping[str, str] = {}, out: int | None = None
     ) -> Self:
-        """Starts it; a later call starts it again."""
+        """Starts it, with the standard output `out` if there is one; a later call starts it again."""
         with (self.directory / "log").open("ab") as log, self.output.open("ab") as output:
             log.write(f"--- {' '.join(self.command)}\n".encode())
             log.flush()
             self.process = await asyncio.create_subprocess_exec(
-                *self.command, stdin=stdin, stdout=self.stdout(output), stderr=log, limit=1 << 20, user=user,
+                *self.command, stdin=stdin, stdout=self.stdout(output) if out is None else out, stderr=log, limit=1 << 20, user=user,
                 env={**os.environ, **environment},
             )
         self.end = asyncio.create_task(self.follow(self.process))
@@ -349,10 +349,8 @@ class VirtualPhone(EventProcess):
         self.path = place
         self.commands = 0
 
-    async def start(
-        self, stdin: int = PIPE, user: int | None = None, environment: Mapping[str, str] = {}
-    ) -> Self:
-        await super().start(stdin, user, environment)
+    async def start(self, stdin: int = PIPE, **how: Any) -> Self:
+        await super().start(stdin, **how)
         await self.event(self.begins)
         return self
 

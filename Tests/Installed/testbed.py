@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from Harness.case import Failure, answered, check, eventually
-from Harness.control import ControlClient
 from Harness.process import Outcome, run
 from Lab import testbed
 
@@ -96,14 +95,6 @@ class Testbed(testbed.Testbed):
         await self.inside("journalctl", "--sync", status=None)
         outcome = await self.inside("journalctl", "--no-pager", "--output", "json", "--unit", "ancsd")
         return [json.loads(line) for line in outcome.out.splitlines()]
-
-    async def call(self, method: str, **params: Any) -> Any:
-        """Calls the service over its control socket, as root."""
-        client = await ControlClient.connect(SOCKET)
-        try:
-            return await client.call(method, **params)
-        finally:
-            client.close()
 
     async def pid(self) -> int:
         return int(await self.property("MainPID"))

@@ -13,7 +13,7 @@ from Harness import procfs
 from Harness.ancs import Notification
 from Harness.case import case, check, eventually
 from Harness.control import ControlClient
-from Harness.process import DEVNULL
+from Harness.process import Process
 
 from .cases_hooks import script
 from .link import Link
@@ -35,27 +35,10 @@ def full_pipe() -> tuple[int, int]:
     return read, write
 
 
-async def start(bed: Testbed, phone: Phone, *options: str, out: int, err: int) -> asyncio.subprocess.Process:
-    """Starts a daemon with these outputs, which ends with the case."""
-    process = await asyncio.create_subprocess_exec(
-        bed.binary, *phone.gatt_options, "--state-dir", bed.state, "--socket", bed.socket(), "--format", "json",
-        *options, stdout=out, stderr=err, stdin=DEVNULL,
-    )
-
-    def end() -> None:
-        if process.returncode is None:
-            process.kill()
-
-    bed.cleanups.append(end)
-    return process
-
-
-async def ended(process: asyncio.subprocess.Process, within: float = 5) -> int | None:
-    """The exit status; None if it does not end."""
-    try:
-        return await asyncio.wait_for(process.wait(), within)
-    except TimeoutError:
-        return None
+async def start(bed: Testbed, phone: Phone, *options: str, out: int) -> Process:
+    """Starts a daemon with this standard output."""
+    place = ["--state-dir", bed.state, "--socket", bed.socket(), "--format", "json"]
+    return await bed.start(Process([*bed.runner, bed.binary, *phone.gatt_options, *place, *options], bed.out), out=out)
 
 
 async def flood(link: Link, count: int) -> None:
@@ -68,10 +51,10 @@ async def flood(link: Link, count: int) -> None:
 @case("stuck-outputs")
 async def stuck(bed: Testbed) -> None:
     """Standard output and error that nobody reads: phone and clients are served, and SIGTERM ends it."""
-
     phone = bed.phone()
     read, write = full_pipe()
-    process = await start(bed, phone, "-v", "-v", out=write, err=write)
+    bed.runner = ["sh", "-c", 'exec "$@" 2>&1', "sh"]
+    process = await start(bed, phone, "-v", "-v", out=write)
     await phone.subscribed()
     await flood(phone.link, 2000)
     client = await ControlClient.connect(bed.socket())
@@ -80,9 +63,7 @@ async def stuck(bed: Testbed) -> None:
     await client.event("notification", uid=7)
     check(isinstance(await client.call("status"), dict), "no status")
     client.close()
-    process.send_signal(signal.SIGTERM)
-    status = await ended(process)
-    check(status == 128 + signal.SIGTERM, f"SIGTERM ended it with {status}")
+    await process.stop(within=5)
     os.close(read)
     os.close(write)
 
@@ -92,16 +73,14 @@ async def gone(bed: Testbed) -> None:
     """The reader of standard output goes away: the daemon says so and ends with a failure."""
     phone = bed.phone()
     read, write = os.pipe()
-    log = bed.out / "log"
-    with log.open("wb") as err:
-        process = await start(bed, phone, out=write, err=err.fileno())
+    process = await start(bed, phone, out=write)
     os.close(write)
     await phone.subscribed()
     os.close(read)
     phone.ancs.post(Notification(1))
-    status = await ended(process)
+    status = await process.ended(5)
     check(status == 73, f"it ended with {status}")
-    lines = log.read_text().splitlines()
+    lines = process.log.splitlines()
     check(len(lines) == 1 and "standard output" in lines[0], f"it said {lines}")
 
 
@@ -130,15 +109,12 @@ async def stuck_clients(bed: Testbed) -> None:
     await daemon.passes_on(phone, *(Notification(uid, title=f"n {uid}", message="x" * 500) for uid in range(1, 201)), within=20)
     for arguments in (["list"], ["watch"]):
         read, write = full_pipe()
-        process = await asyncio.create_subprocess_exec(
-            bed.binary, *arguments, "--socket", daemon.socket, stdout=write, stderr=DEVNULL, stdin=DEVNULL)
+        process = await bed.start(Process([bed.binary, *arguments, "--socket", daemon.socket], bed.out / arguments[0]), out=write)
         await asyncio.sleep(0.5)
         phone.ancs.post(Notification(300, title="one more"))
         await asyncio.sleep(0.5)
         process.send_signal(signal.SIGTERM)
-        status = await ended(process)
-        if status is None:
-            process.kill()
+        status = await process.ended(5)
         check(status in (-signal.SIGTERM, 128 + signal.SIGTERM), f"SIGTERM ended {arguments} with {status}")
         phone.ancs.remove(300)
         for number in (read, write):
@@ -151,18 +127,16 @@ async def read_late(bed: Testbed) -> None:
     phone = bed.phone()
     read, write = os.pipe()
     fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
-    log = bed.out / "log"
-    with log.open("wb") as err:
-        process = await start(bed, phone, "--once", out=write, err=err.fileno())
+    process = await start(bed, phone, "--once", out=write)
     os.close(write)
     await phone.subscribed()
     phone.ancs.post(*(Notification(uid, message="x" * 900) for uid in range(1, 21)))
     await eventually(lambda: phone.ancs.fetches(20), "not all of them are fetched")
     phone.disconnect()
-    status = await ended(process, 10)
+    status = await process.ended(10)
     os.close(read)
     check(status == 73, f"it ended with {status}")
-    check("were not read" in log.read_text(), f"it does not say so: {log.read_text()}")
+    check("were not read" in process.log, f"it does not say so: {process.log}")
 
 
 @case("batches")
