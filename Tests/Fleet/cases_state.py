@@ -104,9 +104,9 @@ async def one_thread(bed: Testbed) -> None:
     check(threads == 1, f"the bridge has {threads} threads")
 
 
-def uids(watcher: Watcher, since: int = 0, change: str = "added") -> list[int]:
-    """The UIDs of the notifications published with this change."""
-    return [m.json["uid"] for m in watcher.of(EVENTS, since) if m.json["change"] == change]
+def uids(watcher: Watcher, since: int = 0) -> list[int]:
+    """The UIDs of the notifications published as added."""
+    return [m.json["uid"] for m in watcher.of(EVENTS, since) if m.json["change"] == "added"]
 
 
 @case("mqtt-events")

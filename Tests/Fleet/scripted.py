@@ -60,7 +60,6 @@ class Published:
     payload: bytes
     qos: int
     retain: bool
-    repeated: bool
     number: int
     size: int
     properties: dict[str, Any] = field(default_factory=dict)
@@ -118,7 +117,7 @@ def read_publish(flags: int, body: bytes, size: int) -> Published:
         number = struct.unpack_from(">H", body, place)[0]
         place += 2
     values, length = unpack(PacketTypes.PUBLISH, body[place:])
-    return Published(topic, body[place + length:], qos, bool(flags & 1), bool(flags & 8), number, size, values)
+    return Published(topic, body[place + length:], qos, bool(flags & 1), number, size, values)
 
 
 class ScriptedBroker(OnLoopback):
@@ -145,7 +144,6 @@ class ScriptedBroker(OnLoopback):
         self.denied: set[str] = set()
         self.writer: asyncio.StreamWriter | None = None
         self.writers: list[asyncio.StreamWriter] = []
-        self.faults: list[str] = []
         self.server: asyncio.Server | None = None
 
     async def start(self) -> Self:
@@ -169,10 +167,7 @@ class ScriptedBroker(OnLoopback):
 
     def take(self, kind: int, flags: int, body: bytes, size: int, writer: asyncio.StreamWriter) -> None:
         if kind == CONNECT:
-            try:
-                self.connects.append(read_connect(body))
-            except Failure as fault:
-                self.faults.append(str(fault))
+            self.connects.append(read_connect(body))
             if self.answers:
                 answer = bytes([0, self.reason]) + properties(PacketTypes.CONNACK, self.connack)
                 writer.write(packet(CONNACK, answer))

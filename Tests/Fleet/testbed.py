@@ -71,17 +71,17 @@ class Testbed(testbed.Testbed):
         file.chmod(mode)
         return file
 
-    def settings(self, url: str, extra: str = "", /, board: str = "kitchen", **settings: Any) -> Path:
-        """Writes a settings file; `_` in a name becomes `-`. `extra` is appended unchanged."""
+    def settings(self, url: str, /, board: str = "kitchen", **settings: Any) -> Path:
+        """Writes a settings file; `_` in a name becomes `-`."""
         path = self.work / f"{board}{self.bridges}.toml"
         lines = [f"{name.replace('_', '-')} = {json.dumps(value)}"
                  for name, value in {"url": url, "board": board, "response-prefixes": ["watcher", "me"], **settings}.items()]
-        path.write_text("\n".join(["[mqtt]", *lines, extra]) + "\n")
+        path.write_text("\n".join(["[mqtt]", *lines]) + "\n")
         return path
 
-    async def bridge(self, daemon: Daemon | Path, url: str, extra: str = "", /, **settings: Any) -> Process:
+    async def bridge(self, daemon: Daemon | Path, url: str, /, **settings: Any) -> Process:
         """Connects a daemon to a broker."""
-        file = self.settings(url, extra, **settings)
+        file = self.settings(url, **settings)
         socket = daemon if isinstance(daemon, Path) else daemon.socket
         number, self.bridges = self.bridges, self.bridges + 1
         command = [self.program, "--config", file, "--socket", socket, "--state-dir", self.work / f"bridge{number}"]
@@ -102,10 +102,10 @@ class Testbed(testbed.Testbed):
         await eventually(lambda: all(word.lower() in bridge.log.lower() for word in words),
                          lambda: f"{words} is missing from the log: {bridge.log}", within)
 
-    async def board(self, broker: Mosquitto | Relay, extra: str = "", /, **settings: Any) -> tuple[Daemon, Phone, Process]:
+    async def board(self, broker: Mosquitto | Relay, /, **settings: Any) -> tuple[Daemon, Phone, Process]:
         """A phone, a daemon that serves it, and a bridge: the start of most cases."""
         daemon, phone, _ = await self.served()
-        return daemon, phone, await self.bridge(daemon, broker.url, extra, **settings)
+        return daemon, phone, await self.bridge(daemon, broker.url, **settings)
 
     async def watched(self) -> tuple[Mosquitto, Daemon, Phone, Process, Watcher]:
         """A broker, such a board, and a watcher, once the phone is online."""
@@ -117,11 +117,9 @@ class Testbed(testbed.Testbed):
         """The same, with a user and a password for the broker."""
         return await self.board(broker, user=user, password_file=str(self.secret("password", password)))
 
-    async def scripted_board(
-        self, broker: Mosquitto | Relay | ScriptedBroker, extra: str = "", /, **settings: Any
-    ) -> tuple[Daemon, VirtualPhone, Process]:
+    async def scripted_board(self, broker: Mosquitto | Relay, /, **settings: Any) -> tuple[Daemon, VirtualPhone, Process]:
         """The same with `ancsd phone`, which obeys commands."""
         phone = await self.virtual_phone()
         daemon = await self.daemon(phone)
         await daemon.event("subscribed")
-        return daemon, phone, await self.bridge(daemon, broker.url, extra, **settings)
+        return daemon, phone, await self.bridge(daemon, broker.url, **settings)

@@ -115,17 +115,15 @@ class Watcher:
             raise Failure(f"nothing was published on {topic}; only on {sorted({m.topic for m in self.messages})}")
         return found[-1]
 
-    async def message(self, topic: str, /, since: int = 0, within: float = 20, where: Any = None, **fields: Any) -> Message:
+    async def message(self, topic: str, /, since: int = 0, within: float = 20, **fields: Any) -> Message:
         """Waits for the first message on a topic, from `since` on, whose JSON has these fields."""
         def fits(message: Message) -> bool:
             if not paho.topic_matches_sub(topic, message.topic):
                 return False
-            if not fields and where is None:
-                return True
-            if not message.payload:
-                return False
+            if not fields or not message.payload:
+                return not fields
             value = message.json
-            return isinstance(value, dict) and fields.items() <= value.items() and (where is None or where(value))
+            return isinstance(value, dict) and fields.items() <= value.items()
 
         try:
             async with asyncio.timeout(patient(within)):

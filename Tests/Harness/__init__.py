@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What Tests/Lab and Tests/Interop share: runner, ancsd as a process, the phone's services, an odd device.
 
-A suite is a package next to this one. Its `__init__` names its modules of cases, and its module `testbed` has
-a class `Testbed`, which is `Harness.testbed.Testbed` with what only its bearer needs. A case is a function:
+A suite is a package next to this one. Its modules `cases*` have its cases, and its module `testbed` has a class
+`Testbed`, which is `Harness.testbed.Testbed` with what only its bearer needs. A case is a function:
 
     @case("new-notification")
     async def new_notification(bed: Testbed) -> None:

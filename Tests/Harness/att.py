@@ -14,7 +14,7 @@ WRITE, WRITE_RESPONSE = 0x12, 0x13
 PREPARE_WRITE, EXECUTE_WRITE = 0x16, 0x18
 NOTIFY, INDICATE, CONFIRM = 0x1B, 0x1D, 0x1E
 READ_MULTIPLE_VARIABLE, NOTIFY_MULTIPLE = 0x20, 0x23
-WRITE_COMMAND, SIGNED_WRITE = 0x52, 0xD2
+WRITE_COMMAND = 0x52
 COMMAND_FLAG = 0x40
 
 REQUESTS = {
@@ -37,7 +37,7 @@ NAMES = {
 INVALID_HANDLE, READ_NOT_PERMITTED, WRITE_NOT_PERMITTED, INVALID_PDU = 1, 2, 3, 4
 INSUFFICIENT_AUTHENTICATION, REQUEST_NOT_SUPPORTED, INVALID_OFFSET = 5, 6, 7
 NOT_FOUND, NOT_LONG, INVALID_LENGTH, UNLIKELY = 0x0A, 0x0B, 0x0D, 0x0E
-INSUFFICIENT_ENCRYPTION, UNSUPPORTED_GROUP = 0x0F, 0x10
+INSUFFICIENT_ENCRYPTION = 0x0F
 
 PRIMARY, SECONDARY, INCLUDE, CHARACTERISTIC, CCCD = 0x2800, 0x2801, 0x2802, 0x2803, 0x2902
 
@@ -71,13 +71,13 @@ def write(handle: int, value: bytes) -> bytes:
     return struct.pack("<BH", WRITE, handle) + value
 
 
-def by_type(opcode: int, kind: int, first: int = 1, last: int = 0xFFFF) -> bytes:
-    """Read By Type, or Read By Group Type."""
-    return struct.pack("<BHHH", opcode, first, last, kind)
+def by_type(opcode: int, kind: int) -> bytes:
+    """Read By Type, or Read By Group Type, of all handles."""
+    return struct.pack("<BHHH", opcode, 1, 0xFFFF, kind)
 
 
-def find_information(first: int = 1, last: int = 0xFFFF) -> bytes:
-    return struct.pack("<BHH", FIND_INFORMATION, first, last)
+def find_information(first: int) -> bytes:
+    return struct.pack("<BHH", FIND_INFORMATION, first, 0xFFFF)
 
 
 def notification(handle: int, value: bytes) -> bytes:

@@ -85,6 +85,7 @@ class Case:
     """A case: an async function of a testbed."""
 
     name: str
+    about: str
     run: Callable[[Any], Awaitable[None]]
     seconds: float | None
     alone: bool
@@ -94,8 +95,10 @@ class Case:
 cases: dict[str, Case] = {}
 
 
-def case(name: str, seconds: float | None = None, alone: bool = False, native: str | None = None) -> Callable[..., Any]:
-    """Registers a case. The first line of its docstring describes it.
+def case(
+    name: str, seconds: float | None = None, alone: bool = False, native: str | None = None, about: str = ""
+) -> Callable[..., Any]:
+    """Registers a case. It is described by `about`, or by the first line of its docstring.
 
     `seconds` is its time limit (default: the testbed's); the longest cases start first. A case that
     measures runs `alone`. `native` says why a case does not apply to a program for another processor, which qemu-user
@@ -105,7 +108,7 @@ def case(name: str, seconds: float | None = None, alone: bool = False, native: s
     def register(run: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
         if name in cases:
             raise ValueError(f"two cases are called {name}")
-        cases[name] = Case(name, run, seconds, alone, native)
+        cases[name] = Case(name, about or (run.__doc__ or "").split("\n")[0], run, seconds, alone, native)
         return run
 
     return register

@@ -328,10 +328,10 @@ class Daemon(EventProcess):
                 return found
             params["after"] = page["next"]
 
-    async def refused(self, method: str, /, within: float = 8, **params: Any) -> dict[str, Any]:
+    async def refused(self, method: str, /, **params: Any) -> dict[str, Any]:
         """Makes a call that must end in an error; returns the error."""
         try:
-            result = await self.call(method, within, **params)
+            result = await self.call(method, **params)
         except RPCError as error:
             return error.fields
         raise Failure(f"{method} with {params} returned {result} instead of an error")

@@ -6,10 +6,7 @@ Prints a line for each case, then `N passed, N skipped, N failed`. Exit status: 
 scripts/suite and scripts/lab call it.
 """
 
-from __future__ import annotations
-
 import argparse
-import ast
 import asyncio
 import fnmatch
 import importlib
@@ -20,33 +17,23 @@ import time
 import traceback
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 TESTS = Path(__file__).resolve().parent.parent
 sys.path[0] = str(TESTS)
 sys.dont_write_bytecode = True
 
 from Harness.case import Case, Failure, Skipped, cases, patient  # noqa: E402
-
-if TYPE_CHECKING:
-    from Harness.testbed import Testbed
+from Harness.testbed import Testbed  # noqa: E402
 
 #: Lines of each log that are printed when a case fails.
 TAIL = 25
 
 
-def described(suite: str) -> dict[str, str]:
-    """The suite's cases by name, and what they show, in order. Reads the sources, so needs no Bumble."""
-    found = {}
-    package = importlib.import_module(suite)
-    for module in package.MODULES:
-        for node in ast.parse((TESTS / suite / f"{module}.py").read_text()).body:
-            if isinstance(node, ast.AsyncFunctionDef):
-                for decorator in node.decorator_list:
-                    match decorator:
-                        case ast.Call(func=ast.Name(id="case"), args=[ast.Constant(value=str(name))]):
-                            found[name] = (ast.get_docstring(node) or "").split("\n")[0]
-    return found | getattr(package, "MADE", {})
+def registered(suite: str) -> dict[str, Case]:
+    """The suite's cases by name: those in its modules `cases*`, and not the other suites' of which they make use."""
+    for path in sorted((TESTS / suite).glob("cases*.py")):
+        importlib.import_module(f"{suite}.{path.stem}")
+    return {name: one for name, one in cases.items() if one.run.__module__.startswith(f"{suite}.")}
 
 
 def say(text: str) -> None:
@@ -142,7 +129,7 @@ def main() -> int:
     parser.add_argument("--emulated", action="store_true", help="the ancsd is another processor's, which qemu-user plays")
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     arguments = parser.parse_args()
-    known = described(arguments.suite)
+    known = registered(arguments.suite)
     patterns = arguments.case or ["*"]
     names = list(dict.fromkeys(name for pattern in patterns for name in fnmatch.filter(known, pattern)))
     if unknown := [pattern for pattern in patterns if not fnmatch.filter(known, pattern)]:
@@ -150,16 +137,14 @@ def main() -> int:
         return 64
     if arguments.list:
         for name in names:
-            say(f"{name:26} {known[name]}")
+            say(f"{name:26} {known[name].about}")
         return 0
     if arguments.binary is None or arguments.out is None:
         parser.error("--binary and --out are needed")
     arguments.out.mkdir(parents=True, exist_ok=True)
     logging.basicConfig(level=logging.ERROR, filename=arguments.out / "bumble.log")
-    for module in importlib.import_module(arguments.suite).MODULES:
-        importlib.import_module(f"{arguments.suite}.{module}")
     kind = importlib.import_module(f"{arguments.suite}.testbed").Testbed
-    return asyncio.run(run_all([cases[name] for name in names] * arguments.repeat, kind, arguments))
+    return asyncio.run(run_all([known[name] for name in names] * arguments.repeat, kind, arguments))
 
 
 if __name__ == "__main__":

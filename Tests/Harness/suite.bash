@@ -10,7 +10,7 @@ fail() { echo "$name: $*" >&2; exit 1; }
 misused() { echo "$name: $*" >&2; usage >&2; exit 64; }
 
 # parse "VALUES" "FLAGS" ARGUMENT...: sets the variable of each option's name, `cases` to the runner's
-# arguments, and `out` to the folder for results. Besides the options named there are --binary, --case, --list and --help.
+# arguments, `python` to an interpreter that knows Bumble, and `out` to the folder for results. Besides the options named there are --binary, --case, --list and --help.
 parse() {
     local values=" binary $1 " flags=" list $2 " option known
     shift 2
@@ -37,10 +37,10 @@ parse() {
     ! declare -F chosen >/dev/null || chosen
     out=$root/.build/${suite,,}
     [ -n "$runner" ] || return 0
-    # The names need no Bumble, no ancsd and no virtual machine.
-    command -v python3 >/dev/null || fail "Python 3 is missing; as root: apt-get install python3"
+    # The names need no ancsd and no virtual machine.
+    python=$("$root/scripts/tools" venv) || exit 1
     [ "${#cases[@]}" = 0 ] || cases=(--case "${cases[@]}")
-    known=$(python3 "$runner" "$suite" --list "${cases[@]}") || misused "$known"
+    known=$("$python" "$runner" "$suite" --list "${cases[@]}") || misused "$known"
     if [ -n "$list" ]; then echo "$known"; exit 0; fi
 }
 

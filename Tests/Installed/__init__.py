@@ -1,4 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The Debian package in a clean Debian with systemd, in QEMU, with a phone on Bumble's host stack."""
-
-MODULES = ["cases_service", "cases_setup", "cases_upgrade", "cases_clients"]

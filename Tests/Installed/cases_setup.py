@@ -27,11 +27,11 @@ class Session:
             "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "SUDO_USER=pi", "chroot", DEBIAN, *words, stdin=PIPE, stdout=PIPE, stderr=STDOUT)
         return cls(process, " ".join(["sudo", *words]))
 
-    async def reads(self, words: str, within: float = 40) -> None:
+    async def reads(self, words: str) -> None:
         """Reads until these words have appeared."""
         assert self.process.stdout
         try:
-            async with asyncio.timeout(patient(within)):
+            async with asyncio.timeout(patient(40)):
                 while words not in self.text[self.read_to:]:
                     more = await self.process.stdout.read(4096)
                     if not more:
@@ -46,10 +46,10 @@ class Session:
         self.process.stdin.write(f"{line}\n".encode())
         self.text += f"{line}\n"
 
-    async def ends(self, status: int = 0) -> None:
+    async def ends(self) -> None:
         assert self.process.stdout
         self.text += (await self.process.stdout.read()).decode()
-        check(await self.process.wait() == status, f"its status is {self.process.returncode}: …{self.text[-300:]}")
+        check(await self.process.wait() == 0, f"its status is {self.process.returncode}: …{self.text[-300:]}")
 
 
 @case("setup", seconds=240)

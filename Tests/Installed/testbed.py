@@ -73,9 +73,9 @@ class Testbed(testbed.Testbed):
 
         await self.until(found, lambda found: found == state, f"{unit} is not {state}", within)
 
-    async def until_status(self, words: str, within: float = 15) -> None:
+    async def until_status(self, words: str) -> None:
         """Waits until the status line in `systemctl status` has these words."""
-        await self.until(lambda: self.property("StatusText"), lambda text: words in text, f"the status is not {words!r}", within)
+        await self.until(lambda: self.property("StatusText"), lambda text: words in text, f"the status is not {words!r}")
 
     async def until(
         self, question: Callable[[], Awaitable[Any]], holds: Callable[[Any], bool], otherwise: str, within: float = 15

@@ -14,10 +14,10 @@ from .testbed import Testbed
 WIDE = "日本語のとても長い題名がここにあります"
 
 
-async def screen(bed: Testbed, daemon: Daemon, columns: int = 80, rows: int = 24, terminal: str = "") -> Screen:
+async def screen(bed: Testbed, daemon: Daemon, terminal: str = "") -> Screen:
     window = Screen(bed.work)
     bed.cleanups.append(window.close)
-    await window.open(bed.binary, daemon.socket, columns, rows, terminal)
+    await window.open(bed.binary, daemon.socket, terminal)
     return window
 
 

@@ -174,16 +174,16 @@ class Link(utils.EventEmitter):
         self.send(att.mtu_request(mtu))
         return response
 
-    async def request(self, pdu: bytes, within: float = 5) -> bytes:
+    async def request(self, pdu: bytes) -> bytes:
         """Sends a request to the daemon's server, as it stands; returns the response, whatever it is."""
         response = self.expect_response()
         self.send(pdu)
         try:
-            return await asyncio.wait_for(response, within)
+            return await asyncio.wait_for(response, 5)
         except TimeoutError:
             with contextlib.suppress(ValueError):
                 self.responses.remove(response)
-            raise Failure(f"no response to {pdu.hex(' ')} in {within} s") from None
+            raise Failure(f"no response to {pdu.hex(' ')} in 5 s") from None
 
     async def until(self, holds: Callable[[bytes], bool], since: int, within: float) -> int:
         """Waits for a PDU from the daemon from `since` on; returns its index among those received."""

@@ -42,11 +42,11 @@ class Prompt:
             self.printed += part
         return ESCAPE.sub(b"", self.printed).decode("utf-8", "replace").replace("\r\n", "\n")
 
-    async def shows(self, *texts: str, within: float = 5) -> None:
+    async def shows(self, *texts: str) -> None:
         """Waits for texts, one after the other."""
         for text in texts:
             try:
-                await eventually(lambda: text in self.read(), "", within)
+                await eventually(lambda: text in self.read(), "")
             except Failure:
                 raise Failure(f"instead of “{text}” the prompt shows {self.read()!r}") from None
             self.printed = self.read().split(text, 1)[1].encode()

@@ -27,10 +27,10 @@ class Screen:
         check(process.returncode == 0, f"tmux {words[0]}: {error.decode()}")
         return out.decode()
 
-    async def open(self, binary: Path, socket: Path, columns: int, rows: int, terminal: str) -> None:
+    async def open(self, binary: Path, socket: Path, terminal: str) -> None:
         name = f"TERM={terminal} " if terminal else ""
         command = f"trap : INT; {name}'{binary}' tui --socket '{socket}'; echo status $?; sleep 1000"
-        await self.tmux("new-session", "-d", "-x", columns, "-y", rows, command)
+        await self.tmux("new-session", "-d", "-x", 80, "-y", 24, command)
         await self.tmux("set-option", "-g", "window-size", "manual")
 
     def close(self) -> None:

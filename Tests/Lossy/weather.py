@@ -41,8 +41,9 @@ class Spell:
         return f"{self.seconds:.1f} s {what}"
 
 
-def story(seed: int, seconds: float = 60) -> Iterator[Spell]:
-    """The weather of a seed: spells of loss with blackouts between them, some as long as a walk."""
+def story(seed: int) -> Iterator[Spell]:
+    """The weather of a seed, for a minute: spells of loss with blackouts between them, some as long as a walk."""
+    seconds = 60.0
     chance = random.Random(seed)
     worst = chance.uniform(0, 0.3)
     while seconds > 0:

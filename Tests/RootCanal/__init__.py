@@ -4,13 +4,3 @@ layer where Bumble's simple controller does not, and whose commands fail when a 
 
 The phone is that of Tests/Lab, and so are the ordinary cases, which are played for each preset.
 """
-
-from .presets import ORDINARY, PRESETS, USUAL
-
-MODULES = ["cases_faults", "cases_attacks", "cases_ordinary"]
-#: Cases that are made of data, and what they show.
-MADE = {
-    f"{preset}-{name}": f"{name} with a controller that is {PRESETS[preset].about}"
-    for preset in USUAL
-    for name in ORDINARY
-}

@@ -80,13 +80,9 @@ class BridgedAdapter(Adapter):
         self.faults += faults
         return faults[0]
 
-    def fix(self) -> None:
-        """Ends all faults but the preset's own."""
-        self.faults = self.faults[: len(self.preset.refuses)]
-
-    def fail(self, code: int = 0x42) -> None:
+    def fail(self) -> None:
         """Sends Hardware Error."""
-        self.on_packet(bytes([EVENT, HARDWARE_ERROR, 1, code]))
+        self.on_packet(bytes([EVENT, HARDWARE_ERROR, 1, 0x42]))
 
     # From the kernel
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The controllers that RootCanal plays. `run.py --list` imports this, so it needs no Bumble."""
+"""The controllers that RootCanal plays."""
 
 from dataclasses import dataclass, field
 
@@ -68,9 +68,3 @@ PRESETS = {
         ),
     )
 }
-
-#: Those that an adapter with the usual options serves.
-USUAL = ("modern", "plain", "old")
-
-#: Cases of Tests/Lab that are played for each of them, by module.
-ORDINARY = {"pair-numbers": "cases_pairing", "notification": "cases_link", "private-address": "cases_bonds"}
