@@ -75,67 +75,53 @@ async def settings(bed: Testbed) -> None:
         check(words in found.expect(0).out, found.out)
 
 
-class Recipes:
-    """The programs and settings of docs/recipes.md, by their headings, set up in a directory."""
-
-    def __init__(self, place: Path, binary: Path) -> None:
-        self.place = place
-        self.lamp, self.buzzer, self.display, self.paper, self.rung, self.followed = (
-            place / name for name in ("lamp", "buzzer", "display", "paper", "rung", "followed")
-        )
-        stand_ins = {
-            "/sys/class/leds/ACT/brightness": self.lamp, "/sys/class/leds/buzzer/brightness": self.buzzer,
-            "/dev/tty1": self.display, "aplay -q": f"tee {self.rung}", "/dev/usb/lp0": self.paper,
-            "sleep 25": "sleep 0.5", "ancsd watch": f"{binary} watch", 'logger -t phone -- "$event"': f'printf "%s\\n" "$event" >>{self.followed}', "9>/tmp/": f"9>{place}/", "ancsd count": f"{binary} count",
-            "ancsd list": f"{binary} list",
-        }  # fmt: skip
-        text = (DOCS / "recipes.md").read_text()
-        self.settings: dict[str, str] = {}
-        for section in text.split("\n## ")[1:]:
-            for program in re.findall(r"^```sh\n(.*?)^```", section, re.DOTALL | re.MULTILINE):
-                (name,) = re.findall(r"^# /usr/local/bin/(\S+)$", program, re.MULTILINE)
-                for thing, stand_in in stand_ins.items():
-                    program = program.replace(thing, str(stand_in))
-                (place / name).write_text(program)
-                (place / name).chmod(0o755)
-            for settings in re.findall(r"^```toml\n(.*?)^```", section, re.DOTALL | re.MULTILINE):
-                self.settings[section.splitlines()[0]] = settings.replace("/usr/local/bin", str(place))
-
-    def write(self, *headings: str) -> Path:
-        """A file of the settings of these recipes."""
-        file = self.place / "ancsd.toml"
-        file.write_text("\n".join(self.settings[heading] for heading in headings))
-        return file
+def recipes_in(place: Path, binary: Path) -> str:
+    """Writes the programs of docs/recipes.md into a folder, with files there instead of lamps and displays; returns the settings."""
+    stand_ins = {
+        "/sys/class/leds/ACT/brightness": f"{place}/lamp", "/sys/class/leds/buzzer/brightness": f"{place}/buzzer",
+        "/dev/tty1": f"{place}/display", "aplay -q": f"tee {place}/rung", "/dev/usb/lp0": f"{place}/paper", "sleep 25": "sleep 0.5",
+        'logger -t phone -- "$event"': f'printf "%s\\n" "$event" >>{place}/followed', "9>/tmp/": f"9>{place}/",
+        **{f"ancsd {command}": f"{binary} {command}" for command in ("watch", "count", "list")},
+    }
+    for program in examples("recipes.md", "sh"):
+        (name,) = re.findall(r"^# /usr/local/bin/(\S+)$", program, re.MULTILINE)
+        for thing, stand_in in stand_ins.items():
+            program = program.replace(thing, stand_in)
+        (place / name).write_text(program)
+        (place / name).chmod(0o755)
+    return "\n".join(examples("recipes.md", "toml")).replace("/usr/local/bin", str(place))
 
 
 @case("example-recipes")
 async def recipes(bed: Testbed) -> None:
     """docs/recipes.md: each does what it promises, with files instead of lamps and displays."""
-    book = Recipes(bed.work, bed.binary)
-    file = book.write(*book.settings)
+    file = bed.work / "ancsd.toml"
+    file.write_text(recipes_in(bed.work, bed.binary))
     checked = (await bed.run("config", "check", str(file))).expect(0)
     check("can't be run" not in checked.err, checked.err)
     # By day, whenever the tests run.
     file.write_text(file.read_text().replace("22:00-07:00", "00:00-00:01"))
     daemon, phone, _ = await bed.served("--config", str(file))
     follower = await asyncio.create_subprocess_exec(
-        book.place / "follow", env={**os.environ, "ANCSD_SOCKET": str(daemon.socket)}, start_new_session=True
+        bed.work / "follow", env={**os.environ, "ANCSD_SOCKET": str(daemon.socket)}, start_new_session=True
     )
     bed.cleanups.append(lambda: os.killpg(follower.pid, signal.SIGKILL))
 
-    def holds(path: Path, text: str) -> bool:
-        return path.exists() and path.read_text() == text
+    def held(name: str) -> str:
+        """What the file has that stands for something."""
+        path = bed.work / name
+        return path.read_text() if path.exists() else ""
 
-    await eventually(lambda: book.display.exists() and "Sinnerman\nNina Simone" in book.display.read_text(), "nothing plays")
+    await eventually(lambda: "Sinnerman\nNina Simone" in held("display"), "nothing plays")
     phone.ancs.post(Notification(1, category=2, title="Aunt"))
-    await eventually(lambda: holds(book.lamp, "1\n"), "the lamp is not on")
-    await eventually(lambda: book.paper.exists() and "Aunt" in book.paper.read_text(), "the page has no call")
+    await eventually(lambda: held("lamp") == "1\n", "the lamp is not on")
+    await eventually(lambda: "Aunt" in held("paper"), "the page has no call")
     phone.ancs.remove(1)
-    await eventually(lambda: holds(book.lamp, "0\n"), "the lamp is not off")
+    await eventually(lambda: held("lamp") == "0\n", "the lamp is not off")
     phone.ancs.post(Notification(2, title="Mum"), Notification(3, app_id="com.example.doorbell", title="Door"))
-    await eventually(book.buzzer.exists, "the buzzer is silent")
-    await eventually(book.rung.exists, "the bell does not ring")
+    await eventually(lambda: held("buzzer"), "the buzzer is silent")
+    await eventually((bed.work / "rung").exists, "the bell does not ring")
     phone.ancs.post(Notification(4, app_id="com.example.casino.two", title="Win"))
     await eventually(lambda: (4, "negative") in phone.ancs.actions, "the spam is not cleared")
-    await eventually(lambda: book.followed.exists() and '"title":"Door"' in book.followed.read_text(), "nothing is followed")
+    await eventually(lambda: '"title":"Door"' in held("followed"), "nothing is followed")
     daemon.none("notification", title="Win")

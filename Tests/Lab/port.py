@@ -3,7 +3,6 @@
 
 import asyncio
 import contextlib
-import errno
 import fcntl
 import os
 import pty
@@ -32,6 +31,13 @@ async def read_packet(reader: asyncio.StreamReader) -> bytes:
     place, size = LENGTHS[kind[0]]
     head = await reader.readexactly(place + size - 1)
     return kind + head + await reader.readexactly(int.from_bytes(head[-size:], "little") & 0x3FFF)
+
+
+async def hand_over(reader: asyncio.StreamReader, take: Take) -> None:
+    """Takes the packets of a stream until it ends."""
+    with contextlib.suppress(asyncio.IncompleteReadError, OSError):
+        while True:
+            take(await read_packet(reader))
 
 
 async def set_up(index: int) -> int:
@@ -101,55 +107,27 @@ class SerialLine:
     SET_PROTOCOL, GET_DEVICE, SET_FLAGS = 0x400455C8, 0x800455CA, 0x400455CB
 
     async def open(self, take: Take) -> int:
-        self.take, self.received, self.unsent = take, b"", b""
-        self.fd, self.line = pty.openpty()
+        loop = asyncio.get_running_loop()
+        fd, self.line = pty.openpty()
         tty.setraw(self.line)
-        os.set_blocking(self.fd, False)
-        asyncio.get_running_loop().add_reader(self.fd, self.on_readable)
+        reader = asyncio.StreamReader()
+        ends = open(os.dup(fd), "rb", buffering=0), open(fd, "wb", buffering=0)
+        self.input, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), ends[0])
+        self.output, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, ends[1])
+        self.reading = loop.create_task(hand_over(reader, take))
         fcntl.ioctl(self.line, termios.TIOCSETD, struct.pack("i", self.N_HCI))
         # A controller that is reset when it is closed would have to answer while it is unplugged.
         fcntl.ioctl(self.line, self.SET_FLAGS, self.RESET_ON_INIT)
         fcntl.ioctl(self.line, self.SET_PROTOCOL, self.H4)
         return await set_up(fcntl.ioctl(self.line, self.GET_DEVICE))
 
-    def on_readable(self) -> None:
-        try:
-            self.received += os.read(self.fd, 4096)
-        except OSError:
-            return
-        while self.received:
-            place, size = LENGTHS[self.received[0]]
-            end = place + size
-            if len(self.received) >= end:
-                end += int.from_bytes(self.received[place:end], "little")
-            if len(self.received) < end:
-                return
-            packet, self.received = self.received[:end], self.received[end:]
-            self.take(packet)
-
     def send(self, packet: bytes) -> None:
-        self.unsent += packet
-        self.write()
-
-    def write(self) -> None:
-        """Writes what has room, and the rest once there is more."""
-        loop = asyncio.get_running_loop()
-        try:
-            self.unsent = self.unsent[os.write(self.fd, self.unsent):]
-        except BlockingIOError:
-            pass
-        except OSError as error:
-            raise OSError(errno.ENXIO, "the serial line is closed") from error
-        if self.unsent:
-            loop.add_writer(self.fd, self.write)
-        else:
-            loop.remove_writer(self.fd)
+        self.output.write(packet)
 
     def close(self) -> None:
-        loop = asyncio.get_running_loop()
-        loop.remove_reader(self.fd)
-        loop.remove_writer(self.fd)
-        os.close(self.fd)
+        self.reading.cancel()
+        self.input.close()
+        self.output.abort()
         os.close(self.line)
 
 
@@ -168,13 +146,15 @@ class Guest:
     async def read(self, take: Take) -> None:
         reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
         self.writer.write(b"adapter\n")
-        with contextlib.suppress(asyncio.IncompleteReadError, OSError), contextlib.closing(self.writer):
-            while True:
-                packet = await read_packet(reader)
-                if packet[0] == VENDOR:
-                    self.known.set_result(int.from_bytes(packet[2:4], "little"))
-                else:
-                    take(packet)
+
+        def take_or_learn(packet: bytes) -> None:
+            if packet[0] == VENDOR:
+                self.known.set_result(int.from_bytes(packet[2:4], "little"))
+            else:
+                take(packet)
+
+        with contextlib.closing(self.writer):
+            await hand_over(reader, take_or_learn)
 
     def send(self, packet: bytes) -> None:
         self.writer.write(packet)

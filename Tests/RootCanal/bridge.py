@@ -2,7 +2,6 @@
 """Joins a controller of RootCanal to the kernel, and is the place where commands get lost."""
 
 import asyncio
-import contextlib
 import math
 import struct
 import time
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from Lab.port import COMMAND, EVENT, read_packet
+from Lab.port import COMMAND, EVENT, hand_over
 from Lab.vhci import Adapter
 
 from .air import Air
@@ -66,7 +65,7 @@ class BridgedAdapter(Adapter):
             self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.air.accessory_port)
             self.controller = await self.air.new_controller(before)
         await self.air.tell("set_device_address", self.controller, self.address)
-        self.reading = asyncio.get_running_loop().create_task(self.read())
+        self.reading = asyncio.get_running_loop().create_task(hand_over(self.reader, lambda packet: self.on_packet(self.corrected(packet))))
         return await super().plug()
 
     def leave(self) -> None:
@@ -122,12 +121,6 @@ class BridgedAdapter(Adapter):
         return None
 
     # From the controller
-
-    async def read(self) -> None:
-        """Hands the kernel whole packets."""
-        with contextlib.suppress(asyncio.IncompleteReadError, OSError):
-            while True:
-                self.on_packet(self.corrected(await read_packet(self.reader)))
 
     def corrected(self, packet: bytes) -> bytes:
         """A packet as the preset has it."""
