@@ -80,7 +80,7 @@ async def watch(bed: Testbed) -> None:
     await watching.board(lambda board: board["state"] == "offline" and "daemon" in board["why"])
     await daemon.start()
     await watching.board(lambda board: board["state"] == "online" and board.get("wait") == "news")
-    await broker.down()
+    await broker.kill()
     phone.ancs.post(Notification(2))
     await asyncio.sleep(3)
     check("reaching the broker" in watching.log and len(watching.log.splitlines()) <= 3, f"without a broker it says: {watching.log}")
@@ -141,7 +141,7 @@ async def refused(bed: Testbed) -> None:
     said = dict(line.split(": ", 1) for line in answers.out.splitlines())
     check(answers.status == 1 and said["kitchen"] == "done" and "allow" in said["hall"], f"the output is {answers}")
     await eventually(lambda: phone.ams.remote_commands == ["play"], lambda: f"the phone saw {phone.ams.remote_commands}")
-    await broker.down()
+    await broker.kill()
     nobody = (await fleet(bed, broker)).expect(69)
     check("refused" in nobody.err, f"without a broker: {nobody.err}")
 

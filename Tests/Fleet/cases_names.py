@@ -5,10 +5,9 @@ import asyncio
 import signal
 import time
 from datetime import datetime
-from typing import Any
 
 from Harness.case import case, check, eventually
-from Harness.process import Daemon, Process
+from Harness.process import Daemon
 
 from .certificates import Authority
 from .mosquitto import Mosquitto, free_port
@@ -18,16 +17,6 @@ from .watcher import Watcher
 
 #: As in Debian's and Raspberry Pi OS's nsswitch.conf, once libnss-mdns is installed.
 SERVICES = "files mdns4_minimal [NOTFOUND=return] dns"
-
-
-async def bridge(bed: Testbed, daemon: Daemon, names: Names, url: str, environment: dict[str, str] = {}, /, **settings: Any) -> Process:
-    """A bridge that resolves names in this way."""
-    file = bed.settings(url, **settings)
-    command = names.command([bed.program, "--config", file, "--socket", daemon.socket, "--state-dir", bed.work / f"bridge{bed.bridges}"])
-    process = Process(command, bed.out / f"bridge{bed.bridges}")
-    bed.bridges += 1
-    bed.processes.append(process)
-    return await process.start(environment=environment)
 
 
 async def name_server(bed: Testbed) -> NameServer:
@@ -53,11 +42,11 @@ async def hosts(bed: Testbed) -> None:
     names = Names(bed.work, "files")
     # 192.0.2.1 is for documentation: nobody answers.
     names.hosts.write_text("127.0.0.9 ha.lan\n192.0.2.1 ha.lan\n127.0.0.1 ha.lan\n")
-    await bridge(bed, daemon, names, f"mqtt://ha.lan:{broker.port}")
-    await bridge(bed, daemon, names, f"mqtts://ha.lan:{broker.tls_port}", board="attic", ca_file=f"{authority.folder}/ca.pem")
+    await bed.bridge(daemon, f"mqtt://ha.lan:{broker.port}", names=names)
+    await bed.bridge(daemon, f"mqtts://ha.lan:{broker.tls_port}", names=names, board="attic", ca_file=f"{authority.folder}/ca.pem")
     for board in ("kitchen", "attic"):
         await watcher.message(f"ancsd/{board}/state", state="online", within=15)
-    late = await bridge(bed, daemon, names, f"mqtt://late.lan:{broker.port}", board="hall")
+    late = await bed.bridge(daemon, f"mqtt://late.lan:{broker.port}", names=names, board="hall")
     await bed.says(late, "“late.lan” can't be resolved")
     names.hosts.write_text("127.0.0.1 late.lan\n")
     await watcher.message("ancsd/hall/state", state="online", within=15)
@@ -70,9 +59,9 @@ async def dns(bed: Testbed) -> None:
     server = await name_server(bed)
     server.known["ha.example"] = ["::1", "127.0.0.1"]
     names = Names(bed.work, "files dns", server)
-    await bridge(bed, daemon, names, f"mqtt://ha.example:{broker.port}")
+    await bed.bridge(daemon, f"mqtt://ha.example:{broker.port}", names=names)
     await watcher.message("ancsd/kitchen/state", state="online")
-    unknown = await bridge(bed, daemon, names, f"mqtt://nobody.example:{broker.port}", board="hall")
+    unknown = await bed.bridge(daemon, f"mqtt://nobody.example:{broker.port}", names=names, board="hall")
     await asyncio.sleep(6)
     said = [line for line in unknown.log.splitlines() if "“nobody.example” can't be resolved" in line]
     check(len(said) == 1, f"the log is {unknown.log}")
@@ -90,9 +79,9 @@ async def by_mdns(bed: Testbed) -> None:
     bed.cleanups.append(avahi.close)
     avahi.known["homeassistant.local"] = "127.0.0.1"
     url = f"mqtt://homeassistant.local:{broker.port}"
-    none = await bridge(bed, daemon, Names(bed.work, SERVICES), url, mdns(), board="hall")
+    none = await bed.bridge(daemon, url, names=Names(bed.work, SERVICES), environment=mdns(), board="hall")
     await bed.says(none, "“homeassistant.local” can't be resolved", "libnss-mdns")
-    await bridge(bed, daemon, Names(bed.work, SERVICES, None, avahi), url, mdns())
+    await bed.bridge(daemon, url, names=Names(bed.work, SERVICES, None, avahi), environment=mdns())
     await watcher.message("ancsd/kitchen/state", state="online")
     check(none.running, f"without Avahi the bridge ended: {none.ending}")
 
@@ -104,7 +93,7 @@ async def silent(bed: Testbed) -> None:
     server = await name_server(bed)
     server.silent = True
     names = Names(bed.work, "files dns", server)
-    stuck = await bridge(bed, daemon, names, "mqtt://ha.example")
+    stuck = await bed.bridge(daemon, "mqtt://ha.example", names=names)
     await eventually(lambda: server.asked, "no server was asked", 20)
     began = time.monotonic()
     await stuck.stop(signal.SIGTERM, within=4)
@@ -117,5 +106,5 @@ async def silent(bed: Testbed) -> None:
     check(report["state"] == "connecting" and 0 <= time.time() - since < 60, f"the daemon's status says {report}")
     bed.reload(stuck, bed.file.read_text().replace("mqtt://ha.example", broker.url))
     await watcher.message("ancsd/kitchen/state", state="online", within=4)
-    other = await bridge(bed, daemon, names, f"mqtt://ha.example:{free_port()}", board="hall")
+    other = await bed.bridge(daemon, f"mqtt://ha.example:{free_port()}", names=names, board="hall")
     await bed.says(other, "“ha.example” can't be resolved", within=25)

@@ -11,7 +11,6 @@ from Harness import procfs
 from Harness.ancs import Notification
 from Harness.case import Skipped, case, check, eventually, settled
 from Harness.control import ControlClient
-from Harness.process import Process
 
 from .cases_state import uids
 from .testbed import Testbed
@@ -61,7 +60,7 @@ async def broker_killed_during(bed: Testbed) -> None:
     # What it has acknowledged and not passed on is lost with it.
     await settled(lambda: len(uids(watcher)), quiet=0.5)
     subscriptions = watcher.subscriptions
-    await broker.down()
+    await broker.kill()
     await asyncio.sleep(1)
     await broker.up()
     await watcher.back(subscriptions)
@@ -169,7 +168,7 @@ async def both_away(bed: Testbed) -> None:
     broker, daemon, phone, bridge, watcher = await bed.watched()
     await watcher.gets(phone, *map(Notification, range(1, 11)))
     await daemon.stop()
-    await broker.down()
+    await broker.kill()
     for uid in range(1, 11):
         phone.ancs.remove(uid)
     await asyncio.sleep(1)
@@ -178,7 +177,7 @@ async def both_away(bed: Testbed) -> None:
     await broker.up()
     await watcher.message(f"{PHONE}/counts", within=60, since=watcher.now, total=0)
     await watcher.gets(phone, Notification(11))
-    await broker.down()
+    await broker.kill()
     await daemon.stop()
     await broker.up()
     await watcher.message("ancsd/kitchen/state", within=40, since=watcher.now, state="offline")
@@ -209,9 +208,7 @@ async def full_disk(bed: Testbed) -> None:
     broker = await bed.mosquitto()
     daemon, phone, _ = await bed.served()
     watcher = await bed.watcher(broker)
-    file = bed.settings(broker.url)
-    bridge = await bed.start(Process(
-        [bed.program, "--config", file, "--socket", daemon.socket, "--state-dir", mounted / "state"], bed.out / "bridge"))
+    bridge = await bed.bridge(daemon, broker.url, state=mounted / "state")
     await watcher.message(f"{PHONE}/state", state="online")
     with (mounted / "filler").open("wb") as filler:
         try:
@@ -239,7 +236,7 @@ async def leaves(bed: Testbed) -> None:
     """On SIGTERM, with a broker, without one, or with a silent one, the bridge exits within 5 s with status 143."""
     broker, daemon, _, bridge, _ = await bed.watched()
     await bridge.stop(signal.SIGTERM, within=5)
-    await broker.down()
+    await broker.kill()
     await bridge.start()
     await bed.says(bridge, "no broker listens")
     await bridge.stop(signal.SIGTERM, within=5)

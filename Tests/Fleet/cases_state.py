@@ -16,8 +16,10 @@ from .watcher import EVENTS, PHONE, Watcher
 
 @case("mqtt-states")
 async def states(bed: Testbed) -> None:
-    """Each state is retained, has QoS 1, and matches the daemon's."""
-    _, daemon, phone, _, watcher = await bed.watched()
+    """Each state is retained, has QoS 1, and matches the daemon's; the first line of the log says what is sent where."""
+    broker, daemon, phone, bridge, watcher = await bed.watched()
+    first = bridge.log.splitlines()[0]
+    check(f"127.0.0.1:{broker.port}" in first and "kitchen" in first, f"the first line is {first}")
     state = await watcher.message("ancsd/kitchen/state", state="online")
     status = await daemon.call("status")
     expect(state.json, life=status["life"], version=status["version"])

@@ -112,10 +112,6 @@ class Mosquitto(Broker):
         self.send_signal(signal.SIGTERM)
         await self.ended()
 
-    async def down(self) -> None:
-        """Kills it."""
-        await self.kill()
-
 
 class Ejabberd(Broker):
     """Debian's ejabberd, another broker, with two users: kitchen and watcher, whose passwords are their names. It drops root, so

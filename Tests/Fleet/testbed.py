@@ -3,6 +3,7 @@
 
 import json
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from Interop import testbed
 from Interop.peers import Phone
 
 from .mosquitto import Mosquitto
+from .names import Names
 from .relay import Relay
 from .scripted import ScriptedBroker
 from .watcher import PHONE, Watcher
@@ -79,13 +81,17 @@ class Testbed(testbed.Testbed):
         path.write_text("\n".join(["[mqtt]", *lines]) + "\n")
         return path
 
-    async def bridge(self, daemon: Daemon | Path, url: str, /, **settings: Any) -> Process:
-        """Connects a daemon to a broker."""
+    async def bridge(
+        self, daemon: Daemon | Path, url: str, /, names: Names | None = None, environment: Mapping[str, str] = {},
+        state: Path | None = None, **settings: Any,
+    ) -> Process:
+        """Connects a daemon to a broker; resolves names in the system's way, or in this one."""
         file = self.settings(url, **settings)
         socket = daemon if isinstance(daemon, Path) else daemon.socket
-        number, self.bridges = self.bridges, self.bridges + 1
-        command = [self.program, "--config", file, "--socket", socket, "--state-dir", self.work / f"bridge{number}"]
-        return await self.start(Process(command, self.out / f"bridge{number}"))
+        name = f"bridge{self.bridges}"
+        self.bridges += 1
+        command = [self.program, "--config", file, "--socket", socket, "--state-dir", state or self.work / name]
+        return await self.start(Process(names.command(command) if names else command, self.out / name), environment=environment)
 
     @property
     def file(self) -> Path:

@@ -5,11 +5,11 @@ import asyncio
 import shutil
 import stat
 import tempfile
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
-from .ancs import Notification, NotificationProvider
+from .ancs import Notification
 from .case import Failure, check, expect
 from .process import Daemon, Event, EventProcess, Outcome, Process, run
 
@@ -17,21 +17,6 @@ Item = TypeVar("Item")
 Running = TypeVar("Running", bound=Process)
 
 LONG_TEXT = "The quick brown fox, ☎️ and 🎂: " * 20
-
-
-class Phone(Protocol):
-    """A phone on any bearer."""
-
-    @property
-    def ancs(self) -> NotificationProvider: ...
-
-
-class Device(Protocol):
-    """A device on any bearer."""
-
-    @property
-    def gatt_options(self) -> Sequence[str]:
-        """The options by which `ancsd gatt` finds it."""
 
 
 class Testbed:
@@ -100,12 +85,14 @@ class Testbed:
         """Runs `ancsd` as a client of the daemon."""
         return await self.run(*words, "--socket", daemon.socket, **how)
 
-    async def gatt(self, device: Device, *words: Any, within: float = 20, **how: Any) -> Outcome:
+    # A device has `gatt_options`, by which `ancsd gatt` finds it.
+
+    async def gatt(self, device: Any, *words: Any, within: float = 20, **how: Any) -> Outcome:
         """Runs `ancsd gatt` on a device to its end."""
         form = [] if {"--format", "--json", "--text"} & set(map(str, words)) else ["--json"]
         return await self.run("gatt", *device.gatt_options, *form, *words, within=within, **how)
 
-    async def start_gatt(self, device: Device, *words: Any) -> EventProcess:
+    async def start_gatt(self, device: Any, *words: Any) -> EventProcess:
         """Starts `ancsd gatt` on a device."""
         command = [self.binary, "gatt", *device.gatt_options, *words, "--format", "json"]
         return await self.start(EventProcess(command, self.out / f"gatt{len(self.processes)}"))
@@ -172,7 +159,7 @@ class Testbed:
         shutil.rmtree(self.work, ignore_errors=True)
 
 
-async def check_served(daemon: Daemon, phone: Phone, uid: int, within: float = 15) -> Event:
+async def check_served(daemon: Daemon, phone: Any, uid: int, within: float = 15) -> Event:
     """Checks that a session works: a notification with a long text arrives whole."""
     event = await daemon.passes_on(phone, Notification(uid, title=f"number {uid}", message=LONG_TEXT), within=within)
     expect(event, title=f"number {uid}", message=LONG_TEXT)

@@ -21,13 +21,6 @@ def requested(bed: Testbed) -> list[tuple[int, int]]:
     return [(update.connection_interval_min, update.connection_interval_max) for update in updates]
 
 
-async def status(daemon: Daemon) -> dict[str, Any]:
-    """The only link in `status`."""
-    links = (await daemon.call("status"))["links"]
-    check(len(links) == 1, f"there are {len(links)} links")
-    return dict(links[0])
-
-
 async def tuned_to(daemon: Daemon, interval: int) -> dict[str, Any]:
     """The link once it has this interval, of which the kernel tells the daemon later than the phone."""
     told = await daemon.answer(
@@ -60,7 +53,7 @@ async def not_tuned(bed: Testbed) -> None:
     await daemon.passes_on(phone, *BURST)
     await asyncio.sleep(1)  # no request may follow
     check(not requested(bed), f"the requests were {requested(bed)}")
-    link = await status(daemon)
+    (link,) = (await daemon.call("status"))["links"]
     expect(link, rssi=bed.adapter.controller.RSSI)
     check("interval" not in link, f"no parameters were ever reported, but: {link}")
 

@@ -11,7 +11,6 @@ import termios
 import tty
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from Harness.case import eventually, patient
 
@@ -44,26 +43,6 @@ async def set_up(index: int) -> int:
     """Waits until the kernel has set an adapter up, and returns its index."""
     await eventually(lambda: is_set_up(index), f"the kernel does not set hci{index} up", within=3)
     return index
-
-
-class Port(Protocol):
-    """A controller's connection to the kernel."""
-
-    async def open(self, take: Take) -> int:
-        """Makes the adapter, which the kernel sets up; returns the N of its hciN. `take` gets the kernel's packets."""
-
-    def send(self, packet: bytes) -> None:
-        """Hands the kernel a packet with its type."""
-
-    def close(self) -> None:
-        """Takes the adapter away."""
-
-
-def new_port(guest: str = "") -> Port:
-    """A port of this machine's kernel, or of the guest that is behind a TCP port of it."""
-    if guest:
-        return Guest(guest)
-    return VirtualController() if Path("/dev/vhci").exists() else SerialLine()
 
 
 class VirtualController:
@@ -161,3 +140,14 @@ class Guest:
 
     def close(self) -> None:
         self.reading.cancel()
+
+
+def new_port(guest: str) -> VirtualController | SerialLine | Guest:
+    """A controller's connection to this machine's kernel, or to that of the guest that is behind a TCP port of it.
+
+    `open` makes the adapter, which the kernel sets up, has its packets taken, and returns the N of its hciN; `send` hands
+    the kernel a packet with its type, and `close` takes the adapter away.
+    """
+    if guest:
+        return Guest(guest)
+    return VirtualController() if Path("/dev/vhci").exists() else SerialLine()

@@ -8,7 +8,7 @@ import struct
 from collections.abc import AsyncIterator
 from typing import Any, Self
 
-from .port import Port, new_port
+from .port import new_port
 
 RFKILL_BLUETOOTH, RFKILL_CHANGE_ALL = 2, 3
 
@@ -46,7 +46,7 @@ class Adapter:
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self.port: Port | None = None
+        self.port: Any = None
         self.guest = ""  # the port of this machine where the kernel's guest is; empty: it is this machine's kernel
         self.index = -1
 
