@@ -18,6 +18,11 @@ from .vhci import Adapter
 CONNECTION_TIMEOUT = 0x08
 #: LE Enhanced Connection Complete, in the mask of LE events (Core Specification Vol 4 Part E, 7.8.1).
 ENHANCED = 1 << 9
+#: What both events of a new connection say.
+CONNECTION_FIELDS = (
+    "status connection_handle role peer_address_type peer_address connection_interval peripheral_latency "
+    "supervision_timeout central_clock_accuracy"
+).split()
 NO_ADDRESS = hci.Address("00:00:00:00:00:00")
 
 #: Seconds between advertisements, whatever interval was asked for, so that no case waits for the kernel's
@@ -138,17 +143,8 @@ class AdapterController(Controller):
     def send_hci_packet(self, packet: hci.HCI_Packet) -> None:
         if isinstance(packet, hci.HCI_LE_Connection_Complete_Event) and self.le_event_mask & ENHANCED:
             packet = hci.HCI_LE_Enhanced_Connection_Complete_Event(
-                status=packet.status,
-                connection_handle=packet.connection_handle,
-                role=packet.role,
-                peer_address_type=packet.peer_address_type,
-                peer_address=packet.peer_address,
-                local_resolvable_private_address=NO_ADDRESS,
-                peer_resolvable_private_address=NO_ADDRESS,
-                connection_interval=packet.connection_interval,
-                peripheral_latency=packet.peripheral_latency,
-                supervision_timeout=packet.supervision_timeout,
-                central_clock_accuracy=packet.central_clock_accuracy,
+                local_resolvable_private_address=NO_ADDRESS, peer_resolvable_private_address=NO_ADDRESS,
+                **{name: getattr(packet, name) for name in CONNECTION_FIELDS},
             )
         if isinstance(packet, hci.HCI_LE_Extended_Advertising_Report_Event):
             answers = packet.reports[0].event_type & self.SCAN_RESPONSE
