@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NoReturn
 
 sys.dont_write_bytecode = True
 sys.path[0] = str(Path(__file__).resolve().parent.parent)
@@ -24,6 +25,10 @@ sys.path[0] = str(Path(__file__).resolve().parent.parent)
 from Bench import runs  # noqa: E402
 from Bench.runs import INSTRUCTIONS, SYSTEM_CALLS, Ancsd, Unavailable  # noqa: E402
 from Harness import procfs  # noqa: E402
+
+
+ROOT = Path(__file__).resolve().parents[2]
+FIGURES = Path(__file__).with_name("figures.json")
 
 
 @dataclass(frozen=True)
@@ -151,11 +156,11 @@ def table(bench: Bench, rows: list[Row]) -> Iterator[tuple[Row, float]]:
 TOLERANCE = 0.03
 
 
-def check(path: Path, found: dict[Row, float]) -> list[str]:
+def check(found: dict[Row, float]) -> list[str]:
     """A sentence for each figure that is worse than recorded, and for each that could not be measured."""
     values = {row.name: value for row, value in found.items()}
     said = []
-    for name, kept in json.loads(path.read_text()).items():
+    for name, kept in json.loads(FIGURES.read_text()).items():
         if name not in values:
             said.append(f"{name}: it was not measured")
         elif values[name] > kept["kept"] * (1 + kept["tolerance"]):
@@ -166,16 +171,16 @@ def check(path: Path, found: dict[Row, float]) -> list[str]:
     return said
 
 
-def keep(path: Path, found: dict[Row, float]) -> None:
+def keep(found: dict[Row, float]) -> None:
     """Records the figures, replacing those with the same names."""
-    kept = json.loads(path.read_text()) if path.exists() else {}
+    kept = json.loads(FIGURES.read_text())
     for row, value in found.items():
         if row.is_counted:
             tolerance = kept.get(row.name, {}).get("tolerance", TOLERANCE)
             kept[row.name] = {"kept": round(value, 1), "tolerance": tolerance}
     ordered = {row.name: kept[row.name] for row in ROWS if row.name in kept}
     lines = (f"  {json.dumps(name, ensure_ascii=False)}: {json.dumps(figure)}" for name, figure in ordered.items())
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    FIGURES.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def readable(binary: Path, work: Path) -> Path:
@@ -207,15 +212,35 @@ def write_order(path: Path, ancsd: Ancsd) -> None:
     print(f"{path.name}: {len(first)} functions of a start, {len(session)} more")
 
 
+def built(folder: str, *options: str) -> Path:
+    """The program of a release build, which is made if it is missing."""
+    program = ROOT / folder / "release/ancsd"
+    if options or not program.exists():
+        subprocess.run([ROOT / "scripts/build", *options], stdout=sys.stderr, check=True)
+    return program
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(64, f"bench: {message}\n")
+
+
 def parsed() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--binary", type=Path, required=True)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--row", metavar="TEXT", action="append")
-    parser.add_argument("--idle", type=float, default=60)
-    parser.add_argument("--check", metavar="FILE", type=Path)
-    parser.add_argument("--keep", metavar="FILE", type=Path)
-    parser.add_argument("--order", metavar="FILE", type=Path)
+    parser = Parser(prog="scripts/bench", description=__doc__, epilog="""
+        Instructions, allocations and the order need valgrind, system calls strace; without them, the figure's line says so.
+        With --fleet as the first option, it measures how long a notification takes to a broker's subscriber (docs/fleet.md);
+        further options: --boards N (idle ones beside it, with the same broker), --count N (notifications).""")
+    parser.add_argument("--binary", type=Path, help="the ancsd to measure (default: .build/release/ancsd, built if it is missing)")
+    parser.add_argument("--quick", action="store_true", help="only the quick figures")
+    parser.add_argument("--row", metavar="TEXT", action="append", help="only the figures with TEXT in their names; may repeat")
+    parser.add_argument("--idle", metavar="SECONDS", type=float, default=60, help="how long to watch the idle daemon (default 60)")
+    parser.add_argument("--check", action="store_true", help="""compare the counted figures with those in Tests/Bench/figures.json;
+        exit status 1, with a sentence for each, if one is worse by more than its tolerance there""")
+    parser.add_argument("--keep", action="store_true", help="record the counted figures in that file")
+    parser.add_argument("--order", action="store_true", help="""writes scripts/ancsd.order instead, the link order of ancsd
+        (docs/building.md): first the functions that a start calls, then those of a session. Run it when scripts/check-release asks
+        for it; stale names are harmless""")
     return parser.parse_args()
 
 
@@ -224,6 +249,11 @@ def main() -> int:
     if arguments.check and platform.machine() != "x86_64":
         print("skipped scripts/bench --check: the figures that are kept are those of x86-64")
         return 0
+    if arguments.order:
+        binary = built(".build/symbols", "--product", "ancsd", "--symbols")
+    else:
+        binary = arguments.binary or built(".build")
+    binary = binary.resolve()
     wanted = [text.lower() for text in arguments.row or []]
 
     def is_measured(row: Row) -> bool:
@@ -234,17 +264,17 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="ancsd.") as directory:
         work = Path(directory)
         # scripts/build leaves the linker's map there.
-        linker_map = arguments.binary.parents[2] / "ancsd.map"
-        bench = Bench(readable(arguments.binary, work), work, linker_map, min(arguments.idle, 5) if arguments.quick else arguments.idle)
+        linker_map = binary.parents[2] / "ancsd.map"
+        bench = Bench(readable(binary, work), work, linker_map, min(arguments.idle, 5) if arguments.quick else arguments.idle)
         if arguments.order:
-            write_order(arguments.order, bench)
+            write_order(ROOT / "scripts/ancsd.order", bench)
             return 0
         found = dict(table(bench, [row for row in ROWS if is_measured(row)]))
-    failures = check(arguments.check, found) if arguments.check else []
+    failures = check(found) if arguments.check else []
     for failure in failures:
         print(f"bench: {failure}", file=sys.stderr)
     if arguments.keep:
-        keep(arguments.keep, found)
+        keep(found)
     return 1 if failures else 0
 
 
