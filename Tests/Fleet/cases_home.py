@@ -2,7 +2,6 @@
 """A real Home Assistant core: the entities, what its user does with them, and the YAML of docs/home-assistant.md."""
 
 import asyncio
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -37,9 +36,7 @@ class Home(EventProcess):
 
     async def ask(self, do: str, **fields: Any) -> dict[str, Any]:
         since = self.now
-        assert self.process is not None and self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"do": do, **fields}).encode() + b"\n")
-        await self.process.stdin.drain()
+        await self.write({"do": do, **fields})
         return await self.event(do, since=since, within=60)
 
     async def states(self) -> dict[str, Any]:

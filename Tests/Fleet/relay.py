@@ -5,20 +5,19 @@ import asyncio
 import contextlib
 import socket
 import struct
-from typing import Self
 
 from Harness.case import eventually
+from Harness.web import Listener
 
 from .mosquitto import OnLoopback
 from .scripted import PUBACK, PUBLISH, first_packet
 
 
-class Relay(OnLoopback):
+class Relay(OnLoopback, Listener):
     """`sent` is everything that the bridge has sent."""
 
     def __init__(self, port: int) -> None:
         self.target = port
-        self.port = 0
         self.sent = bytearray()
         #: The number of publications that the broker has not acknowledged, or whose acknowledgement was not passed on yet.
         self.unacknowledged = 0
@@ -26,15 +25,8 @@ class Relay(OnLoopback):
         self.count = 0
         #: The delay in each direction, in seconds.
         self.delay = 0.0
-        self.server: asyncio.Server | None = None
 
-    async def start(self) -> Self:
-        """Listens, on the same port as before, if there was one."""
-        self.server = await asyncio.start_server(self.relay, "127.0.0.1", self.port)
-        self.port = self.server.sockets[0].getsockname()[1]
-        return self
-
-    async def relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.count += 1
         self.connections.append(writer)
         try:
@@ -82,8 +74,7 @@ class Relay(OnLoopback):
 
     def stop_listening(self) -> None:
         """Accepts no more connections; open ones stay."""
-        if self.server:
-            self.server.close()
+        super().close()
 
     def close(self) -> None:
         self.cut()

@@ -6,12 +6,13 @@ import contextlib
 import struct
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties, VariableByteIntegers
 
 from Harness.case import Failure, eventually
+from Harness.web import Listener
 
 from .mosquitto import OnLoopback
 
@@ -120,7 +121,7 @@ def read_publish(flags: int, body: bytes, size: int) -> Published:
     return Published(topic, body[place + length:], qos, bool(flags & 1), number, size, values)
 
 
-class ScriptedBroker(OnLoopback):
+class ScriptedBroker(OnLoopback, Listener):
     """Its attributes say what it does; a case sets them before or during a connection."""
 
     def __init__(self) -> None:
@@ -132,7 +133,6 @@ class ScriptedBroker(OnLoopback):
         self.acknowledges = True
         #: How long each PUBACK takes, in seconds.
         self.pause = 0.0
-        self.port = 0
         self.connects: list[Connect] = []
         self.published: list[Published] = []
         #: When it was pinged, by the clock of the loop.
@@ -144,12 +144,6 @@ class ScriptedBroker(OnLoopback):
         self.denied: set[str] = set()
         self.writer: asyncio.StreamWriter | None = None
         self.writers: list[asyncio.StreamWriter] = []
-        self.server: asyncio.Server | None = None
-
-    async def start(self) -> Self:
-        self.server = await asyncio.start_server(self.serve, "127.0.0.1", self.port)
-        self.port = self.server.sockets[0].getsockname()[1]
-        return self
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.writer = writer
@@ -232,5 +226,4 @@ class ScriptedBroker(OnLoopback):
     def close(self) -> None:
         for writer in self.writers:
             writer.close()
-        if self.server:
-            self.server.close()
+        super().close()

@@ -273,6 +273,12 @@ class EventProcess(Process):
     def last_events(self) -> str:
         return "the last events: " + (" ".join(event.name for event in self.events[-30:]) or "none")
 
+    async def write(self, fields: dict[str, Any]) -> None:
+        """Gives it a line of JSON on standard input."""
+        assert self.process is not None and self.process.stdin is not None
+        self.process.stdin.write(json.dumps(fields).encode() + b"\n")
+        await self.process.stdin.drain()
+
     async def settled(self, name: str, quiet: float = 0.5) -> None:
         """Waits until no such event has come for a while."""
         await settled(lambda: sum(1 for _ in self.since(0, name)), quiet, within=5)
@@ -363,10 +369,7 @@ class VirtualPhone(EventProcess):
         """Has the phone do something; returns its answer."""
         self.commands += 1
         since = self.now
-        assert self.process is not None and self.process.stdin is not None
-        line = json.dumps({"command": command, "id": self.commands, **fields})
-        self.process.stdin.write(line.encode() + b"\n")
-        await self.process.stdin.drain()
+        await self.write({"command": command, "id": self.commands, **fields})
         return await self.event("", since=since, id=self.commands)
 
     def check_rules(self) -> None:

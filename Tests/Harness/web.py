@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A web service to which Apprise sends messages."""
+"""Servers on the loopback, and the web service to which Apprise sends messages."""
 
 import asyncio
 import json
@@ -8,16 +8,11 @@ from typing import Self
 from .testbed import Testbed
 
 
-class Service:
-    """A web service that takes what Apprise sends to `json://`; a silent one takes the connection, and answers nothing."""
+class Listener:
+    """Its `serve` gets the connections to a port of the loopback, which it keeps when it is started again."""
 
-    def __init__(self, bed: Testbed, silent: bool = False) -> None:
-        self.messages: list[tuple[str, str]] = []
-        self.requests = 0
-        self.silent = silent
-        self.port = 0
-        self.server: asyncio.Server | None = None
-        bed.cleanups.append(self.close)
+    port = 0
+    server: asyncio.Server | None = None
 
     async def start(self) -> Self:
         self.server = await asyncio.start_server(self.serve, "127.0.0.1", self.port)
@@ -27,6 +22,16 @@ class Service:
     def close(self) -> None:
         if self.server:
             self.server.close()
+
+
+class Service(Listener):
+    """A web service that takes what Apprise sends to `json://`; a silent one takes the connection, and answers nothing."""
+
+    def __init__(self, bed: Testbed, silent: bool = False) -> None:
+        self.messages: list[tuple[str, str]] = []
+        self.requests = 0
+        self.silent = silent
+        bed.cleanups.append(self.close)
 
     @property
     def url(self) -> str:
