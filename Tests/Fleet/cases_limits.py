@@ -119,7 +119,8 @@ async def keep_alive(bed: Testbed) -> None:
     await bed.board(broker)
     await broker.seen(f"{PHONE}/state")
     await eventually(lambda: len(broker.pings) >= 3, lambda: f"{len(broker.pings)} pings in 11 s", 11)
-    gap = broker.pings[2] - broker.pings[1]
+    # Over two pauses, since this process may be late to read one.
+    gap = (broker.pings[2] - broker.pings[0]) / 2
     check(1.4 <= gap, f"it pings every {gap:.1f} s")
 
 
