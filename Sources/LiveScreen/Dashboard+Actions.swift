@@ -45,8 +45,8 @@ extension Dashboard {
   /// The state of the list that keeps keys from having an effect.
   var obstacle: Obstacle? {
     guard isWhole else { return .incomplete }
-    guard isSelectionMeant, case .missing = selection, !notifications.isEmpty else { return nil }
-    return .missing
+    guard isSelectionMeant, let selection, selection.id == nil else { return nil }
+    return notifications.isEmpty ? nil : .missing
   }
 
   /// Whether keys act on the selected notification, rather than on marked ones or the opened one.
@@ -64,36 +64,22 @@ extension Dashboard {
     }
     let meant = targets
     let able = meant.filter { $0.report.has(action) && !isPending($0.id) }
-    guard let first = able.first else {
+    guard !able.isEmpty else {
       if let target = meant.first, !isPending(target.id) {
-        let which = meant.count == 1 ? "#\(target.id.uid) has" : "none of these has a"
-        say("\(which) \(meant.count == 1 ? "no " : "")\(action) action", .attention)
+        let which = meant.count == 1 ? "#\(target.id.uid) has no" : "none of these has a"
+        say("\(which) \(action) action", .attention)
       }
       return
     }
-    var labels: [String] = []
-    for one in able {
-      let label = one.report.label(of: action, columns: Self.labelWidth)
-      if !labels.contains(label) { labels.append(label) }
-    }
-    let label = labels.joined(separator: ", ")
-    let what = able.count == 1 ? first.report.called : "\(able.count) notifications"
-    let marks = marked
+    let (ids, words, marks) = (able.map(\.id), Self.words(action, on: able), marked)
     marked = []
-    guard action == .negative else {
-      acted.formUnion(able.map(\.id))
-      note = Note(text: "\(label): \(what)…", paint: .faint)
-      return effects += able.map { .act(action, $0.id) }
-    }
+    guard action == .negative else { return begin(action, on: ids, words) }
     // The next ones can be acted on meanwhile.
-    if case .list = page, let selected = target?.id, able.contains(where: { $0.id == selected }) {
-      selection = successor(of: selected, without: Set(able.map(\.id)))
+    if case .list = page, let selected = target?.id, ids.contains(selected) {
+      selection = successor(of: selected, without: Set(ids))
     }
-    pending.append(
-      Pending(
-        targets: able.map(\.id), due: now + Self.undoTime, marks: marks,
-        words: "\(label): \(what)"))
-    say("\(label): \(what); u undoes it", .attention, for: Self.undoTime)
+    pending.append(Pending(targets: ids, due: now + Self.undoTime, marks: marks, words: words))
+    say("\(words); u undoes it", .attention, for: Self.undoTime)
   }
 
   /// Answers or declines the ringing call, wherever it is in the list: at once, because it does not ring for long.
@@ -102,10 +88,27 @@ extension Dashboard {
     guard call.report.has(action) else {
       return say("the call has no \(action) action", .attention)
     }
-    acted.insert(call.id)
-    let label = call.report.label(of: action, columns: Self.labelWidth)
-    note = Note(text: "\(label): \(call.report.called)…", paint: .faint)
-    effects.append(.act(action, call.id))
+    begin(action, on: [call.id], Self.words(action, on: [call]))
+  }
+
+  /// What is done, and to which: `Clear: #3 “Mum”`.
+  private static func words(
+    _ action: NotificationAction, on targets: [ActiveNotification]
+  ) -> String {
+    var labels: [String] = []
+    for target in targets {
+      let label = target.report.label(of: action, columns: labelWidth)
+      if !labels.contains(label) { labels.append(label) }
+    }
+    let what =
+      targets.count == 1 ? targets[0].report.called : "\(targets.count) notifications"
+    return "\(labels.joined(separator: ", ")): \(what)"
+  }
+
+  /// Sends the requests, and shows what they are until they have responses.
+  private mutating func begin(_ action: NotificationAction, on ids: [ID], _ words: String) {
+    note = Note(text: "\(words)…", paint: .faint)
+    for id in ids { send(.act(action, id)) }
   }
 
   /// Whether its negative action is pending.
@@ -114,103 +117,98 @@ extension Dashboard {
   /// Cancels the last pending action.
   mutating func undo() {
     guard let last = pending.popLast() else { return say("there is nothing to undo", .attention) }
-    let present = Set(notifications.map(\.id))
-    if let first = last.targets.first(where: present.contains) { selection = .chosen(first) }
-    marked.formUnion(last.marks.intersection(present))
+    let there = last.targets.compactMap { id in notifications.first { $0.id == id } }
+    if let first = there.first { selection = first.asSelection }
+    marked.formUnion(last.marks.intersection(notifications.map(\.id)))
     say("undone: \(last.words)", .good)
   }
 
   /// Performs due actions, and removes expired notes.
-  mutating func pass(to now: Instant) -> [Effect] {
+  mutating func pass(to now: Instant) -> [Request] {
     self.now = now
     if let until = note?.until, until <= now { note = nil }
-    effects = []
     perform(pending.filter { $0.due <= now })
     pending.removeAll { $0.due <= now }
-    return begun()
+    return takeRequests()
   }
 
   /// When `pass` has something to do.
   var nextDeadline: Instant? { (pending.map(\.due) + [note?.until].compactMap { $0 }).min() }
 
   /// Ctrl-C quits too, wherever it is pressed.
-  mutating func interrupt() -> [Effect] {
-    effects = []
+  mutating func interrupt() -> [Request] {
     leave()
-    return begun()
+    return takeRequests()
   }
 
   /// The user quits: pending actions are performed first, and what was begun is finished; the second time, it ends at once.
   mutating func leave() {
     perform(pending)
     pending = []
-    let isBusy = underWay > 0 || effects.contains(where: \.changesPhone)
-    effects.append(isBusy && !isLeaving ? .finish : .quit)
-    if isBusy {
+    quits += 1
+    if underWay > 0 {
       note = Note(text: "waiting for the phone; q again quits at once", paint: .attention)
     }
-    isLeaving = true
   }
 
-  /// The effects, whose responses are expected from now on.
-  mutating func begun() -> [Effect] {
-    underWay += effects.count(where: \.changesPhone)
-    return effects
+  /// Sends a request, whose response is expected from now on.
+  mutating func send(_ request: Request) {
+    if case .act(_, let id) = request { acted.insert(id) }
+    if request.changesPhone { underWay += 1 }
+    requests.append(request)
+  }
+
+  /// The requests to send now.
+  mutating func takeRequests() -> [Request] {
+    defer { requests = [] }
+    return requests
   }
 
   private mutating func perform(_ due: [Pending]) {
     for pending in due {
       let there = pending.targets.filter { id in notifications.contains { $0.id == id } }
-      acted.formUnion(there)
-      if !there.isEmpty { note = Note(text: "\(pending.words)…", paint: .faint) }
-      effects += there.map { .act(.negative, $0) }
+      if !there.isEmpty { begin(.negative, on: there, pending.words) }
     }
   }
 
   // MARK: Responses
 
-  /// A request succeeded; for `show`, with its result.
+  /// A request has its response; that of `show` is the notification.
   mutating func answered(
-    _ request: Effect, with notification: ActiveNotification? = nil, at now: Instant
+    _ request: Request, _ response: Result<ActiveNotification?, Failure>, at now: Instant
   ) {
     self.now = now
     if request.changesPhone { underWay -= 1 }
-    switch request {
-    case .act(let action, let id):
+    switch (request, response) {
+    case (_, .failure(let failure)):
+      if case .act(_, let id) = request { acted.remove(id) }
+      say(failure.sentence, .bad, for: .seconds(15))
+    case (.act(let action, let id), .success):
       let known = notifications.first { $0.id == id }?.report
       let label = known?.label(of: action, columns: Self.labelWidth) ?? "\(action)"
       let called = known?.called ?? "#\(id.uid)"
       say(ActionLabel.past(label).map { "\($0) \(called)" } ?? "\(label): \(called), done", .good)
-    case .media(let command, _):
+    case (.media(let command, _), .success):
       let offered = playing?.state.commands ?? [command]
       let remark = offered.contains(command) ? "" : ", but the phone does not offer it now"
       let track = playing?.state.track.title.flatMap { $0.isEmpty ? nil : " (“\($0)”)" }
       say(
         "\(KeyBinding.title(of: command))\(command.isOnTrack ? track ?? "" : ""): done\(remark)",
         remark.isEmpty ? .good : .attention)
-    case .show:
+    case (.show, .success(let notification)):
       note = nil
       guard let notification, case .opened(var opened) = page,
         opened.notification.id == notification.id
       else { return }
       opened.notification = notification
       page = .opened(opened)
-    case .finish, .quit: break
     }
-  }
-
-  /// A request failed.
-  mutating func failed(_ request: Effect, _ failure: Failure, at now: Instant) {
-    self.now = now
-    if request.changesPhone { underWay -= 1 }
-    if case .act(_, let id) = request { acted.remove(id) }
-    say(failure.sentence, .bad, for: .seconds(15))
   }
 
   /// Sends a command to the player.
   mutating func control(_ command: RemoteCommand) {
     note = Note(text: "\(KeyBinding.title(of: command))…", paint: .faint)
-    effects.append(.media(command, phone: playing?.phone))
+    send(.media(command, phone: playing?.phone))
   }
 
   /// Shows a message at the bottom for a while.

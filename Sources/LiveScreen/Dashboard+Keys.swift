@@ -7,8 +7,8 @@ import Wire
 
 extension Dashboard {
   /// A key was pressed; returns what has to be done.
-  @discardableResult mutating func press(_ key: Key, at now: Instant) -> [Effect] {
-    (note, effects, self.now) = (nil, [], now)
+  @discardableResult mutating func press(_ key: Key, at now: Instant) -> [Request] {
+    (note, self.now) = (nil, now)
     if search.before != nil {
       type(key)
     } else if case .click(let row) = key {
@@ -18,7 +18,7 @@ extension Dashboard {
     } else {
       say("this key does nothing; ? shows those that do", .faint)
     }
-    return begun()
+    return takeRequests()
   }
 
   private func binding(of key: Key) -> KeyBinding? {
@@ -31,7 +31,7 @@ extension Dashboard {
   private mutating func click(_ row: Int) {
     guard case .list = page, extent.places.indices.contains(row - extent.top) else { return }
     let (found, place) = (self.found, extent.places[row - extent.top])
-    if found.indices.contains(place) { selection = .chosen(found[place].id) }
+    if found.indices.contains(place) { selection = found[place].asSelection }
   }
 
   /// Shows the selected notification in full.
@@ -41,9 +41,9 @@ extension Dashboard {
   }
 
   private mutating func open(_ notification: ActiveNotification) {
-    selection = .chosen(notification.id)
+    selection = notification.asSelection
     show(.opened(Opened(notification: notification)))
-    effects.append(.show(notification.id))
+    send(.show(notification.id))
   }
 
   fileprivate mutating func beginSearch() {
@@ -54,7 +54,7 @@ extension Dashboard {
   /// Shows only the selection's part of the list, or all again if it shows that part.
   fileprivate mutating func showOnly(_ part: (NotificationReport) -> Part) {
     guard case .list = page, let target else { return }
-    selection = .chosen(target.id)
+    selection = target.asSelection
     only = only == part(target.report) ? nil : part(target.report)
   }
 
@@ -63,7 +63,7 @@ extension Dashboard {
     guard case .list = page else { return show(.list) }
     guard marked.isEmpty else { return marked = [] }
     // The list grows around the selection.
-    if isNarrowed, let target { selection = .chosen(target.id) }
+    if isNarrowed, let target { selection = target.asSelection }
     if only != nil { only = nil } else { search = Search() }
   }
 
@@ -105,7 +105,7 @@ extension Dashboard {
     guard !found.isEmpty else { return }
     // If the selected notification is gone, the first key selects the top one.
     let next = selected(among: found).map { moved($0, to: found.count - 1) } ?? 0
-    selection = distance == -Self.anyDistance ? .newest : .chosen(found[next].id)
+    selection = distance == -Self.anyDistance ? nil : found[next].asSelection
     if !fresh.isEmpty { fresh.subtract(found[next...].map(\.id)) }
   }
 
@@ -116,7 +116,7 @@ extension Dashboard {
     let found = self.found
     guard !found.isEmpty else { return }
     let next = selected(among: found).map { ($0 + step + found.count) % found.count } ?? 0
-    selection = .chosen(found[next].id)
+    selection = found[next].asSelection
   }
 
   /// Toggles the mark of the selection, and moves to the next.
@@ -125,7 +125,7 @@ extension Dashboard {
     if marked.remove(target.id) == nil { marked.insert(target.id) }
     move(by: 1)
     // At the end of the list there is none to go to.
-    if case .newest = selection { selection = .chosen(target.id) }
+    if selection == nil { selection = target.asSelection }
   }
 
   /// A key typed into the search, which changes the matches.
@@ -139,7 +139,7 @@ extension Dashboard {
     default: break
     }
     // The selection stays if it still matches.
-    if selected(among: found) == nil { selection = .newest }
+    if selected(among: found) == nil { selection = nil }
   }
 }
 
@@ -160,17 +160,15 @@ struct KeyBinding: Sendable {
   ) -> KeyBinding { KeyBinding(keys: keys, name: name, title: title, perform: perform) }
 
   private static func media(
-    _ key: Character, name: String? = nil, _ title: String, _ command: RemoteCommand
+    _ key: Key, name: String, _ title: String, _ command: RemoteCommand
   ) -> KeyBinding {
-    KeyBinding(keys: [.character(key)], name: name ?? "\(key)", title: title, media: command) {
-      $0.control(command)
-    }
+    KeyBinding(keys: [key], name: name, title: title, media: command) { $0.control(command) }
   }
 
   /// The keys of the list and of a notification, in the order of the help.
   static let all: [KeyBinding] = [
-    .key(.up, .character("k"), name: "↑ k", "the notification or line above") { $0.move(by: -1) },
-    .key(.down, .character("j"), name: "↓ j", "the one below") { $0.move(by: 1) },
+    .key(.up, "k", name: "↑ k", "the notification or line above") { $0.move(by: -1) },
+    .key(.down, "j", name: "↓ j", "the one below") { $0.move(by: 1) },
     .key(.wheelUp, name: "wheel", "three up") { $0.move(by: -3) },
     .key(.wheelDown, name: "", "or down; a click selects") { $0.move(by: 3) },
     .key(.pageUp, .control("b"), name: "PgUp ^B", "page up") { $0.move(by: -$0.pageSize) },
@@ -178,60 +176,57 @@ struct KeyBinding: Sendable {
     .key(.control("u"), name: "^U", "half a page up") { $0.move(by: -$0.halfPage) },
     .key(.control("d"), name: "^D", "half a page down") { $0.move(by: $0.halfPage) },
     .key(
-      .home, .character("g"), name: "Home g",
+      .home, "g", name: "Home g",
       "the top one, and follow whatever comes to the top; from any page, the ringing call"
     ) { $0.goToFirst() },
-    .key(.end, .character("G"), name: "End G", "the oldest") { $0.move(by: Dashboard.anyDistance) },
+    .key(.end, "G", name: "End G", "the oldest") { $0.move(by: Dashboard.anyDistance) },
     .key(.enter, name: "Enter", "the notification in full") { $0.openSelected() },
-    .key(.character("J"), name: "J", "the next notification, also from one in full") { $0.goTo(1) },
-    .key(.character("K"), name: "K", "the one before") { $0.goTo(-1) },
+    .key("J", name: "J", "the next notification, also from one in full") { $0.goTo(1) },
+    .key("K", name: "K", "the one before") { $0.goTo(-1) },
     .key(
       .escape, name: "Esc",
       "back to the list; in the list, clears marks, then a or c, then the search"
     ) { $0.goBack() },
     .key(
-      .character("+"), .character("="), name: "+",
-      "its positive action, as in [+Answer], or that of all marked ones"
+      "+", "=", name: "+", "its positive action, as in [+Answer], or that of all marked ones"
     ) { $0.act(.positive) },
     .key(
-      .character("-"), .delete, name: "- Del",
+      "-", .delete, name: "- Del",
       "its negative action, as in [-Clear], or that of all marked ones, after 2 seconds"
     ) { $0.act(.negative) },
-    .key(.character("A"), name: "A", "answer the ringing call, from any page") {
-      $0.actOnCall(.positive)
-    },
-    .key(.character("D"), name: "D", "decline it, at once") { $0.actOnCall(.negative) },
-    .key(.character("u"), name: "u", "undo -, within the 2 seconds") { $0.undo() },
-    .key(.character(" "), name: "Space", "mark it and move to the next") { $0.toggleMark() },
-    .key(.character("m"), name: "m", "the player, and its keys") { $0.show(.player) },
-    .key(.character("/"), name: "/", "show only those that contain a text") { $0.beginSearch() },
-    .key(.character("a"), name: "a", "show only those of its app, or all again") {
+    .key("A", name: "A", "answer the ringing call, from any page") { $0.actOnCall(.positive) },
+    .key("D", name: "D", "decline it, at once") { $0.actOnCall(.negative) },
+    .key("u", name: "u", "undo -, within the 2 seconds") { $0.undo() },
+    .key(" ", name: "Space", "mark it and move to the next") { $0.toggleMark() },
+    .key("m", name: "m", "the player, and its keys") { $0.show(.player) },
+    .key("/", name: "/", "show only those that contain a text") { $0.beginSearch() },
+    .key("a", name: "a", "show only those of its app, or all again") {
       $0.showOnly { .app($0.appIdentity) }
     },
-    .key(.character("c"), name: "c", "show only those of its category, or all again") {
+    .key("c", name: "c", "show only those of its category, or all again") {
       $0.showOnly { .category($0.event.category) }
     },
-    .key(.character("n"), name: "n", "next match") { $0.goToMatch(1) },
-    .key(.character("N"), name: "N", "previous match") { $0.goToMatch(-1) },
-    .key(.character("?"), .character("h"), name: "?", "these keys") { $0.show(.help) },
-    .key(.character("q"), name: "q", "quit") { $0.leave() },
+    .key("n", name: "n", "next match") { $0.goToMatch(1) },
+    .key("N", name: "N", "previous match") { $0.goToMatch(-1) },
+    .key("?", "h", name: "?", "these keys") { $0.show(.help) },
+    .key("q", name: "q", "quit") { $0.leave() },
   ]
 
   /// The keys of the player, which work only on its page.
   static let player: [KeyBinding] = [
     .media(" ", name: "Space", "play or pause", .togglePlayPause),
-    .media("n", "next track", .nextTrack),
-    .media("p", "previous track", .previousTrack),
-    .media(".", "skip forward", .skipForward),
-    .media(",", "skip backward", .skipBackward),
-    .media("]", "louder", .volumeUp),
-    .media("[", "quieter", .volumeDown),
-    .media("r", "next repeat mode", .advanceRepeatMode),
-    .media("s", "next shuffle mode", .advanceShuffleMode),
-    .media("l", "like the track", .likeTrack),
-    .media("d", "dislike the track", .dislikeTrack),
-    .media("b", "bookmark the track", .bookmarkTrack),
-    .key(.escape, .character("m"), name: "Esc m", "back to the list") { $0.goBack() },
+    .media("n", name: "n", "next track", .nextTrack),
+    .media("p", name: "p", "previous track", .previousTrack),
+    .media(".", name: ".", "skip forward", .skipForward),
+    .media(",", name: ",", "skip backward", .skipBackward),
+    .media("]", name: "]", "louder", .volumeUp),
+    .media("[", name: "[", "quieter", .volumeDown),
+    .media("r", name: "r", "next repeat mode", .advanceRepeatMode),
+    .media("s", name: "s", "next shuffle mode", .advanceShuffleMode),
+    .media("l", name: "l", "like the track", .likeTrack),
+    .media("d", name: "d", "dislike the track", .dislikeTrack),
+    .media("b", name: "b", "bookmark the track", .bookmarkTrack),
+    .key(.escape, "m", name: "Esc m", "back to the list") { $0.goBack() },
   ]
 
   /// The title of a player command.

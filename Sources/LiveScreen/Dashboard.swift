@@ -9,7 +9,7 @@ import Wire
 ///
 ///     daemon's responses, events ──┐
 ///     keys ────────────────────────┼─▶ Dashboard ─▶ DashboardView ─▶ rows
-///     responses of the phone ──────┤       └─▶ effects: requests for the phone, the end
+///     responses of the phone ──────┤       └─▶ requests for the phone
 ///     time ────────────────────────┘
 ///
 /// It uses no terminal and no socket. Times are arguments.
@@ -39,13 +39,17 @@ struct Dashboard {
     var title: String?
   }
 
-  /// The notification that keys act on.
-  enum Selection: Hashable {
-    /// The one at the top, whichever that is.
-    case newest
-    case chosen(ID)
-    /// A selected notification that is absent now; it is selected again when it returns.
-    case missing(Likeness)
+  /// The notification that was chosen for keys to act on.
+  struct Selection: Hashable {
+    /// Nil: it is absent now; it is selected again when it returns.
+    var id: ID?
+    var likeness: Likeness
+
+    /// The same in this list: by its identity, or else another one that is alike.
+    func found(in list: [ActiveNotification]) -> Selection {
+      let found = list.first { $0.id == id } ?? list.last { $0.likeness == likeness }
+      return found?.asSelection ?? Selection(likeness: likeness)
+    }
   }
 
   /// What the middle of the screen shows.
@@ -64,6 +68,9 @@ struct Dashboard {
     var notification: ActiveNotification
     /// Whether the phone has it, has removed it, or its UID is unknown because the daemon has exited.
     var presence = Presence.there
+
+    var removed: Opened { Opened(notification: notification, presence: .removed) }
+    var away: Opened { Opened(notification: notification, presence: .away) }
   }
 
   /// The search for notifications by their texts.
@@ -96,24 +103,15 @@ struct Dashboard {
     case missing = "the selected notification is gone: select another"
   }
 
-  /// The effect of a key, or of time passing: a request to the phone, or the end.
-  enum Effect: Hashable {
+  /// A request to the phone, which a key or the passing of time has caused.
+  enum Request: Hashable {
     case act(NotificationAction, ID)
     /// The notification in full.
     case show(ID)
     case media(RemoteCommand, phone: Address?)
-    /// The end, once the phone has responded to all requests before.
-    case finish
-    /// The end, at once.
-    case quit
 
     /// Whether it changes something on the phone.
-    var changesPhone: Bool {
-      switch self {
-      case .act, .media: true
-      case .show, .finish, .quit: false
-      }
-    }
+    var changesPhone: Bool { if case .show = self { false } else { true } }
   }
 
   /// What rings the terminal's bell when it arrives.
@@ -146,7 +144,8 @@ struct Dashboard {
   private(set) var isWhole = true
   /// The time since which nothing is left to fetch, while `isWhole` is false.
   private var settledSince: Instant?
-  var selection = Selection.newest { didSet { if selection == .newest { fresh = [] } } }
+  /// Nil: the notification at the top, whichever that is.
+  var selection: Selection? { didSet { if selection == nil { fresh = [] } } }
   /// Those that have come while the selection was not at the top.
   var fresh: Set<ID> = []
   /// The marked notifications, which the next action applies to.
@@ -167,12 +166,14 @@ struct Dashboard {
   private(set) var moved: Instant?
   /// The notifications that were acted on, whose removal is expected.
   var acted: Set<ID> = []
-  /// What the last key or the passing of time has to have done.
-  var effects: [Effect] = []
+  /// The requests that are not sent yet.
+  var requests: [Request] = []
   /// The number of requests that change something on the phone, and have no response yet.
   var underWay = 0
-  /// Whether the user wants it to end.
-  var isLeaving = false
+  /// How often the user has quit.
+  var quits = 0
+  /// Whether it ends: once what was begun has its response, or if the user has quit again.
+  var isOver: Bool { quits > 1 || quits == 1 && underWay == 0 && pending.isEmpty }
   /// Whether the bell should ring.
   private var isToRing = false
   /// When the latest input arrived.
@@ -197,11 +198,8 @@ struct Dashboard {
     daemon = .away(why)
     isWhole = false
     settledSince = nil
-    if case .chosen(let id) = selection { selection = Selection(missing: id, in: notifications) }
-    if case .opened(var opened) = page, opened.presence == .there {
-      opened.presence = .away
-      page = .opened(opened)
-    }
+    selection?.id = nil
+    if case .opened(let opened) = page, opened.presence == .there { page = .opened(opened.away) }
     (notifications, marked, acted, pending, playing) = ([], [], [], [], nil)
   }
 
@@ -229,11 +227,7 @@ struct Dashboard {
   /// Replaces the list of active notifications.
   mutating func replace(_ list: [ActiveNotification], at now: Instant) {
     self.now = now
-    var successor: Selection?
-    if case .chosen(let id) = selection, !list.contains(where: { $0.id == id }) {
-      successor = Selection(missing: id, in: notifications).found(among: list)
-    }
-    change(successor: successor ?? selection.found(among: list)) { $0 = list }
+    change { $0.notifications = list }
     marked.formIntersection(list.map(\.id))
   }
 
@@ -267,32 +261,26 @@ struct Dashboard {
     if news.report.isNews {
       let isCall = news.report.event.category == .incomingCall
       if bell == .all || bell == .calls && isCall { isToRing = true }
-      if selection != .newest { fresh.insert(news.id) }
+      if selection != nil { fresh.insert(news.id) }
     }
-    change(successor: isRemoved ? successor(ofRemoved: news.id) : selection.met(by: news)) {
-      notifications in
+    change { dashboard in
       switch (isRemoved, place) {
-      case (true, let place?): notifications.remove(at: place)
+      case (true, let place?): dashboard.remove(at: place)
       case (true, nil): break
-      case (false, let place?): notifications[place] = news
-      case (false, nil): notifications.append(news)
+      case (false, let place?): dashboard.notifications[place] = news
+      case (false, nil): dashboard.notifications.append(news)
       }
     }
     if isRemoved { marked.remove(news.id) }
-    guard case .opened(var opened) = page else { return }
-    if opened.presence == .away, !isRemoved, opened.notification.likeness == news.likeness {
-      opened.notification = news
-      opened.presence = .there
-    } else if opened.notification.id == news.id, opened.presence == .there {
-      if isRemoved {
-        let match = notifications.first { $0.likeness == opened.notification.likeness }
-        opened.notification = match ?? opened.notification
-        opened.presence = match == nil ? .removed : .there
-      } else {
-        opened.notification = news
-      }
+    guard case .opened(let opened) = page else { return }
+    let isIt = opened.presence == .there && opened.notification.id == news.id
+    let isAlike = opened.presence == .away && opened.notification.likeness == news.likeness
+    if !isRemoved, isIt || isAlike {
+      page = .opened(Opened(notification: news))
+    } else if isIt {
+      let match = notifications.first { $0.likeness == opened.notification.likeness }
+      page = .opened(match.map { Opened(notification: $0) } ?? opened.removed)
     }
-    page = .opened(opened)
   }
 
   /// Whether to ring the bell now; resets that.
@@ -328,75 +316,44 @@ struct Dashboard {
 
   /// The index of the selection in `found`; nil if that is empty, or the selection is absent.
   func selected(among found: [ActiveNotification]) -> Int? {
-    switch selection {
-    case .newest: found.isEmpty ? nil : 0
-    case .chosen(let id): found.firstIndex { $0.id == id }
-    case .missing: nil
-    }
+    guard let selection else { return found.isEmpty ? nil : 0 }
+    return found.firstIndex { $0.id == selection.id }
   }
 
   /// The selected notification; without a search, found without building the whole list.
   private var selectedID: ID? {
-    switch selection {
-    case .chosen(let id): id
-    case .missing: nil
-    case .newest:
-      isNarrowed
-        ? found.first?.id : (notifications.last { $0.report.rings } ?? notifications.last)?.id
-    }
+    guard selection == nil else { return selection?.id }
+    return isNarrowed
+      ? found.first?.id : (notifications.last { $0.report.rings } ?? notifications.last)?.id
   }
 
-  /// Changes the list.
-  ///
-  /// - Parameter successor: the new selection; nil: unchanged.
-  private mutating func change(
-    successor: Selection?, _ change: (inout [ActiveNotification]) -> Void
-  ) {
+  /// Changes the list; the selection stays with its notification.
+  private mutating func change(_ change: (inout Dashboard) -> Void) {
     let before = selectedID
-    change(&notifications)
-    if let successor { selection = successor }
+    change(&self)
+    selection = selection?.found(in: notifications)
     guard let before, before != selectedID else { return }
     if acted.remove(before) == nil { moved = now }
   }
 
-  /// The selection after this one is removed: the same notification under another UID, or else the one that takes its
-  /// place; nil: unchanged.
-  private func successor(ofRemoved id: ID) -> Selection? {
-    guard selection == .chosen(id), let gone = notifications.first(where: { $0.id == id }) else {
-      return nil
+  /// Removes a notification. If it was selected, the one that takes its place is, unless it is there under another UID, or
+  /// its phone has reconnected and may announce it again.
+  private mutating func remove(at place: Int) {
+    let gone = notifications[place]
+    let isThere = notifications.contains { $0.id != gone.id && $0.likeness == gone.likeness }
+    if selection?.id == gone.id, !isThere, !gone.report.isStale {
+      selection = successor(of: gone.id, without: [gone.id])
     }
-    if let match = notifications.last(where: { $0.id != id && $0.likeness == gone.likeness }) {
-      return .chosen(match.id)
-    }
-    // Its phone has reconnected, and may announce it again.
-    return gone.report.isStale ? .missing(gone.likeness) : successor(of: id, without: [id])
+    notifications.remove(at: place)
   }
 
-  /// The notification that takes the place of another, among those that stay.
-  func successor(of id: ID, without going: Set<ID>) -> Selection {
+  /// The selection of what takes the place of a notification, among those that stay.
+  func successor(of id: ID, without going: Set<ID>) -> Selection? {
     let found = self.found
-    guard let place = found.firstIndex(where: { $0.id == id }) else { return .newest }
+    guard let place = found.firstIndex(where: { $0.id == id }) else { return nil }
     let below = found[place...].first { !going.contains($0.id) && !isPending($0.id) }
     let above = found[..<place].last { !going.contains($0.id) && !isPending($0.id) }
-    return (below ?? above).map { .chosen($0.id) } ?? .newest
-  }
-}
-
-extension Dashboard.Selection {
-  /// The selection of an absent notification.
-  init(missing id: Dashboard.ID, in list: [ActiveNotification]) {
-    self = list.first { $0.id == id }.map { .missing($0.likeness) } ?? .newest
-  }
-
-  /// The selection after a new list: a missing notification is selected again if it is present.
-  func found(among list: [ActiveNotification]) -> Self {
-    guard case .missing(let likeness) = self else { return self }
-    return list.last { $0.likeness == likeness }.map { .chosen($0.id) } ?? self
-  }
-
-  /// The same after a single addition; nil: unchanged.
-  func met(by news: ActiveNotification) -> Self? {
-    self == .missing(news.likeness) ? .chosen(news.id) : nil
+    return (below ?? above)?.asSelection
   }
 }
 
@@ -419,6 +376,8 @@ extension ActiveNotification {
       phone: phone, app: report.attributes.appIdentifier ?? report.app,
       date: report.attributes.date, title: report.attributes.title)
   }
+
+  var asSelection: Dashboard.Selection { Dashboard.Selection(id: id, likeness: likeness) }
 }
 
 extension NotificationReport {

@@ -236,24 +236,25 @@ struct DashboardView {
     let selected = dashboard.selected(among: found)
     // If nothing is selected, show the top.
     let anchor = selected ?? 0
-    var entries = [anchor: entry(found[anchor], isSelected: selected != nil, rows: room)]
-    var used = entries[anchor]?.count ?? 0
+    var rows = entry(found[anchor], isSelected: selected != nil, rows: room)
+    var places = rows.map { _ in anchor }
     var (first, last) = (anchor, anchor)
     /// Adds the next entry above or below if there is room.
     func add(_ place: Int, within limit: Int) -> Bool {
       guard found.indices.contains(place) else { return false }
-      let rows = entry(found[place], isSelected: false, rows: room)
-      guard used + rows.count <= limit else { return false }
-      entries[place] = rows
-      used += rows.count
+      let entry = entry(found[place], isSelected: false, rows: room)
+      guard rows.count + entry.count <= limit else { return false }
+      let end = place < first ? 0 : rows.count
+      rows.insert(contentsOf: entry, at: end)
+      places.insert(contentsOf: entry.map { _ in place }, at: end)
       return true
     }
     while add(first - 1, within: room / 2) { first -= 1 }
     while add(last + 1, within: room) { last += 1 }
     while add(first - 1, within: room) { first -= 1 }
-    extent.entries = entries.count
-    extent.places = (first...last).flatMap { place in entries[place]?.map { _ in place } ?? [] }
-    return (first...last).flatMap { entries[$0] ?? [] }
+    extent.entries = last - first + 1
+    extent.places = places
+    return rows
   }
 
   /// Why the list is empty.

@@ -51,7 +51,7 @@ extension Command {
   }
 }
 
-/// The work of `tui`: passes events, responses and keys to the dashboard, performs its effects, and
+/// The work of `tui`: passes events, responses and keys to the dashboard, sends its requests, and
 /// draws it.
 @LoopActor final class TUI {
   private let console: Console
@@ -61,13 +61,12 @@ extension Command {
   private let screen: Screen
   private let sockets: [String]
   private var dashboard: Dashboard
-  private let effects = Mailbox<Dashboard.Effect>()
+  private let requests = Mailbox<Dashboard.Request>()
   private let end = Mailbox<Result<ExitStatus, Failure>>()
   /// The exit status when the user quits.
   private var status = ExitStatus.done
   private var willDraw = false
-  private lazy var clock = Deadline(Loop.shared) { [weak self] in self?.draw() }
-  /// For the dashboard's deadlines.
+  /// For the dashboard's deadlines, and for the playback position, which moves by itself.
   private lazy var alarm = Deadline(Loop.shared) { [weak self] in
     guard let self else { return }
     perform(dashboard.pass(to: Loop.shared.now))
@@ -100,7 +99,7 @@ extension Command {
       [weak self] in self?.handle($0)
     }
     draw()
-    Loop.start { [self] in await perform() }
+    Loop.start { [self] in await sendRequests() }
     Loop.start { [self] in
       do throws(Failure) {
         try await follow()
@@ -142,8 +141,7 @@ extension Command {
     screen.draw(rows, hasCursor: view.hasCursor)
     if dashboard.takeBell() { screen.ring() }
     alarm.due = dashboard.nextDeadline
-    // The playback position moves by itself.
-    if dashboard.isMoving { clock.limit(to: Loop.shared.now + .seconds(1)) }
+    if dashboard.isMoving { alarm.limit(to: Loop.shared.now + .seconds(1)) }
   }
 
   // MARK: The daemon
@@ -203,33 +201,31 @@ extension Command {
 
   private func press(_ key: Key) { perform(dashboard.press(key, at: Loop.shared.now)) }
 
-  /// Performs the effects of a key, or of time passing.
-  private func perform(_ effects: [Dashboard.Effect]) {
-    for effect in effects {
-      if effect == .quit { end.post(.success(status)) } else { self.effects.post(effect) }
-    }
+  /// Goes on after a key or a response, or as time has passed.
+  private func perform(_ requests: [Dashboard.Request] = []) {
+    for request in requests { self.requests.post(request) }
+    if dashboard.isOver { end.post(.success(status)) }
     needsDrawing()
   }
 
   /// Sends requests to the phone one after another, each over a separate connection.
-  private func perform() async {
-    while let request = await effects.next() {
-      // All earlier requests are done.
-      if request == .finish { return end.post(.success(status)) }
+  private func sendRequests() async {
+    while let request = await requests.next() {
       let client = ControlClient(console, toFirstOf: sockets)
       defer { client.close() }
       client.remark = { [weak self] text in
         self?.dashboard.note = Dashboard.Note(text: text, paint: .attention)
         self?.needsDrawing()
       }
+      let response: Result<ActiveNotification?, Failure>
       do throws(Failure) {
         try client.connect()
-        let response = try await client.perform(request)
-        dashboard.answered(request, with: response, at: Loop.shared.now)
+        response = .success(try await client.perform(request))
       } catch {
-        dashboard.failed(request, error, at: Loop.shared.now)
+        response = .failure(error)
       }
-      needsDrawing()
+      dashboard.answered(request, response, at: Loop.shared.now)
+      perform()
     }
   }
 }
@@ -237,7 +233,7 @@ extension Command {
 extension ControlClient {
   /// Sends a request to the phone; returns the notification if it requested one.
   fileprivate func perform(
-    _ request: Dashboard.Effect
+    _ request: Dashboard.Request
   ) async throws(Failure) -> ActiveNotification? {
     switch request {
     case .act(let action, let id):
@@ -250,7 +246,6 @@ extension ControlClient {
       return try await call(
         ControlMethods.getNotification,
         NotificationParameters(id.uid, phone: id.phone.map(PhoneSelector.init)), "show #\(id.uid)")
-    case .finish, .quit: break
     }
     return nil
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import CCurses
 
-/// A key that was pressed.
-public enum Key: Hashable, Sendable {
+/// A key that was pressed; a character is written as it is typed, as in `"k"`.
+public enum Key: Hashable, Sendable, ExpressibleByExtendedGraphemeClusterLiteral {
   case character(Character)
   /// A letter while Ctrl is held.
   case control(Character)
@@ -12,6 +12,8 @@ public enum Key: Hashable, Sendable {
   case click(row: Int)
   case up, down, pageUp, pageDown, home, end
   case enter, escape, backspace, delete
+
+  public init(extendedGraphemeClusterLiteral character: Character) { self = .character(character) }
 
   /// The key for a character from the terminal; nil for control characters that are not Ctrl with a
   /// letter.

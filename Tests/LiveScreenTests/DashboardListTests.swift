@@ -13,8 +13,7 @@ extension DashboardTests {
     dashboard.type("/SUNDAY")
     #expect(dashboard.text().contains("── 1/1 of 3 notifications with “SUNDAY”"))
     #expect(dashboard.view().hasCursor)
-    dashboard.press(.backspace)
-    dashboard.press(.enter)
+    dashboard.press(.backspace, .enter)
     #expect(dashboard.search == Dashboard.Search(text: "SUNDA"))
     dashboard.type("/zzz")
     #expect(dashboard.text().contains("no match; Esc shows all"))
@@ -23,8 +22,7 @@ extension DashboardTests {
     dashboard.press(.escape)
     #expect(dashboard.text().contains("── 1/3 notifications"))
     dashboard.type("/ben")
-    dashboard.press(.enter)
-    dashboard.press(.escape)
+    dashboard.press(.enter, .escape)
     #expect(dashboard.text().contains("── 2/3 notifications"), "the selection is another")
   }
 
@@ -40,11 +38,9 @@ extension DashboardTests {
     dashboard.press(.enter)
     #expect(
       dashboard.text().contains("── 0 of 4 notifications of com.apple.mobilemail with “zzz”"))
-    dashboard.press(.escape)
-    dashboard.press(.escape)
+    dashboard.press(.escape, .escape)
     #expect(dashboard.text().contains("── 1/4 notifications ──"))
-    dashboard.press(.end)
-    dashboard.type("c")
+    dashboard.press(.end, "c")
     #expect(dashboard.text().contains("── 3/3 of 4 notifications in social ──"))
     dashboard.type("c")
     #expect(dashboard.text().contains("── 4/4 notifications ──"))
@@ -59,8 +55,7 @@ extension DashboardTests {
     #expect(dashboard.text().contains("── 10/10 notifications, 3 new above ──"))
     dashboard.add(Self.notification(9, "", change: .removed))
     #expect(dashboard.text().contains(", 2 new above"))
-    dashboard.press(.home)
-    dashboard.press(.end)
+    dashboard.press(.home, .end)
     #expect(!dashboard.text().contains("above"))
   }
 
