@@ -82,29 +82,6 @@ public final class CommandOption<Options>: Sendable {
     self.apply = apply
   }
 
-  /// An option whose value `read` parses; without a value it sets `absent`.
-  ///
-  /// - Parameter near: suggests a valid value for an invalid one.
-  fileprivate convenience init<Read: Sendable>(
-    _ names: [String], _ valueName: @escaping LazyText, _ kind: ValueKind,
-    expects: @escaping LazyText,
-    help: @escaping LazyText, absent: Read? = nil,
-    near: @escaping @Sendable (String) -> String? = { _ in nil },
-    read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
-  ) {
-    let form = OptionForm(
-      names: names, valueName: valueName, needsValue: absent == nil, kind: kind, help: help)
-    self.init(form) { options, name, text throws(Failure) in
-      guard let read = text.map(read) ?? absent else {
-        let text = text ?? ""
-        throw Failure(
-          usage: "\(name) must be \(expects()), not “\(text)”",
-          remedy: near(text).map { "did you mean \(name) \($0)?" })
-      }
-      set(&options, read)
-    }
-  }
-
   /// The same option for a command whose options include these; changes to them take effect together.
   ///
   /// - Parameters:
@@ -157,17 +134,30 @@ public final class CommandOption<Options>: Sendable {
   /// An option with a value.
   ///
   /// - Parameters:
+  ///   - short: its other name, of one letter.
   ///   - expects: the description of a valid value, for the error: `a number of seconds`.
   ///   - absent: what it sets without a value; nil: it needs one.
+  ///   - near: suggests a valid value for an invalid one.
   ///   - read: parses a value; nil if it is invalid.
   public static func value<Read: Sendable>(
-    _ names: String..., value: String, kind: ValueKind = .text,
-    expects: @autoclosure @escaping LazyText, help: @autoclosure @escaping LazyText,
-    absent: Read? = nil, read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
+    _ name: String, short: String? = nil, value: @autoclosure @escaping LazyText,
+    kind: ValueKind = .text, expects: @autoclosure @escaping LazyText,
+    help: @autoclosure @escaping LazyText, absent: Read? = nil,
+    near: @escaping @Sendable (String) -> String? = { _ in nil },
+    read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) -> CommandOption {
-    CommandOption(
-      names, { value }, kind, expects: expects,
-      help: help, absent: absent, read: read, set: set)
+    let form = OptionForm(
+      names: [short, name].compactMap { $0 }, valueName: value, needsValue: absent == nil,
+      kind: kind, help: help)
+    return CommandOption(form) { options, name, text throws(Failure) in
+      guard let read = text.map(read) ?? absent else {
+        let text = text ?? ""
+        throw Failure(
+          usage: "\(name) must be \(expects()), not “\(text)”",
+          remedy: near(text).map { "did you mean \(name) \($0)?" })
+      }
+      set(&options, read)
+    }
   }
 
   /// An option whose value is a time, within these bounds if there are some.
@@ -175,9 +165,9 @@ public final class CommandOption<Options>: Sendable {
     _ name: String, within bounds: ClosedRange<Duration>? = nil,
     help: @autoclosure @escaping LazyText, set: @escaping Setter<Duration>
   ) -> CommandOption {
-    CommandOption(
-      [name], { "TIME" }, .time, expects: { bounds.map(Duration.forms) ?? Duration.forms },
-      help: help,
+    .value(
+      name, value: "TIME", kind: .time, expects: bounds.map(Duration.forms) ?? Duration.forms,
+      help: help(),
       read: { text in
         guard let bounds else { return Duration(typed: text) }
         return Duration(typed: text, within: bounds)
@@ -186,24 +176,23 @@ public final class CommandOption<Options>: Sendable {
 
   /// An option whose value is any non-empty text.
   public static func text(
-    _ names: String..., value: String, kind: ValueKind = .text,
+    _ name: String, short: String? = nil, value: String, kind: ValueKind = .text,
     expects: @autoclosure @escaping LazyText, help: @autoclosure @escaping LazyText,
     set: @escaping Setter<String>
   ) -> CommandOption {
-    CommandOption(
-      names, { value }, kind, expects: expects, help: help,
+    .value(
+      name, short: short, value: value, kind: kind, expects: expects(), help: help(),
       read: { $0.isEmpty ? nil : $0 }, set: set)
   }
 
   /// An option whose value is a path.
   public static func file(
-    _ names: String..., value: String = "FILE", kind: ValueKind = .file,
-    help: @autoclosure @escaping LazyText,
-    set: @escaping Setter<String>
+    _ name: String, short: String? = nil, value: String = "FILE", kind: ValueKind = .file,
+    help: @autoclosure @escaping LazyText, set: @escaping Setter<String>
   ) -> CommandOption {
-    CommandOption(
-      names, { value }, kind, expects: { value == "FILE" ? "a file" : "a path" },
-      help: help, read: { $0.isEmpty ? nil : $0 }, set: set)
+    .text(
+      name, short: short, value: value, kind: kind,
+      expects: value == "FILE" ? "a file" : "a path", help: help(), set: set)
   }
 
   /// An option whose value is a whole number within these bounds.
@@ -213,11 +202,11 @@ public final class CommandOption<Options>: Sendable {
     _ name: String, value: String = "N", of things: String? = nil, within bounds: ClosedRange<Int>,
     help: @autoclosure @escaping LazyText, set: @escaping Setter<Int>
   ) -> CommandOption {
-    CommandOption(
-      [name], { value }, .number,
-      expects: {
-        "a number\(things.map { " of \($0)" } ?? "") from \(bounds.lowerBound) to \(bounds.upperBound)"
-      }, help: help, read: { Int($0).flatMap { bounds.contains($0) ? $0 : nil } }, set: set)
+    .value(
+      name, value: value, kind: .number,
+      expects:
+        "a number\(things.map { " of \($0)" } ?? "") from \(bounds.lowerBound) to \(bounds.upperBound)",
+      help: help(), read: { Int($0).flatMap { bounds.contains($0) ? $0 : nil } }, set: set)
   }
 
   /// An option whose value is one of these names, in upper or lower case.
@@ -232,10 +221,9 @@ public final class CommandOption<Options>: Sendable {
     help: @autoclosure @escaping LazyText,
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) -> CommandOption {
-    CommandOption(
-      [name], value, .word(names()), expects: { expects() ?? alternatives(names()) },
-      help: help,
-      near: { nearest(to: $0.lowercased(), among: names()) },
+    .value(
+      name, value: value(), kind: .word(names()), expects: expects() ?? alternatives(names()),
+      help: help(), near: { nearest(to: $0.lowercased(), among: names()) },
       read: { read($0.lowercased()) }, set: set)
   }
 

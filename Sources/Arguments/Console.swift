@@ -86,6 +86,11 @@ public struct Console: Sendable {
     }
   }
 
+  /// Prints a line for people, which programs do not get.
+  package func guide(_ text: String) throws(Failure) {
+    if format == .text { try print(line: text.printable) }
+  }
+
   /// Prints an error on standard error.
   public func report(_ failure: Failure) {
     if !failure.isInterruption { Standard.report(failure.line) }

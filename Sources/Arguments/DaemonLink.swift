@@ -20,15 +20,16 @@ import Wire
 
   private enum State {
     case closed
-    case waiting(TimerID, failures: Int)
-    /// `failures`: those before it, which count until the daemon responds.
-    case up(LineSocket, failures: Int)
+    case waiting(TimerID)
+    case up(LineSocket)
   }
 
   private let paths: [String]
   private var state = State.closed
   private var lastID: Int64 = 0
   private var calls: [Int64: (JSONValue) -> Void] = [:]
+  /// The failures since the daemon has last responded.
+  private var failures = 0
   /// The last reason given to `onDown`; nil once the daemon has responded.
   private var lastReason: String?
 
@@ -48,7 +49,7 @@ import Wire
     set {
       guard newValue != isPaused else { return }
       pausedSince = newValue ? Loop.shared.now : nil
-      guard case .up(let socket, _) = state else { return }
+      guard case .up(let socket) = state else { return }
       socket.onLine = newValue ? nil : { [weak self] in self?.receive($0) }
     }
   }
@@ -56,13 +57,14 @@ import Wire
   /// Connects, unless it does already.
   public func open() {
     guard case .closed = state else { return }
-    wait(.zero, failures: 0)
+    failures = 0
+    wait(.zero)
   }
 
   public func close() {
     switch state {
-    case .waiting(let timer, _): Loop.shared.cancel(timer)
-    case .up(let socket, _): socket.close()
+    case .waiting(let timer): Loop.shared.cancel(timer)
+    case .up(let socket): socket.close()
     case .closed: break
     }
     state = .closed
@@ -73,7 +75,7 @@ import Wire
 
   /// Sends a request; `done` gets the response, and is not called if the connection ends first.
   public func call(_ line: (Int64) -> [UInt8], _ done: @escaping (JSONValue) -> Void) {
-    guard case .up(let socket, _) = state else { return }
+    guard case .up(let socket) = state else { return }
     lastID += 1
     calls[lastID] = done
     socket.send(line(lastID))
@@ -87,16 +89,14 @@ import Wire
     call({ RPC.request(method.name, parameters, id: RequestID($0)) }, done)
   }
 
-  private func wait(_ pause: Duration, failures: Int) {
-    let timer = Loop.shared.schedule(after: pause) { [weak self] in self?.connect() }
-    state = .waiting(timer, failures: failures)
+  private func wait(_ pause: Duration) {
+    state = .waiting(Loop.shared.schedule(after: pause) { [weak self] in self?.connect() })
   }
 
   private func connect() {
-    guard case .waiting(_, let failures) = state else { return }
     do throws(Failure) {
       let socket = try LineSocket.connect(toFirstOf: paths)
-      state = .up(socket, failures: failures)
+      state = .up(socket)
       socket.onOverlong = { [weak self] in self?.ended("it sent an overlong line") }
       socket.onClose = { [weak self] in
         self?.ended($0 == .ended ? "the daemon has exited" : "the daemon has ended the connection")
@@ -104,19 +104,20 @@ import Wire
       if !isPaused { socket.onLine = { [weak self] in self?.receive($0) } }
       onUp()
     } catch {
-      failed(error.sentence, before: failures)
+      failed(error.sentence)
     }
   }
 
   private func ended(_ why: String) {
-    guard case .up(let socket, let failures) = state else { return }
+    guard case .up(let socket) = state else { return }
     socket.close()
-    failed(why, before: failures)
+    failed(why)
   }
 
-  private func failed(_ why: String, before: Int) {
+  private func failed(_ why: String) {
     calls = [:]
-    wait(pauses.pause(after: before + 1), failures: before + 1)
+    failures += 1
+    wait(pauses.pause(after: failures))
     let isNews = lastReason != why
     lastReason = why
     onDown(why, isNews)
@@ -132,7 +133,7 @@ import Wire
     guard let id = response["id"]?.int, let done = calls.removeValue(forKey: id) else {
       return ended(response["error"]?["message"]?.string ?? "unexpected response")
     }
-    if case .up(let socket, 1...) = state { state = .up(socket, failures: 0) }
+    failures = 0
     lastReason = nil
     done(response)
   }

@@ -95,10 +95,7 @@ public struct Grammar<Options>: Sendable {
     var rest = arguments[...]
     var operands: [String] = []
     var given: [Given] = []
-    func set(
-      _ option: CommandOption<Options>, _ name: String, _ value: String?
-    ) throws(Failure) {
-      let one = Given(option: option, typedName: name, value: value)
+    func add(_ one: Given) throws(Failure) {
       try one.apply(to: &parsed)
       given.append(one)
     }
@@ -107,9 +104,10 @@ public struct Grammar<Options>: Sendable {
         operands += rest
         break
       } else if argument.hasPrefix("--") {
-        try long(argument, &rest, set)
+        try add(try long(argument, &rest))
       } else if argument.hasPrefix("-"), argument != "-" {
-        try short(argument, &rest, set)
+        var letters = argument.dropFirst()
+        while let letter = letters.popFirst() { try add(try short(letter, &letters, &rest)) }
       } else {
         operands.append(argument)
       }
@@ -117,11 +115,6 @@ public struct Grammar<Options>: Sendable {
     try read(&parsed, operands)
     return given
   }
-
-  /// Sets an option given by this name.
-  private typealias Setting = (
-    CommandOption<Options>, _ name: String, _ value: String?
-  ) throws(Failure) -> Void
 
   /// Whether the next argument is the value of this one.
   func takesNext(_ argument: String) -> Bool {
@@ -132,44 +125,40 @@ public struct Grammar<Options>: Sendable {
 
   /// `--name`, `--name=VALUE`, `--name VALUE`.
   private func long(
-    _ argument: String, _ rest: inout ArraySlice<String>, _ set: Setting
-  ) throws(Failure) {
+    _ argument: String, _ rest: inout ArraySlice<String>
+  ) throws(Failure) -> Given {
     let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let name = String(parts[0])
-    let value = parts.count == 2 ? String(parts[1]) : nil
+    var value = parts.count == 2 ? String(parts[1]) : nil
     let option = try self.option(name)
-    let form = option.form
-    if let pattern = form.pattern { return try set(option, name, pattern(name)) }
-    switch (form.valueName, value) {
+    switch (option.form.valueName, value) {
+    case _ where option.form.pattern != nil: value = option.form.pattern?(name)
     case (nil, _?): throw Failure(usage: "\(name) takes no value")
-    case (let valueName?, nil) where form.needsValue:
-      try set(option, name, try next(for: name, valueName(), &rest))
+    case (let valueName?, nil) where option.form.needsValue:
+      value = try next(for: name, valueName(), &rest)
     case (_?, nil):
       // Without operands, the next argument can only be meant as its value.
       if operands.isEmpty, let next = rest.first, !next.hasPrefix("-") {
         throw Failure(
           usage: "unexpected argument “\(next)”", remedy: "did you mean \(name)=\(next)?")
       }
-      try set(option, name, nil)
-    default: try set(option, name, value)
+    default: break
     }
+    return Given(option: option, typedName: name, value: value)
   }
 
-  /// `-v`, `-vv`, `-n5`, `-n 5`.
+  /// `-v`, `-vv`, `-n5`, `-n 5`: a letter, and the letters behind it, which may be its value.
   private func short(
-    _ argument: String, _ rest: inout ArraySlice<String>, _ set: Setting
-  ) throws(Failure) {
-    var letters = argument.dropFirst()
-    while let letter = letters.popFirst() {
-      let name = "-\(letter)"
-      let option = try self.option(name)
-      guard let valueName = option.form.valueName, option.form.needsValue else {
-        try set(option, name, nil)
-        continue
-      }
-      let value = letters.isEmpty ? try next(for: name, valueName(), &rest) : String(letters)
-      return try set(option, name, value)
+    _ letter: Character, _ letters: inout Substring, _ rest: inout ArraySlice<String>
+  ) throws(Failure) -> Given {
+    let name = "-\(letter)"
+    let option = try self.option(name)
+    var value: String?
+    if let valueName = option.form.valueName, option.form.needsValue {
+      value = letters.isEmpty ? try next(for: name, valueName(), &rest) : String(letters)
+      letters = ""
     }
+    return Given(option: option, typedName: name, value: value)
   }
 
   /// The next argument as the value of `name`, unless it is an option.

@@ -18,10 +18,11 @@ public enum Help {
   ///
   /// - Parameters:
   ///   - tables: the options and other named items.
+  ///   - column: the start of their right column; nil: the usual one.
   ///   - examples: lines to type.
   public static func page(
-    usage: [String], summary: String, tables: [Table] = [], notes: [String] = [],
-    examples: [String] = [], width: Int
+    usage: [String], summary: String, tables: [Table] = [], column: Int? = nil,
+    notes: [String] = [], examples: [String] = [], width: Int
   ) -> String {
     let width = min(max(width, 40), widest)
     var lines = usage.enumerated().flatMap { number, line in
@@ -29,7 +30,7 @@ public enum Help {
     }
     lines += [""] + wrap(summary.prefix(1).uppercased() + summary.dropFirst() + ".", 0, width)
     for part in tables where !part.entries.isEmpty {
-      lines += ["", part.title + ":"] + part.entries.flatMap { table($0, width) }
+      lines += ["", part.title + ":"] + part.entries.flatMap { table($0, width, column) }
     }
     for note in notes { lines += [""] + wrap(note, 0, width) }
     if !examples.isEmpty {
@@ -40,24 +41,20 @@ public enum Help {
 
   /// The help of the whole program.
   static func overview(_ commands: [Command], width: Int) -> String {
-    let width = min(max(width, 40), widest)
-    var lines = [
-      "Usage: ancsd [run] [--hciN]... [OPTIONS]", "       ancsd COMMAND [OPTIONS]",
-    ]
-    let notes = [
-      "An iPhone's notifications and media on this board, over the kernel's own Bluetooth: "
+    page(
+      usage: ["ancsd [run] [--hciN]... [OPTIONS]", "ancsd COMMAND [OPTIONS]"],
+      summary:
+        "an iPhone's notifications and media on this board, over the kernel's own Bluetooth: "
         + "“ancsd --hci0” is all you need. Without COMMAND, ancsd runs the daemon in the foreground; "
-        + "the commands are clients of the daemon, or standalone tools.",
-      "See “ancsd COMMAND --help” for each; “ancsd --version” prints the version.",
-      "All output is text, to a terminal and to a pipe; --json or ANCSD_FORMAT=json makes it JSON Lines.",
-    ].map { [""] + wrap($0, 0, width) }
-    lines += notes[0] + ["", "Commands:"]
-    lines += commands.flatMap { table(($0.name, $0.summary), width, column: 12) }
-    lines += notes[1] + notes[2]
-    return lines.joined(separator: "\n") + "\n"
+        + "the commands are clients of the daemon, or standalone tools",
+      tables: [("Commands", commands.map { ($0.name, $0.summary) })], column: 12,
+      notes: [
+        "See “ancsd COMMAND --help” for each; “ancsd --version” prints the version.",
+        "All output is text, to a terminal and to a pipe; --json or ANCSD_FORMAT=json makes it JSON Lines.",
+      ], width: width)
   }
 
-  private static func table(_ entry: Entry, _ width: Int, column: Int? = nil) -> [String] {
+  private static func table(_ entry: Entry, _ width: Int, _ column: Int?) -> [String] {
     let column = column ?? self.column(width)
     let text = wrap(entry.text, column, width)
     let name = "  " + entry.name

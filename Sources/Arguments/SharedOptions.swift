@@ -104,7 +104,8 @@ extension CommandOption {
     of things: String, help: String, set: @escaping Setter<Int>
   ) -> CommandOption {
     .value(
-      "-n", "--count", value: "N", kind: .number, expects: "a number of \(things)", help: help,
+      "--count", short: "-n", value: "N", kind: .number, expects: "a number of \(things)",
+      help: help,
       read: { Int($0).flatMap { $0 > 0 ? $0 : nil } }, set: set)
   }
 

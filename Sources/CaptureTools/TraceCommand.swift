@@ -43,7 +43,7 @@ extension Grammar<CaptureOptions> {
   static let trace = Grammar(
     CommandOption.filters + CommandOption.pages + [
       .file(
-        "-w", "--write",
+        "--write", short: "-w",
         help: "write everything to this file, in btsnoop's monitor format", set: { $0.write = $1 }),
       .captureLimit(
         help: "end the capture or page at this file size in MiB (default: 256)",

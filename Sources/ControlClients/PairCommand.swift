@@ -56,14 +56,15 @@ package struct PairingGuide {
       ControlMethods.openPairing, PairingParameters(seconds: seconds), "pair")
     opening = window.opening
     defer { if let opening { client.send(ControlMethods.closePairing, .init(opening: opening)) } }
-    try guide(
+    try client.console.guide(
       "On the phone, open Settings › Bluetooth and tap “\(window.name)”. "
         + "(Pairing is open for \(window.seconds ?? seconds) s; Ctrl-C closes it.)")
     do throws(Failure) {
       // A phone that connected before this command started may be waiting for an answer.
       if let question = window.question {
         if question.method == .display, let passkey = question.passkey {
-          try guide("Type \(passkey) on the phone (\(question.seconds ?? 0) s left).")
+          try client.console.guide(
+            "Type \(passkey) on the phone (\(question.seconds ?? 0) s left).")
         }
         try await ask(question, window.phone)
       }
@@ -112,7 +113,7 @@ package struct PairingGuide {
 
   private mutating func ask(_ question: PairingQuestion, _ phone: Address?) async throws(Failure) {
     guard let text = dialogue.begin(question, phone: phone) else { return }
-    try guide(text)
+    try client.console.guide(text)
     if hasInputEnded { try await respond(nil) }
   }
 
@@ -122,7 +123,7 @@ package struct PairingGuide {
     if text == nil { hasInputEnded = true }
     switch dialogue.typed(text) {
     case .nothing: break
-    case .ask(let text): try guide(text)
+    case .ask(let text): try client.console.guide(text)
     case .respond(let response):
       try await client.call(ControlMethods.respondToPairing, response, "pair")
     }
@@ -136,15 +137,11 @@ package struct PairingGuide {
       switch authorization {
       case .granted, .unknown(until: .notification): break
       case .refused, .unknown(until: .response):
-        try guide("Paired. Notifications arrive once you allow the phone to share them.")
+        try client.console.guide(
+          "Paired. Notifications arrive once you allow the phone to share them.")
       }
       break
     }
     return .done
-  }
-
-  /// Prints guidance, for people only.
-  private func guide(_ text: String) throws(Failure) {
-    if client.console.format == .text { try client.console.print(line: text.printable) }
   }
 }

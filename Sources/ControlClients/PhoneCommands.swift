@@ -62,9 +62,7 @@ extension Clients {
     for phone in phones {
       try client.console.show(phone) { phone.lines($0).joined(separator: "\n") }
     }
-    if phones.isEmpty, client.console.format == .text {
-      try client.console.print(line: "no phone is bonded")
-    }
+    if phones.isEmpty { try client.console.guide("no phone is bonded") }
     return .done
   }
 
@@ -91,11 +89,9 @@ extension Clients {
     try await client.call(
       ControlMethods.forgetPhone, PhoneParameters(phone: options.phone),
       "forget \(options.phone?.description ?? "")")
-    if client.console.format == .text {
-      try client.console.print(
-        line: "Forgotten here. Now forget this board on the phone: Settings › Bluetooth › "
-          + "(i) next to it › Forget This Device.")
-    }
+    try client.console.guide(
+      "Forgotten here. Now forget this board on the phone: Settings › Bluetooth › "
+        + "(i) next to it › Forget This Device.")
     return .done
   }
 

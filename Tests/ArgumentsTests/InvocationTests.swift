@@ -40,9 +40,12 @@ struct InvocationTests {
       line.split(separator: " ").map(String.init), commands: commands, width: width)
   }
 
+  private static func text(_ invocation: Invocation) -> String {
+    if case .print(let text) = invocation { text } else { "" }
+  }
+
   private func printed(_ line: String, width: Int = 80) throws(Failure) -> String {
-    guard case .print(let text) = try invocation(line, width: width) else { return "" }
-    return text
+    Self.text(try invocation(line, width: width))
   }
 
   @Test("All commands with their options can be read as JSON") func catalogue() throws {
@@ -53,13 +56,8 @@ struct InvocationTests {
       "run", "runs", grammar: Grammar([option], operands: "FILE", kinds: [.file, .word(["all"])]),
       defaults: 0
     ) { _ throws(Failure) in .done }
-    guard
-      case .print(let text) = try Invocation(["help", "--json"], commands: [command], width: 80)
-    else {
-      Issue.record("it is no text")
-      return
-    }
-    let json = try JSONValue(parsing: text)
+    let help = try Invocation(["help", "--json"], commands: [command], width: 80)
+    let json = try JSONValue(parsing: Self.text(help))
     let run = json["commands"]?.array?.first
     #expect(run?["name"] == "run")
     let grace = run?["options"]?.array?.first
@@ -77,36 +75,28 @@ struct InvocationTests {
       ("--pairable watch", "run"), ("--hci0 60", "run"),
     ])
   func command(line: String, name: String) throws {
-    guard case .perform(let command, _) = try invocation(line) else {
-      Issue.record("nothing to perform")
+    guard case .perform(let command, _) = try invocation(line), command.name == name else {
+      Issue.record("another command, or none")
       return
     }
-    #expect(command.name == name)
   }
 
   @Test("The version")
   func version() throws {
-    var nothing = Nothing()
     // A build without a known commit has only the number.
     #expect(Program.build == Control.version)
-    #expect(try printed("--version") == "ancsd \(Program.build)\n")
-    #expect(try printed("-V") == "ancsd \(Program.build)\n")
-    #expect(try printed("version") == "ancsd \(Program.build)\n")
-    let failure = #expect(throws: Failure.self) {
-      try Grammar(options).parse(["--vresion"], into: &nothing)
+    for line in ["--version", "-V", "version"] {
+      #expect(try printed(line) == "ancsd \(Program.build)\n")
     }
-    #expect(failure?.remedy == "did you mean --version?")
   }
 
-  @Test("Help lists the commands", arguments: [40, 80, 200])
+  @Test(
+    "Help lists the commands, and a command's help its options, within the width",
+    arguments: [40, 60, 80, 120, 200])
   func help(width: Int) throws {
     let overview = try printed("--help", width: width)
     #expect(overview.contains("\n  run ") && overview.contains("\n  watch "))
     #expect(overview.split(separator: "\n").allSatisfy { $0.count <= max(width, 80) })
-  }
-
-  @Test("A command's help lists its options, within the width", arguments: [40, 60, 80, 120])
-  func page(width: Int) throws {
     for line in ["run --help", "--hci0 -h", "help run"] {
       let page = try printed(line, width: width)
       #expect(page.hasPrefix("Usage: ancsd [run] [--hciN]... [OPTIONS]\n"))
@@ -118,25 +108,18 @@ struct InvocationTests {
   }
 
   @Test(
-    "An unknown command gets an error with a suggestion",
+    "An unknown command or option gets an error with a suggestion, an invalid argument one that names the help",
     arguments: [
       ("wacth", "ancsd: unknown command “wacth”; did you mean “ancsd watch”?"),
       ("w", "ancsd: unknown command “w”; see ancsd --help"),
       ("history", "ancsd: unknown command “history”; did you mean “ancsd log”?"),
       ("help nothing", "ancsd: unknown command “nothing”; see ancsd --help"),
+      ("--vresion", "ancsd: unknown option “--vresion”; did you mean --version?"),
+      ("watch out", "ancsd: unexpected argument “out”; see ancsd watch --help"),
     ])
   func unknown(line: String, error: String) {
-    let failure = #expect(throws: Failure.self) { try invocation(line) }
+    let failure = #expect(throws: Failure.self) { try invocation(line).perform { _ in } }
     #expect(failure?.line == error && failure?.status == .usage)
   }
 
-  @Test("An invalid argument's error names the help")
-  func wrong() throws {
-    let failure = #expect(throws: Failure.self) {
-      try invocation("watch out").perform { _ in }
-    }
-    #expect(
-      failure?.line
-        == "ancsd: unexpected argument “out”; see ancsd watch --help")
-  }
 }

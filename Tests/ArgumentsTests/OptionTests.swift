@@ -32,17 +32,20 @@ struct OptionTests {
     #expect(try output.format(variable: "xml") == .text)
   }
 
-  @Test("Colours are for terminals, unless an option requests them")
-  func colours() {
+  @Test(
+    "Colours are for terminals, unless an option requests them",
+    arguments: [
+      (.auto, nil, "xterm", true, true), (.auto, "1", "xterm", true, false),
+      (.auto, "", nil, true, true), (.auto, nil, "dumb", true, false),
+      (.auto, nil, "xterm", false, false), (.always, "1", "dumb", false, true),
+      (.never, nil, "xterm", true, false),
+    ] as [(ColorChoice, String?, String?, Bool, Bool)])
+  func colours(
+    choice: ColorChoice, noColor: String?, terminal: String?, isTerminal: Bool, hasColor: Bool
+  ) {
     var output = OutputOptions()
-    #expect(output.hasColor(noColor: nil, terminal: "xterm", isTerminal: true))
-    #expect(!output.hasColor(noColor: "1", terminal: "xterm", isTerminal: true))
-    #expect(output.hasColor(noColor: "", terminal: nil, isTerminal: true))
-    #expect(!output.hasColor(noColor: nil, terminal: "dumb", isTerminal: true))
-    #expect(!output.hasColor(noColor: nil, terminal: "xterm", isTerminal: false))
-    output.color = .always
-    #expect(output.hasColor(noColor: "1", terminal: "dumb", isTerminal: false))
-    output.color = .never
-    #expect(!output.hasColor(noColor: nil, terminal: "xterm", isTerminal: true))
+    output.color = choice
+    #expect(
+      output.hasColor(noColor: noColor, terminal: terminal, isTerminal: isTerminal) == hasColor)
   }
 }
