@@ -53,17 +53,14 @@ public struct PairingDialogue: Hashable, Sendable {
   /// - Returns: the question for the terminal, if there is one.
   public mutating func begin(_ question: PairingQuestion, phone: Address?) -> String? {
     self.phone = phone
+    self.question = question
     let left = question.seconds.map { " (\($0) s left)" } ?? ""
     switch question.method {
     case .confirm:
-      self.question = question
       let number = question.passkey?.description ?? "the same number"
       return "Does the phone show \(number)? [y/n]\(left)"
-    case .entry:
-      self.question = question
-      return "Type the six digits that the phone shows\(left):"
+    case .entry: return "Type the six digits that the phone shows\(left):"
     case .justWorks where question.seconds != nil:
-      self.question = question
       let who = phone.map { "\($0)" } ?? "a phone"
       return "\(who) can't show a number, so it could be anybody's. Let it pair? [y/n]\(left)"
     case .justWorks, .display:

@@ -6,6 +6,34 @@ import Wire
 
 @testable import Control
 
+/// A notification of an event, and its text.
+struct NotificationText: Sendable, CustomTestStringConvertible {
+  let testDescription: String
+  let report: NotificationReport
+  let style: TextStyle
+  let text: String
+
+  /// - Parameter set: makes of the short one what it is about.
+  init(
+    _ description: String, _ text: String, change: NotificationChange = .added,
+    style: TextStyle = TextStyle(), of report: NotificationReport = short,
+    _ set: (inout NotificationReport) -> Void = { _ in }
+  ) {
+    var report = report
+    set(&report)
+    report.event.change = change
+    (testDescription, self.report, self.style, self.text) = (description, report, style, text)
+  }
+
+  /// A notification without a message and actions.
+  static var short: NotificationReport {
+    var report = Examples.notification
+    report.attributes[.message] = nil
+    report.event.flags = []
+    return report
+  }
+}
+
 @Suite("Events as text")
 struct EventTextTests {
   private func text(_ content: Event.Content, _ style: TextStyle = TextStyle()) -> String {
@@ -14,88 +42,88 @@ struct EventTextTests {
     ).text(style)
   }
 
-  /// A notification with this change, as text.
-  private func text(
-    _ change: NotificationChange, _ report: NotificationReport, _ style: TextStyle = TextStyle()
-  ) -> String {
-    var report = report
-    report.event.change = change
-    return text(.notification(report), style)
+  /// A board that is an hour ahead of UTC.
+  private static let east = TextStyle(zone: 3_600)
+
+  /// The time of the events, by a clock that is so many hours ahead.
+  private static func date(hours: Int64) -> CivilTime {
+    CivilTime(secondsSince1970: 1_795_244_400 + hours * 3_600)
   }
 
-  /// A notification without a message and actions.
-  private static var short: NotificationReport {
-    var report = Examples.notification
-    report.attributes[.message] = nil
-    report.event.flags = []
-    return report
+  @Test(
+    "A notification is one line, with its message below",
+    arguments: [
+      .init(
+        "with a message and actions",
+        "07:00:00 + Messages Anna #12 social [+Reply -Clear]\n          Dinner tonight?",
+        of: Examples.notification),
+      .init(
+        "on a narrow terminal",
+        "07:00 + Messages Anna #12 social [+Reply\n  -Clear]\n  Dinner tonight?",
+        style: TextStyle(width: 40), of: Examples.notification),
+      .init("urgent, of a phone that is away", "07:00:00 + Messages Anna #12 social urgent stale") {
+        $0.display = .urgent
+        $0.isStale = true
+      },
+      .init(
+        "gone", "07:00:00 - Messages Anna #12 removed", change: .removed, of: Examples.notification),
+      .init("titled as its app", "07:00:00 ~ Messages Two new #12 social", change: .modified) {
+        $0.attributes[.title] = "Messages"
+        $0.attributes[.subtitle] = "Two new"
+      },
+      .init(
+        "without any text", "07:00:00 + incoming-call #3 incoming-call",
+        of: NotificationReport(NotificationEvent(.added, 3, category: .incomingCall))),
+      .init("older, of the same day", "07:00:00 + Messages Anna (05:46) #12 social pre-existing") {
+        $0.event.flags = [.preExisting]
+        $0.attributes.fetchedDate = CivilTime(secondsSince1970: 1_795_240_000)
+      },
+      .init("of another day", "07:00:00 + Messages Anna (2026-11-20 02:00) #12 social") {
+        $0.attributes.fetchedDate = date(hours: -29)
+      },
+      .init("of the board's zone", "08:00:00 + Messages Anna #12 social", style: east) {
+        $0.attributes.fetchedDate = date(hours: 1)
+      },
+      .init("of another zone", "08:00:00 + Messages Anna #12 social", style: east) {
+        $0.attributes.fetchedDate = date(hours: 3)
+        $0.sent = WallTime(seconds: 1_795_244_400)
+      },
+      .init("an hour older", "08:00:00 + Messages Anna (07:00) #12 social", style: east) {
+        $0.attributes.fetchedDate = date(hours: 3)
+        $0.sent = WallTime(seconds: 1_795_244_400 - 3_600)
+      },
+      .init(
+        "with a message that the phone cut",
+        "07:00:00 + Messages Anna #12 social\n          Dinner?…"
+      ) {
+        $0.attributes[.message] = "Dinner?"
+        $0.attributes.truncated = [.message]
+      },
+      .init(
+        "with one that it cut in an ellipsis",
+        "07:00:00 + Messages Anna #12 social\n          Dinner…"
+      ) {
+        $0.attributes[.message] = "Dinner…"
+        $0.attributes.truncated = [.message]
+      },
+    ] as [NotificationText])
+  func notification(_ example: NotificationText) {
+    #expect(text(.notification(example.report), example.style) == example.text)
   }
 
-  @Test("A notification is one line, with its message below")
-  func notification() {
-    #expect(
-      text(.added, Examples.notification)
-        == "07:00:00 + Messages Anna #12 social [+Reply -Clear]\n          Dinner tonight?")
-  }
-
-  @Test("The effect of rules and a phone's absence are shown")
-  func marks() {
-    var report = Self.short
-    report.display = .urgent
-    report.isStale = true
-    #expect(text(.added, report) == "07:00:00 + Messages Anna #12 social urgent stale")
-  }
-
-  @Test("A notification that is gone is one line")
-  func removed() {
-    #expect(text(.removed, Examples.notification) == "07:00:00 - Messages Anna #12 removed")
-  }
-
-  @Test("A title that is the app's name is not printed twice")
-  func title() {
-    var report = Self.short
-    report.attributes[.title] = "Messages"
-    report.attributes[.subtitle] = "Two new"
-    #expect(text(.modified, report) == "07:00:00 ~ Messages Two new #12 social")
-  }
-
-  @Test("A notification without any text still says what it is")
-  func nothing() {
-    let report = NotificationReport(NotificationEvent(.added, 3, category: .incomingCall))
-    #expect(text(.added, report) == "07:00:00 + incoming-call #3 incoming-call")
-  }
-
-  @Test("An older notification shows its own time, and its day where it is another")
-  func date() {
-    var report = Self.short
-    report.event.flags = [.preExisting]
-    report.attributes.fetchedDate = CivilTime(secondsSince1970: 1_795_240_000)
-    #expect(text(.added, report) == "07:00:00 + Messages Anna (05:46) #12 social pre-existing")
-    report.attributes.fetchedDate = CivilTime(secondsSince1970: 1_795_140_000)
-    #expect(
-      text(.added, report)
-        == "07:00:00 + Messages Anna (2026-11-20 02:00) #12 social pre-existing")
-    // A phone in the same zone as the board shows the board's time.
-    report.attributes.fetchedDate = CivilTime(secondsSince1970: 1_795_244_400 + 3_600)
-    #expect(
-      text(.added, report, TextStyle(zone: 3_600))
-        == "08:00:00 + Messages Anna #12 social pre-existing")
-  }
-
-  @Test("A phone in another time zone shows the board's times, and nothing that is only its own")
-  func zones() {
-    var report = Self.short
-    // Written at 9:00 in the phone's zone, which is two hours ahead of the board's.
-    report.attributes.fetchedDate = CivilTime(secondsSince1970: 1_795_244_400 + 3 * 3_600)
-    report.sent = WallTime(seconds: 1_795_244_400)
-    #expect(
-      text(.added, report, TextStyle(zone: 3_600)) == "08:00:00 + Messages Anna #12 social")
+  @Test("In a list, a notification has its date by the board's clock, short on a narrow terminal")
+  func listing() {
+    var report = NotificationText.short
     report.sent = WallTime(seconds: 1_795_244_400 - 3_600)
     #expect(
-      text(.added, report, TextStyle(zone: 3_600)) == "08:00:00 + Messages Anna (07:00) #12 social")
+      report.listing(Self.east, now: Examples.time) == "2026-11-21 07:00 Messages Anna #12 social")
+    let narrow = TextStyle(width: 40)
     #expect(
-      report.listing(TextStyle(zone: 3_600), now: Examples.time)
-        == "2026-11-21 07:00 Messages Anna #12 social")
+      Examples.notification.listing(narrow, now: Examples.time)
+        == "06:59 Messages Anna #12 social [+Reply\n  -Clear]\n  Dinner tonight?")
+    #expect(
+      Examples.notification.listing(narrow, now: WallTime(seconds: Examples.time.seconds + 86_400))
+        .hasPrefix("11-21 06:59 Messages"))
   }
 
   @Test("The phone's clock is compared in one zone")
@@ -125,20 +153,6 @@ struct EventTextTests {
     #expect(east.text(event(midnight)) == "01:00:00 paired")
   }
 
-  @Test("On a narrow terminal times are short, and the indent is two")
-  func narrow() {
-    let style = TextStyle(width: 40)
-    #expect(
-      text(.added, Examples.notification, style)
-        == "07:00 + Messages Anna #12 social [+Reply\n  -Clear]\n  Dinner tonight?")
-    #expect(
-      Examples.notification.listing(style, now: Examples.time)
-        == "06:59 Messages Anna #12 social [+Reply\n  -Clear]\n  Dinner tonight?")
-    #expect(
-      Examples.notification.listing(style, now: WallTime(seconds: Examples.time.seconds + 86_400))
-        .hasPrefix("11-21 06:59 Messages"))
-  }
-
   @Test("A hostile notification can't drive the terminal, nor break its line")
   func hostile() {
     var report = Examples.notification
@@ -147,7 +161,7 @@ struct EventTextTests {
     report.attributes[.subtitle] = "\u{9b}2J"
     report.attributes[.message] = "\u{1b}[31mred\r\n\u{1b}c"
     report.attributes[.positiveActionLabel] = "\u{8}\u{8}"
-    let shown = text(.added, report, TextStyle(width: 60))
+    let shown = text(.notification(report), TextStyle(width: 60))
     #expect(!shown.unicodeScalars.contains { $0.value < 0x20 && $0 != "\n" })
     #expect(!shown.unicodeScalars.contains { (0x7F...0x9F).contains($0.value) })
     #expect(!shown.unicodeScalars.contains("\u{202e}"))
@@ -159,19 +173,10 @@ struct EventTextTests {
     var report = Examples.notification
     report.attributes[.message] = String(repeating: "日本語 and words ", count: 100)
     report.attributes[.title] = String(repeating: "x", count: 300)
-    let lines = text(.added, report, TextStyle(width: columns))
+    let lines = text(.notification(report), TextStyle(width: columns))
       .split(separator: "\n").map(String.init)
     #expect(lines.allSatisfy { $0.displayWidth <= columns })
     #expect(lines.last?.hasSuffix("…") == true)
-  }
-
-  @Test("A message that the phone cut ends in an ellipsis, once")
-  func truncated() {
-    var report = Examples.notification
-    report.attributes.truncated = [.message]
-    #expect(text(.added, report).hasSuffix("Dinner tonight?…"))
-    report.attributes[.message] = "Dinner…"
-    #expect(text(.added, report).hasSuffix("Dinner…"))
   }
 
   @Test("Media is the track, and a bar under it; its volume alone is a line")
@@ -184,23 +189,16 @@ struct EventTextTests {
     #expect(text(.media(MediaState(), changed: [])) == "07:00:00 nothing is playing")
   }
 
-  @Test("Every event has a text, on one line where there is room", arguments: Examples.all)
+  @Test(
+    "Every event has a text, on one line where there is room, with colours and adapters as wanted",
+    arguments: Examples.all)
   func oneLine(content: Event.Content) {
     let shown = text(content)
     #expect(shown.hasPrefix("07:00:00 "))
-    let name = Event(content).name
-    if name != .notification && name != .media { #expect(!shown.contains("\n")) }
-  }
-
-  @Test("Colours are there only where they are wanted", arguments: Examples.all)
-  func colours(content: Event.Content) {
-    #expect(!text(content).contains("\u{1b}"))
+    if ![.notification, .media].contains(content.name) { #expect(!shown.contains("\n")) }
+    #expect(!shown.contains("\u{1b}"))
     #expect(text(content, TextStyle(colour: true)).contains("\u{1b}["))
-  }
-
-  @Test("With several adapters each line names its own")
-  func adapter() {
-    #expect(text(.paired, TextStyle(namesAdapter: true)).hasPrefix("07:00:00 hci0 paired"))
+    #expect(text(content, TextStyle(namesAdapter: true)).hasPrefix("07:00:00 hci0 "))
   }
 
   @Test("All about one notification, its message in full")

@@ -9,123 +9,111 @@ import Wire
 
 @testable import Control
 
-/// A request, and its line from the member `method` on.
+/// A request: its method, its parameters as JSON, and its line.
 struct RequestExample: Sendable, CustomTestStringConvertible {
   let method: String
-  let members: String
-  /// The request's line.
+  let parameters: String
   let line: [UInt8]
   /// Whether these parameters are read as what they were written from.
   let isReread: @Sendable (JSONValue) throws -> Bool
 
   init<Parameters: Hashable, Response>(
-    _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters, _ members: String
+    _ name: String, _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters,
+    _ json: String = ""
   ) {
-    self.method = method.name
-    self.members = members
+    self.method = name
+    self.parameters = json
     line = RPC.request(method.name, parameters, id: RequestID(1))
     isReread = { try Parameters(reading: $0) == parameters }
   }
 
-  init<Response>(_ method: ControlMethod<NoParameters, Response>, _ members: String) {
-    self.init(method, NoParameters(), members)
-  }
-
-  var testDescription: String { members }
+  var testDescription: String { "\(method) \(parameters)" }
 }
 
 @Suite("The control socket's methods")
 struct MethodTests {
-  static let requests: [RequestExample] = plain + notifications + attributes
+  typealias Methods = ControlMethods
+
+  static let requests: [RequestExample] = plain + pairing + notifications + attributes
 
   private static let plain: [RequestExample] = [
-    .init(ControlMethods.status, #""method":"status""#),
-    .init(ControlMethods.settings, #""method":"settings""#),
-    .init(ControlMethods.timeline, #""method":"timeline""#),
+    .init("status", Methods.status, NoParameters()),
+    .init("settings", Methods.settings, NoParameters()),
+    .init("timeline", Methods.timeline, NoParameters()),
     .init(
-      ControlMethods.readHistory, HistoryQuery(since: WallTime(seconds: 0)),
-      #""method":"history.read","params":{"since":"1970-01-01T00:00:00.000Z"}"#),
-    .init(ControlMethods.subscribe, Subscription(), #""method":"subscribe""#),
+      "history.read", Methods.readHistory, HistoryQuery(since: WallTime(seconds: 0)),
+      #"{"since":"1970-01-01T00:00:00.000Z"}"#),
+    .init("subscribe", Methods.subscribe, Subscription()),
     .init(
-      ControlMethods.subscribe,
+      "subscribe", Methods.subscribe,
       Subscription(events: [.incoming, .battery], replay: true, since: 12),
-      #""method":"subscribe","params":{"events":["battery","incoming"],"replay":true,"since":12}"#),
-    .init(ControlMethods.getMedia, PhoneParameters(phone: nil), #""method":"media.get""#),
+      #"{"events":["battery","incoming"],"replay":true,"since":12}"#),
+    .init("media.get", Methods.getMedia, PhoneParameters()),
     .init(
-      ControlMethods.sendMediaCommand, MediaParameters(.skipForward, phone: nil),
-      #""method":"media.command","params":{"command":"skip-forward"}"#),
-    .init(ControlMethods.listPhones, #""method":"phones.list""#),
+      "media.command", Methods.sendMediaCommand, MediaParameters(.skipForward, phone: nil),
+      #"{"command":"skip-forward"}"#),
     .init(
-      ControlMethods.reportBridge, BridgeReport(),
-      #""method":"bridge.report","params":{"broker":"","client":"","version":"","topics":"","#
-        + #""state":"connecting","since":"1970-01-01T00:00:00.000Z","refused":[],"waiting":0,"sent":0,"#
-        + #""skipped":0,"reconnections":0}"#
-    ),
+      "bridge.report", Methods.reportBridge, BridgeReport(),
+      #"{"broker":"","client":"","version":"","topics":"","state":"connecting","#
+        + #""since":"1970-01-01T00:00:00.000Z","refused":[],"waiting":0,"sent":0,"skipped":0,"#
+        + #""reconnections":0}"#),
     .init(
-      ControlMethods.reportForwards, Page([ForwardReport(name: "mail", to: "mailto")]),
-      #""method":"forward.report","params":{"destinations":[{"name":"mail","to":"mailto","waiting":0,"#
-        + #""sent":0,"lost":0}]}"#
-    ),
+      "forward.report", Methods.reportForwards, Page([ForwardReport(name: "mail", to: "mailto")]),
+      #"{"destinations":[{"name":"mail","to":"mailto","waiting":0,"sent":0,"lost":0}]}"#),
+  ]
+
+  private static let pairing: [RequestExample] = [
+    .init("phones.list", Methods.listPhones, NoParameters()),
     .init(
-      ControlMethods.forgetPhone, PhoneParameters(phone: PhoneSelector("x")),
-      #""method":"phones.forget","params":{"phone":"x"}"#),
+      "phones.forget", Methods.forgetPhone, PhoneParameters(phone: PhoneSelector("x")),
+      #"{"phone":"x"}"#),
+    .init("pairing.open", Methods.openPairing, PairingParameters(seconds: 60), #"{"seconds":60}"#),
+    .init("pairing.open", Methods.openPairing, PairingParameters()),
+    .init("pairing.close", Methods.closePairing, ClosingParameters()),
+    .init("pairing.close", Methods.closePairing, ClosingParameters(opening: 7), #"{"opening":7}"#),
     .init(
-      ControlMethods.openPairing, PairingParameters(seconds: 60),
-      #""method":"pairing.open","params":{"seconds":60}"#),
-    .init(
-      ControlMethods.openPairing, PairingParameters(seconds: nil), #""method":"pairing.open""#),
-    .init(
-      ControlMethods.closePairing, ClosingParameters(), #""method":"pairing.close""#),
-    .init(
-      ControlMethods.closePairing, ClosingParameters(opening: 7),
-      #""method":"pairing.close","params":{"opening":7}"#),
-    .init(
-      ControlMethods.respondToPairing,
+      "pairing.respond", Methods.respondToPairing,
       PairingResponse(accept: true, passkey: Passkey(value: 42)),
-      #""method":"pairing.respond","params":{"accept":true,"passkey":"000042"}"#),
+      #"{"accept":true,"passkey":"000042"}"#),
   ]
 
   private static let notifications: [RequestExample] = [
+    .init("notifications.list", Methods.listNotifications, NotificationQuery()),
     .init(
-      ControlMethods.listNotifications, NotificationQuery(), #""method":"notifications.list""#),
-    .init(
-      ControlMethods.listNotifications,
+      "notifications.list", Methods.listNotifications,
       NotificationQuery(
         phone: PhoneSelector("C0:11:22:33:44:55"), app: Glob("com.apple.*"),
         category: Category(rawValue: 12)),
-      #""method":"notifications.list","params":{"phone":"C0:11:22:33:44:55","#
-        + #""app":"com.apple.*","category":12}"#),
+      #"{"phone":"C0:11:22:33:44:55","app":"com.apple.*","category":12}"#),
     .init(
-      ControlMethods.getNotification,
+      "notifications.get", Methods.getNotification,
       NotificationParameters(4_294_967_295, attributes: [.title, .message], phone: nil),
-      #""method":"notifications.get","params":{"uid":4294967295,"attributes":["title","message"]}"#),
+      #"{"uid":4294967295,"attributes":["title","message"]}"#),
     .init(
-      ControlMethods.act, ActionParameters(7, .negative, phone: PhoneSelector("Anna’s iPhone")),
-      #""method":"notifications.act","params":{"uid":7,"action":"negative","#
-        + #""phone":"Anna’s iPhone"}"#),
+      "notifications.act", Methods.act,
+      ActionParameters(7, .negative, phone: PhoneSelector("Anna’s iPhone")),
+      #"{"uid":7,"action":"negative","phone":"Anna’s iPhone"}"#),
     .init(
-      ControlMethods.explainRules, NotificationParameters(7, phone: nil),
-      #""method":"rules.explain","params":{"uid":7}"#),
+      "rules.explain", Methods.explainRules, NotificationParameters(7, phone: nil), #"{"uid":7}"#),
     .init(
-      ControlMethods.getApp, with(AppParameters()) { $0.appID = "com.apple.MobileSMS" },
-      #""method":"apps.get","params":{"app_id":"com.apple.MobileSMS"}"#),
-    .init(ControlMethods.listApps, PhoneParameters(phone: nil), #""method":"apps.list""#),
+      "apps.get", Methods.getApp, with(AppParameters()) { $0.appID = "com.apple.MobileSMS" },
+      #"{"app_id":"com.apple.MobileSMS"}"#),
+    .init("apps.list", Methods.listApps, PhoneParameters()),
   ]
 
   private static let attributes: [RequestExample] = [
-    .init(ControlMethods.discover, PhoneParameters(phone: nil), #""method":"gatt.discover""#),
-    .init(ControlMethods.knownAttributes, #""method":"gatt.known""#),
+    .init("gatt.discover", Methods.discover, PhoneParameters()),
+    .init("gatt.known", Methods.knownAttributes, NoParameters()),
     .init(
-      ControlMethods.readAttribute,
-      with(ReadParameters()) { $0.handle = AttributeHandle(value: 3) },
-      #""method":"gatt.read","params":{"handle":3}"#),
+      "gatt.read", Methods.readAttribute,
+      with(ReadParameters()) { $0.handle = AttributeHandle(value: 3) }, #"{"handle":3}"#),
     .init(
-      ControlMethods.writeAttribute,
+      "gatt.write", Methods.writeAttribute,
       with(WriteParameters()) {
         ($0.handle, $0.value) = (AttributeHandle(value: 0xFFFF), HexBytes([1, 0xAB]))
         $0.isCommand = true
       },
-      #""method":"gatt.write","params":{"handle":65535,"value":"01ab","command":true}"#),
+      #"{"handle":65535,"value":"01ab","command":true}"#),
   ]
 
   /// Parameters, changed.
@@ -139,12 +127,11 @@ struct MethodTests {
 
   @Test("Every request is written as documented, and read back", arguments: requests)
   func roundTrip(request: RequestExample) throws {
+    let members = request.parameters.isEmpty ? "" : #","params":"# + request.parameters
     #expect(
       String(decoding: request.line, as: UTF8.self)
-        == #"{"jsonrpc":"2.0","id":1,"# + request.members + "}")
-    let json = try JSONValue(parsing: request.line)
-    #expect(json["method"] == .string(request.method))
-    #expect(try request.isReread(json["params"] ?? [:]))
+        == #"{"jsonrpc":"2.0","id":1,"method":"\#(request.method)"\#(members)}"#)
+    #expect(try request.isReread(JSONValue(parsing: request.line)["params"] ?? [:]))
   }
 
   @Test("Every method has an example here")

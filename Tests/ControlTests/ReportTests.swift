@@ -36,21 +36,15 @@ struct ReportTests {
     var bonded = PhoneReport()
     (bonded.phone, bonded.adapter) = (Examples.phone ?? Address(0), "hci0")
     bonded.isConnected = true
-    bonded.key = Self.key(isSecureConnections: true, isAuthenticated: false, size: 16)
+    var key = PhoneReport.BondKey()
+    (key.isSecureConnections, key.size) = (true, 16)
+    bonded.key = key
     var other = PhoneReport()
     other.phone = Address(0x1122_3344_5566)
-    other.key = Self.key(isSecureConnections: false, isAuthenticated: true, size: 7)
+    (key.isSecureConnections, key.isAuthenticated, key.size) = (false, true, 7)
+    other.key = key
     status.phones = [bonded, other]
     return status
-  }
-
-  private static func key(
-    isSecureConnections: Bool, isAuthenticated: Bool, size: Int
-  ) -> PhoneReport.BondKey {
-    var key = PhoneReport.BondKey()
-    (key.isSecureConnections, key.isAuthenticated) = (isSecureConnections, isAuthenticated)
-    key.size = size
-    return key
   }
 
   /// The value as it is read from the JSON that it is written as.
@@ -86,9 +80,7 @@ struct ReportTests {
     var status = StatusReport()
     status.version = "0.1.0"
     var link = LinkReport()
-    link.name = "iPhone"
-    link.isEncrypted = true
-    link.isBonded = true
+    (link.name, link.isEncrypted, link.isBonded) = ("iPhone", true, true)
     status.links = [link]
     let now = WallTime(seconds: 5)
     #expect(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Testing
+import Wire
 
 @testable import Control
 
@@ -86,5 +87,21 @@ struct TextTests {
     #expect(ProgressBar(elapsed: .nan, duration: .infinity).text(width: 60) == "0:00")
     #expect(ProgressBar(elapsed: .nan, duration: 1e300).text(width: 30).hasPrefix("0:00 ░"))
     #expect(ProgressBar(elapsed: nil, duration: 60).text(width: 16) == "-:-- ░░░░░░ 1:00")
+  }
+
+  @Test(
+    "A time is read as RFC 3339, and written so in UTC with milliseconds",
+    arguments: [
+      ("2026-11-21T07:00:00.042999999Z", "2026-11-21T07:00:00.042Z"),
+      ("2026-11-21T07:00:00Z", "2026-11-21T07:00:00.000Z"),
+      ("2026-11-21T08:00:00+01:00", "2026-11-21T07:00:00.000Z"),
+      ("2026-11-21T05:30:00.0-01:30", "2026-11-21T07:00:00.000Z"),
+      ("", nil), ("Z", nil), ("2026-11-21", nil), ("2026-11-21Z", nil),
+      ("2026-11-21T07:00:00", nil), ("2026-11-21T07:00:00.042", nil),
+      ("2026-11-21T07:00:00.-42Z", nil), ("2026-11-21T07:00:00.Z", nil),
+      ("2026-11-21T07:00:00+1:00", nil),
+    ])
+  func times(text: String, written: String?) {
+    #expect(WallTime(rfc3339: text)?.rfc3339 == written)
   }
 }

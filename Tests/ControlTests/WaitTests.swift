@@ -61,27 +61,21 @@ struct WaitTests {
     .joined(separator: "PHONE")
   }
 
-  @Test("What is well, what passes by itself, and what is logged at once")
-  func weights() {
-    func names(_ weight: Wait.Weight) -> Set<String> {
-      Set(Wait.Name.allCases.filter { $0.weight == weight }.map(\.rawValue))
-    }
-    #expect(names(.rest) == ["any-phone", "bonded-phone", "news"])
-    let progress: Set = [
-      "setting-up", "resting", "dialling", "channel", "mtu", "encryption", "discovery",
-      "subscription",
-      "permission",
-    ]
-    #expect(names(.progress) == progress)
-    #expect(
-      names(.urgent) == [
-        "no-adapter", "blocked", "blocked-by-switch", "bluetoothd", "silent-links",
-        "nobody-listens",
-      ])
-    #expect(names(.fault) == ["switched-off", "changed", "advertising-removed", "failing"])
-    for name in Wait.Name.allCases {
-      #expect(Wait.isFine(name.rawValue) == names(.rest).union(progress).contains(name.rawValue))
-    }
+  @Test(
+    "What is well, what passes by itself, and what is logged at once",
+    arguments: [
+      (.rest, "any-phone bonded-phone news"),
+      (
+        .progress,
+        "setting-up resting dialling channel mtu encryption discovery subscription permission"
+      ),
+      (.urgent, "no-adapter blocked blocked-by-switch bluetoothd silent-links nobody-listens"),
+      (.fault, "switched-off changed advertising-removed failing"),
+    ] as [(Wait.Weight, String)])
+  func weights(weight: Wait.Weight, words: String) {
+    let names = Wait.Name.allCases.filter { $0.weight == weight }.map(\.rawValue)
+    #expect(Set(names) == Set(words.split(separator: " ").map(String.init)))
+    #expect(names.allSatisfy { Wait.isFine($0) == (weight < .action) })
     #expect(!Wait.isFine("of-a-newer-daemon") && !Wait.isFine(nil))
   }
 }

@@ -121,22 +121,16 @@ package struct StyledText {
   /// The words of a line, merged into one run per style. The space between two styles has no style.
   private static func row(_ line: [Word], margin: String = "") -> StyledRow {
     var row: StyledRow = margin.isEmpty ? [] : [StyledRun(margin)]
-    for (place, word) in line.enumerated() {
-      let spaced = word.spaced && place > 0
-      if let last = row.indices.last, row[last].paint == word.paint {
-        row[last].text += (spaced ? " " : "") + word.text
-      } else if word.paint == .plain {
-        row.append(StyledRun((spaced ? " " : "") + word.text))
+    func add(_ text: String, _ paint: Paint) {
+      if row.last?.paint == paint {
+        row[row.count - 1].text += text
       } else {
-        if spaced {
-          if row.last?.paint == .plain {
-            row[row.count - 1].text += " "
-          } else {
-            row.append(StyledRun(" "))
-          }
-        }
-        row.append(StyledRun(word.text, word.paint))
+        row.append(StyledRun(text, paint))
       }
+    }
+    for (place, word) in line.enumerated() {
+      if word.spaced, place > 0 { add(" ", row.last?.paint == word.paint ? word.paint : .plain) }
+      add(word.text, word.paint)
     }
     return row
   }
