@@ -10,40 +10,36 @@ import Testing
 
 @Suite("act")
 struct ActTests {
-  /// A daemon with a message that can be cleared, a call, something without actions, and a mail; the phone refuses to
-  /// act on what is not there.
-  private func daemon(isLazy: Bool = false) -> FakeDaemon {
-    let labelled = self.labelled
-    let all = labelled.map { report in
-      var report = report
-      if isLazy {
-        report.attributes[.positiveActionLabel] = nil
-        report.attributes[.negativeActionLabel] = nil
-      }
+  /// A message that can be cleared, a call, something without actions, and a mail.
+  private static func notifications(isLabelled: Bool = true) -> [NotificationReport] {
+    func one(
+      _ uid: NotificationUID, _ app: String, _ category: Category, positive: String? = nil,
+      negative: String? = nil
+    ) -> NotificationReport {
+      var report = ClientTests.notification(uid, app: app, category)
+      if positive != nil { report.event.flags.insert(.positiveAction) }
+      if negative != nil { report.event.flags.insert(.negativeAction) }
+      report.attributes[.positiveActionLabel] = isLabelled ? positive : nil
+      report.attributes[.negativeActionLabel] = isLabelled ? negative : nil
       return report
     }
-    return FakeDaemon(.text) { request in
-      if let wanted = request.parameters(of: ControlMethods.act),
-        all.contains(where: { $0.event.uid == wanted.uid })
-      {
-        return [.result(true)]
-      }
-      let isFetched = request.calls(ControlMethods.getNotification)
-      let response = ClientTests.response(to: request, of: isFetched ? labelled : all)
-      return [response ?? .error(.phone("Invalid Parameter", att: 0xA2))]
-    }
+    return [
+      one(12, "Chat", .social, negative: "Clear"), one(14, "News", .news),
+      one(13, "Phone", .incomingCall, positive: "Answer", negative: "Decline it"),
+      one(15, "Mail", .email, positive: "Reply"),
+    ]
   }
 
-  private var labelled: [NotificationReport] {
-    var message = ClientTests.notification(12, app: "Chat", .social, .negativeAction)
-    var call = ClientTests.notification(
-      13, app: "Phone", .incomingCall, [.positiveAction, .negativeAction])
-    message.attributes[.negativeActionLabel] = "Clear"
-    call.attributes[.positiveActionLabel] = "Answer"
-    call.attributes[.negativeActionLabel] = "Decline it"
-    var mail = ClientTests.notification(15, app: "Mail", .email, .positiveAction)
-    mail.attributes[.positiveActionLabel] = "Reply"
-    return [message, call, ClientTests.notification(14, app: "News", .news), mail]
+  /// A daemon that has them, and lists their labels unless it is lazy; the phone refuses to act on what is not there.
+  private func daemon(isLazy: Bool = false) -> FakeDaemon {
+    let (listed, fetched) = (Self.notifications(isLabelled: !isLazy), Self.notifications())
+    return FakeDaemon(.text) { request in
+      let acted = request.parameters(of: ControlMethods.act)
+      if listed.contains(where: { $0.event.uid == acted?.uid }) { return [.result(true)] }
+      let isFetched = request.calls(ControlMethods.getNotification)
+      let response = ClientTests.response(to: request, of: isFetched ? fetched : listed)
+      return [response ?? .error(.phone("Invalid Parameter", att: 0xA2))]
+    }
   }
 
   /// The requested actions.

@@ -48,16 +48,60 @@ struct ClientTests {
     return all.first { $0.event.uid == wanted?.uid }.map { .result(ActiveNotification($0)) }
   }
 
-  /// A daemon that has three notifications.
+  private static let apps = Page([
+    AppReport(appID: "com.apple.MobileSMS", name: "Messages", count: 12),
+    AppReport(appID: "x\u{1b}[2J", name: "日本", count: 3),
+  ])
+
+  /// A daemon that has three notifications, of two other apps, a paused player, and no bonds.
   private func daemon(_ format: OutputFormat = .json) -> FakeDaemon {
     let all = [
       Self.notification(1, app: "Mail", .email, .preExisting),
       Self.notification(2, app: "Chat", .social, [.important, .silent]),
       Self.notification(3, app: "Chess", .social, .positiveAction),
     ]
-    return FakeDaemon(format) {
-      [Self.response(to: $0, of: all) ?? .error(.phone("Invalid Parameter", att: 0xA2))]
+    var state = MediaState()
+    state.player.state = .paused
+    state.track.title = "Song"
+    return FakeDaemon(format) { [state] request in
+      if request.calls(ControlMethods.listApps) { return [.result(Self.apps)] }
+      if request.calls(ControlMethods.listPhones) { return [.result(Page<PhoneReport>())] }
+      if request.calls(ControlMethods.getMedia) { return [.result(state)] }
+      if request.calls(ControlMethods.forgetPhone) { return [.result(true)] }
+      return [Self.response(to: request, of: all) ?? .error(.phone("Invalid Parameter", att: 0xA2))]
     }
+  }
+
+  @Test(
+    "What is printed as text, and how many lines of JSON it is",
+    arguments: [
+      (
+        Clients.list, "--app mail", 1,
+        "                 Mail Title #1 email pre-existing\n                 Text\n"
+      ),
+      (Clients.show, "3", 1, "#3\napp       Chess\napp id    com.example.chess\n"),
+      (Clients.media, "", 1, "paused Song\n"),
+      (Clients.apps, "", 2, "12 Messages com.apple.MobileSMS\n 3 日本     x␛[2J\n"),
+      (Clients.phones, "", 0, "no phone is bonded\n"),
+      (
+        Clients.forget, "Anna", 0,
+        "Forgotten here. Now forget this board on the phone: Settings › Bluetooth › (i) next to it › Forget This "
+          + "Device.\n"
+      ),
+    ] as [(ClientCommand, String, Int, String)])
+  func printed(command: ClientCommand, arguments: String, lines: Int, text: String) async throws {
+    let (people, programs) = (daemon(.text), daemon(.json))
+    #expect(try await people.run(command, arguments) == .done)
+    #expect(people.output.hasPrefix(text))
+    #expect(try await programs.run(command, arguments) == .done)
+    #expect(programs.output.split(separator: "\n").count { $0.hasPrefix("{") } == lines)
+    #expect(programs.output.isEmpty == (lines == 0))
+    #expect(programs.requests == people.requests)
+  }
+
+  /// The UID in a line of JSON.
+  private static func uid(_ line: Substring) -> Int64? {
+    (try? JSONValue(parsing: String(line)))?["uid"]?.int
   }
 
   @Test(
@@ -70,13 +114,10 @@ struct ClientTests {
       ("--category Social,EMAIL", [1, 2, 3]), ("--flag silent,important", [2]),
     ] as [(String, [Int])])
   func filters(arguments: String, uids: [Int]) async throws {
-    let lister = daemon()
+    let (lister, counter) = (daemon(), daemon())
     let status = try await lister.run(Clients.list, arguments)
-    let lines = lister.output.split(separator: "\n")
     #expect(status == (uids.isEmpty ? .refused : .done))
-    #expect(
-      lines.map { (try? JSONValue(parsing: String($0)))?["uid"]?.int } == uids.map(Int64.init))
-    let counter = daemon()
+    #expect(lister.output.split(separator: "\n").map(Self.uid) == uids.map(Int64.init))
     #expect(try await counter.run(Clients.count, arguments) == status)
     #expect(counter.output == "\(uids.count)\n")
   }
@@ -97,24 +138,12 @@ struct ClientTests {
         return [.result(page)]
       }
     }
-    let lister = daemon()
-    #expect(try await lister.run(Clients.list, "") == .done)
-    #expect(
-      lister.output.split(separator: "\n").map { try? JSONValue(parsing: String($0))["uid"]?.int }
-        == (1...10).map { $0 })
+    let (lister, counter) = (daemon(), daemon())
+    #expect(try await lister.run(Clients.list) == .done)
+    #expect(lister.output.split(separator: "\n").map(Self.uid) == (1...10).map { $0 })
     #expect(lister.requests.count > 2)
-    let counter = daemon()
-    #expect(try await counter.run(Clients.count, "") == .done)
+    #expect(try await counter.run(Clients.count) == .done)
     #expect(counter.output == "10\n")
-  }
-
-  @Test("A list as text is when, what and who, then the message")
-  func listText() async throws {
-    let lister = daemon(.text)
-    _ = try await lister.run(Clients.list, "--app mail")
-    #expect(
-      lister.output
-        == "                 Mail Title #1 email pre-existing\n                 Text\n")
   }
 
   @Test("Dates are those of the board, and --since looks at them")
@@ -138,91 +167,58 @@ struct ClientTests {
     }
   }
 
-  @Test("Shows one notification")
-  func show() async throws {
-    let json = daemon()
-    #expect(try await json.run(Clients.show, "3") == .done)
-    #expect(json.output.hasPrefix(#"{"uid":3,"category":"social","#))
-    let text = daemon(.text)
-    #expect(try await text.run(Clients.show, "3") == .done)
-    #expect(text.output.hasPrefix("#3\napp       Chess\n"))
-  }
-
   @Test(
-    "What the phone refuses has the ATT error by name, and is told from what only the daemon does not know",
+    "The daemon's refusals have their statuses; what the phone refuses has the ATT error",
     arguments: [
+      (.unavailable("no phone"), .unavailable, "no phone"), (.tryAgain("busy"), .tryAgain, "busy"),
       (
-        RPCError.phone("Invalid Parameter", att: 0xA2),
+        .methodNotFound("x"), .software,
+        "the daemon does not support this; it may be a different version: restart it"
+      ),
+      (.invalidParams("x"), .usage, "Invalid params: x"),
+      (.internalError("x"), .software, "Internal error: x"), (RPCError(99, "x"), .software, "x"),
+      (
+        .phone("Write Not Permitted", att: 3), .refused,
+        "the phone refused: Write Not Permitted (ATT error 0x03); on the phone, turn on Settings › Bluetooth › "
+          + "Share System Notifications"
+      ),
+      (
+        .phone("Invalid Parameter", att: 0xA2), .refused,
         "the phone refused: Invalid Parameter (ATT error 0xa2); it no longer exists: “ancsd list” shows what does"
       ),
       (
-        .phone("there is no notification 9", att: nil),
+        .phone("there is no notification 9", att: nil), .refused,
         "there is no notification 9; “ancsd list” shows those that are active"
       ),
-    ])
-  func refused(error: RPCError, why: String) async {
+    ] as [(RPCError, Control.ExitStatus, String)])
+  func refused(error: RPCError, status: Control.ExitStatus, why: String) async {
     let failure = await FakeDaemon { _ in [.error(error)] }.failure(of: Clients.show, "9")
-    #expect(failure?.status == .refused && failure?.line == "ancsd: show 9: \(why)")
+    #expect(failure?.status == status && failure?.line == "ancsd: show 9: \(why)")
   }
-
-  /// An error of a newer daemon.
-  private static let unknownError: RPCError = {
-    var error = RPCError()
-    error.code = 99
-    error.message = "x"
-    return error
-  }()
 
   @Test(
-    "The daemon's refusals have their statuses",
+    "Media commands print nothing, and have other names; one that is not offered is sent with a warning",
     arguments: [
-      (.unavailable("no phone is connected"), .unavailable), (.tryAgain("busy"), .tryAgain),
-      (.methodNotFound("x"), .software),
-      (.invalidParams("x"), .usage), (.internalError("x"), .software),
-      (.phone("Write Not Permitted", att: 3), .refused),
-      (unknownError, .software),
-    ] as [(RPCError, Control.ExitStatus)])
-  func statuses(error: RPCError, status: Control.ExitStatus) async {
-    let daemon = FakeDaemon { _ in [.error(error)] }
-    #expect(await daemon.failure(of: Clients.act, "1 positive")?.status == status)
-  }
-
-  /// A daemon whose phone offers these commands, and accepts any.
-  private func player(offering commands: [RemoteCommand]) -> FakeDaemon {
+      ("skip-forward", .skipForward, true), ("Play-Pause", .togglePlayPause, true),
+      ("stop", .pause, true), ("prev", .previousTrack, true), ("next", .nextTrack, false),
+    ] as [(String, RemoteCommand, Bool)])
+  func mediaCommands(name: String, command: RemoteCommand, isOffered: Bool) async throws {
     var state = MediaState()
-    state.commands = commands
-    return FakeDaemon(.text) { [state] request in
+    state.commands = isOffered ? [command] : [.play, .pause]
+    let daemon = FakeDaemon(.text) { [state] request in
       [request.calls(ControlMethods.sendMediaCommand) ? .result(true) : .result(state)]
     }
-  }
-
-  @Test(
-    "Media commands print nothing, and have other names",
-    arguments: [
-      ("skip-forward", .skipForward), ("Play-Pause", .togglePlayPause), ("stop", .pause),
-      ("prev", .previousTrack),
-    ] as [(String, RemoteCommand)])
-  func mediaCommands(name: String, command: RemoteCommand) async throws {
-    let daemon = player(offering: [command])
     #expect(try await daemon.run(Clients.media, name) == .done)
     #expect(
       daemon.requests == [
         .call(ControlMethods.sendMediaCommand, MediaParameters(command, phone: nil)),
         .call(ControlMethods.getMedia, PhoneParameters(phone: nil)),
       ])
-    #expect(daemon.output.isEmpty && daemon.reported.isEmpty)
-  }
-
-  @Test(
-    "A command that the phone does not offer is sent, with a warning that it may have no effect")
-  func unoffered() async throws {
-    let daemon = player(offering: [.play, .pause])
-    #expect(try await daemon.run(Clients.media, "next") == .done)
-    #expect(
-      daemon.reported.map(\.line) == [
-        "ancsd: media next: the phone accepted it, but does not offer it now, so it may have had no effect; it offers "
-          + "play, pause"
-      ])
+    #expect(daemon.output.isEmpty)
+    let warning =
+      "ancsd: media next: the phone accepted it, but does not offer it now, so it may have had no effect; it offers "
+      + "play, pause"
+    #expect(daemon.reported.map(\.line) == (isOffered ? [] : [warning]))
   }
 
   @Test(
@@ -243,47 +239,46 @@ struct ClientTests {
 
   @Test(
     "Without a phone, list, count and apps say so, and end with 69",
-    arguments: ["", "--phone Anna", "--phone Bert", "--phone Annb"])
-  func noPhone(arguments: String) async {
-    var status = StatusReport()
-    if arguments == "--phone Anna" {
-      var bonded = PhoneReport()
-      bonded.name = "Anna"
-      status.phones = [bonded]
-    }
-    if arguments == "--phone Annb" { status.links = Self.connected.links }
-    if arguments == "--phone Annb" { status.links[0].name = "Anna" }
-    let response: FakeDaemon.Response = { [status] request in
-      if request.calls(ControlMethods.status) { return [.result(status)] }
-      return [.result(Page<ActiveNotification>())]
-    }
-    let why = [
-      "": "no phone is connected; “ancsd doctor” looks for the cause",
-      "--phone Anna":
+    arguments: [
+      ("", nil, nil, "no phone is connected; “ancsd doctor” looks for the cause"),
+      (
+        "--phone Anna", "Anna", nil,
         "the phone “Anna” is not connected; “ancsd status” shows what the daemon waits for, and “ancsd doctor” "
-        + "looks for the cause",
-      "--phone Bert": "no phone “Bert”; “ancsd phones” lists them",
-      "--phone Annb": "no phone “Annb”; did you mean “Anna”?",
-    ][arguments]
+          + "looks for the cause"
+      ),
+      ("--phone Bert", nil, nil, "no phone “Bert”; “ancsd phones” lists them"),
+      ("--phone Annb", nil, "Anna", "no phone “Annb”; did you mean “Anna”?"),
+    ])
+  func noPhone(arguments: String, bonded: String?, linked: String?, why: String) async {
+    var (status, phone, link) = (StatusReport(), PhoneReport(), LinkReport())
+    (phone.name, link.name) = (bonded, linked)
+    if bonded != nil { status.phones = [phone] }
+    if linked != nil { status.links = [link] }
     for (name, command) in [
       ("list", Clients.list), ("count", Clients.count), ("apps", Clients.apps),
     ] {
-      let failure = await FakeDaemon(.text, response).failure(of: command, arguments)
-      #expect(failure?.status == .unavailable)
-      #expect(failure?.line == "ancsd: \(name): \(why ?? "")")
+      let failure = await Self.empty(status).failure(of: command, arguments)
+      #expect(failure?.status == .unavailable && failure?.line == "ancsd: \(name): \(why)")
+    }
+  }
+
+  /// A daemon with this status that has nothing to list.
+  private static func empty(_ status: StatusReport) -> FakeDaemon {
+    FakeDaemon(.text) { request in
+      [request.calls(ControlMethods.status) ? .result(status) : .result(Page<AppReport>())]
     }
   }
 
   @Test("A phone that is not subscribed to yet is not reported as having no notifications")
-  func unsubscribed() async {
+  func unsubscribed() async throws {
     var status = Self.connected
+    #expect(try await Self.empty(status).run(Clients.list) == .refused)
+    let daemon = Self.empty(status)
+    #expect(try await daemon.run(Clients.apps) == .done)
+    #expect(daemon.output == "no app has an active notification\n")
     status.links[0].services = []
     status.links[0].waiting.why = "connected, waiting for the phone to encrypt"
-    let daemon = FakeDaemon(.text) { [status] request in
-      request.calls(ControlMethods.status)
-        ? [.result(status)] : [.result(Page<ActiveNotification>())]
-    }
-    let failure = await daemon.failure(of: Clients.list)
+    let failure = await Self.empty(status).failure(of: Clients.list)
     #expect(failure?.status == .tryAgain)
     #expect(failure?.remedy == "connected, waiting for the phone to encrypt")
   }
@@ -297,69 +292,6 @@ struct ClientTests {
     let other = FakeDaemon(.text, patient: false) { _ in [] }
     let mute = await other.failure(of: Clients.status, "--timeout 1m")
     #expect(mute?.line == "ancsd: status: the daemon did not respond within 60 s")
-  }
-
-  @Test("What plays")
-  func media() async throws {
-    var state = MediaState()
-    state.player.state = .paused
-    state.track.title = "Song"
-    let json = String(decoding: state.json, as: UTF8.self)
-    for (format, output) in [(OutputFormat.text, "paused Song\n"), (.json, json + "\n")] {
-      let daemon = FakeDaemon(format) { [state] _ in [.result(state)] }
-      #expect(try await daemon.run(Clients.media) == .done)
-      #expect(daemon.output == output)
-    }
-  }
-
-  @Test("Apps, phones and status")
-  func tables() async throws {
-    let response: FakeDaemon.Response = { request in
-      if request.calls(ControlMethods.listApps) {
-        return [
-          .result(
-            Page([
-              AppReport(appID: "com.apple.MobileSMS", name: "Messages", count: 12),
-              AppReport(appID: "x\u{1b}[2J", name: "日本", count: 3),
-            ]))
-        ]
-      }
-      if request.calls(ControlMethods.listPhones) { return [.result(Page([PhoneReport()]))] }
-      if request.calls(ControlMethods.status) { return [.result(StatusReport())] }
-      if request.calls(ControlMethods.forgetPhone) { return [.result(true)] }
-      return []
-    }
-    let text = FakeDaemon(.text, response)
-    _ = try await text.run(Clients.apps)
-    #expect(text.output == "12 Messages com.apple.MobileSMS\n 3 日本     x␛[2J\n")
-    let json = FakeDaemon(.json, response)
-    for status in [
-      try await json.run(Clients.apps), try await json.run(Clients.phones),
-      try await json.run(Clients.status), try await json.run(Clients.forget, "Anna"),
-    ] { #expect(status == .done) }
-    #expect(json.output.split(separator: "\n").count == 4)
-    #expect(
-      json.requests.last
-        == .call(ControlMethods.forgetPhone, PhoneParameters(phone: PhoneSelector("Anna"))))
-    let guide = FakeDaemon(.text, response)
-    _ = try await guide.run(Clients.forget, "Anna")
-    #expect(guide.output.contains("Forget This Device"))
-  }
-
-  @Test("An empty list is reported as text")
-  func nothing() async throws {
-    let response: FakeDaemon.Response = { request in
-      if request.calls(ControlMethods.status) { return [.result(Self.connected)] }
-      return [.result(Page<PhoneReport>())]
-    }
-    for (command, format, output) in [
-      (Clients.phones, .text, "no phone is bonded\n"),
-      (Clients.apps, .text, "no app has an active notification\n"), (Clients.phones, .json, ""),
-    ] as [(ClientCommand, OutputFormat, String)] {
-      let daemon = FakeDaemon(format, response)
-      _ = try await daemon.run(command)
-      #expect(daemon.output == output)
-    }
   }
 
   @Test("An unintelligible response is an error, not a crash")

@@ -32,23 +32,54 @@ struct PairTests {
     return try await pairing.run(seconds: 90)
   }
 
-  private func response(_ accept: Bool, _ passkey: Passkey? = nil) -> ReceivedRequest {
-    .call(ControlMethods.respondToPairing, PairingResponse(accept: accept, passkey: passkey))
+  private static func response(_ accept: Bool, _ passkey: UInt32? = nil) -> ReceivedRequest {
+    let passkey = passkey.map { Passkey(value: $0) }
+    return .call(
+      ControlMethods.respondToPairing, PairingResponse(accept: accept, passkey: passkey))
   }
 
-  private let served: [FakeDaemon.Reaction] = [
+  private static let served: [FakeDaemon.Reaction] = [
     .event(.paired), .event(.subscribed([.ancs], mtu: 185, requests: 15)),
     .event(.authorization(.granted)),
   ]
 
   private let closed = ReceivedRequest.call(ControlMethods.closePairing, .init(opening: 7))
 
-  @Test("Just Works: says what to do, waits until the phone is served, and closes nothing")
-  func justWorks() async throws {
-    let daemon = daemon([.event(.pairing(PairingQuestion(.justWorks)))] + served)
+  @Test(
+    "Says what to do, sends what is typed, waits until the phone is served, and closes nothing",
+    arguments: [
+      (
+        [.event(.pairing(PairingQuestion(.justWorks)))] + served, nil,
+        ["open Settings › Bluetooth and tap “kitchen”", "paired", "subscribed to ancs"], nil
+      ),
+      (
+        [
+          .event(.pairing(PairingQuestion(.entry))), .input(.typed("12345")),
+          .input(.typed("123 456")),
+        ], nil, ["Type six digits:"], response(true, 123_456)
+      ),
+      (
+        [.input(.typed("y"))],
+        PairingQuestion(.confirm, passkey: Passkey(value: 271_828), seconds: 21),
+        ["Does the phone show 271828? [y/n] (21 s left)"], response(true, 271_828)
+      ),
+      (
+        served, PairingQuestion(.display, passkey: Passkey(value: 42), seconds: 9),
+        ["Type 000042 on the phone (9 s left)."], nil
+      ),
+      (
+        [.event(.paired), .event(.authorization(.refused))], nil, ["Share System Notifications"],
+        nil
+      ),
+    ] as [([FakeDaemon.Reaction], PairingQuestion?, [String], ReceivedRequest?)])
+  func paired(
+    opened: [FakeDaemon.Reaction], question: PairingQuestion?, printed: [String],
+    response: ReceivedRequest?
+  ) async throws {
+    let daemon = daemon(opened, answered: Self.served, question: question)
     #expect(try await pair(daemon) == .done)
-    #expect(daemon.output.contains("open Settings › Bluetooth and tap “kitchen”"))
-    #expect(daemon.output.contains("paired") && daemon.output.contains("subscribed to ancs"))
+    #expect(printed.filter { !daemon.output.contains($0) } == [])
+    #expect(response.map(daemon.requests.contains) != false)
     #expect(!daemon.requests.contains { $0.calls(ControlMethods.closePairing) })
   }
 
@@ -61,40 +92,10 @@ struct PairTests {
   func confirm(typed: [String?], accept: Bool) async throws {
     let daemon = daemon(
       [.event(.pairing(PairingQuestion(.confirm, passkey: Passkey(value: 42))))]
-        + typed.map { .input(.typed($0)) }, answered: served)
+        + typed.map { .input(.typed($0)) }, answered: Self.served)
     #expect(try await pair(daemon) == .done)
     #expect(daemon.output.contains("does the phone show 000042?"))
-    #expect(daemon.requests.contains(response(accept, Passkey(value: 42))))
-  }
-
-  @Test("The phone's digits are typed here, and requested again if they are not six")
-  func entry() async throws {
-    let daemon = daemon(
-      [
-        .event(.pairing(PairingQuestion(.entry))), .input(.typed("12345")),
-        .input(.typed("123 456")),
-      ], answered: served)
-    #expect(try await pair(daemon) == .done)
-    #expect(daemon.output.contains("Type six digits:"))
-    #expect(daemon.requests.contains(response(true, Passkey(value: 123_456))))
-  }
-
-  @Test("A pending question is asked here, with the remaining time")
-  func pending() async throws {
-    let daemon = daemon(
-      [.input(.typed("y"))], answered: served,
-      question: PairingQuestion(.confirm, passkey: Passkey(value: 271_828), seconds: 21))
-    #expect(try await pair(daemon) == .done)
-    #expect(daemon.output.contains("Does the phone show 271828? [y/n] (21 s left)"))
-    #expect(daemon.requests.contains(response(true, Passkey(value: 271_828))))
-  }
-
-  @Test("A number that is to be typed on the phone is shown to those who come later")
-  func pendingDisplay() async throws {
-    let daemon = daemon(
-      served, question: PairingQuestion(.display, passkey: Passkey(value: 42), seconds: 9))
-    #expect(try await pair(daemon) == .done)
-    #expect(daemon.output.contains("Type 000042 on the phone (9 s left)."))
+    #expect(daemon.requests.contains(Self.response(accept, 42)))
   }
 
   @Test("If nobody can answer, the answer is no")
@@ -105,7 +106,7 @@ struct PairTests {
     let failure = await #expect(throws: Failure.self) { try await pair(daemon) }
     #expect(failure?.line == "ancsd: pair: it was declined on this board")
     #expect(failure?.status == .refused)
-    #expect(daemon.requests.contains(response(false)))
+    #expect(daemon.requests.contains(Self.response(false)))
     #expect(daemon.requests.last == closed)
   }
 
@@ -118,8 +119,8 @@ struct PairTests {
         .input(.typed("n")),
       ], answered: [.event(.pairingFailed(reason: "declined"))])
     _ = try? await pair(daemon)
-    #expect(daemon.requests.contains(response(false, Passkey(value: 1))))
-    #expect(!daemon.requests.contains(response(true, Passkey(value: 1))))
+    #expect(daemon.requests.contains(Self.response(false, 1)))
+    #expect(!daemon.requests.contains(Self.response(true, 1)))
   }
 
   @Test("If no phone comes, the error names the other way to pair")
@@ -141,15 +142,8 @@ struct PairTests {
 
   @Test("As JSON only the events are printed")
   func json() async throws {
-    let daemon = daemon(served, .json)
+    let daemon = daemon(Self.served, .json)
     #expect(try await pair(daemon) == .done)
     #expect(daemon.output.split(separator: "\n").allSatisfy { $0.hasPrefix("{\"event\":\"") })
-  }
-
-  @Test("A phone that does not share its notifications yet is still paired")
-  func unauthorized() async throws {
-    let daemon = daemon([.event(.paired), .event(.authorization(.refused))])
-    #expect(try await pair(daemon) == .done)
-    #expect(daemon.output.contains("Share System Notifications"))
   }
 }

@@ -64,17 +64,9 @@ struct RecorderTests {
       let daemon = FakeDaemon { _ in [] }
       daemon.isAbsent = true
       let usual = "\(scratch.path)/log.db"
-      func show() async throws(Failure) -> Control.ExitStatus {
-        try await Clients.show(ClientOptions(), daemon.client, daemon.client.console, usual: usual)
-      }
-      do throws(Failure) {
-        _ = try await show()
-        Issue.record("it has read a history that is not there")
-      } catch {
-        #expect(error.status == .unavailable)
-      }
+      #expect(await show("", daemon, usual: usual) == .unavailable)
       _ = try HistoryFile(writing: usual, limit: 1 << 20)
-      #expect(try await show() == .refused)
+      #expect(await show("", daemon, usual: usual) == .refused)
     }
   }
 
@@ -108,8 +100,7 @@ struct RecorderTests {
   func shown(arguments: String, seqs: [Int]) async throws {
     try await onLoop {
       let daemon = daemon(past)
-      let status = try await Clients.show(options(arguments), daemon.client, daemon.client.console)
-      #expect(status == .done)
+      #expect(await show(arguments, daemon) == .done)
       #expect(
         daemon.output
           == seqs.map { String(decoding: json(past[$0]), as: UTF8.self) + "\n" }.joined())
@@ -123,7 +114,7 @@ struct RecorderTests {
       var asked: () -> Void = {}
       let daemon = daemon(past) { asked() }
       asked = { [unowned daemon] in printed.append(daemon.output.split(separator: "\n").count) }
-      _ = try await Clients.show(options(""), daemon.client, daemon.client.console)
+      await show("", daemon)
       #expect(printed == [0, 2])
     }
   }
@@ -133,19 +124,25 @@ struct RecorderTests {
     try await onLoop {
       // The later events of this daemon are from 1970, too.
       let daemon = daemon([past[0]], later: [.battery(level: 7)])
-      _ = try? await Clients.show(options("--follow"), daemon.client, daemon.client.console)
+      await show("--follow", daemon)
       #expect(daemon.output == String(decoding: json(past[0]), as: UTF8.self) + "\n")
       #expect(daemon.requests.last == .call(ControlMethods.subscribe, Subscription(since: 0)))
       let empty = self.daemon([], later: [.battery(level: 7)])
-      _ = try? await Clients.show(
-        options("--follow --since 1970-01-01T00:00:00Z"), empty.client, empty.client.console)
+      await show("--follow --since 1970-01-01T00:00:00Z", empty)
       #expect(empty.output.contains(#""level":7"#))
     }
   }
 
-  private func options(_ arguments: String) throws -> ClientOptions {
+  /// The status that `log` exits with.
+  @discardableResult private func show(
+    _ arguments: String, _ daemon: FakeDaemon, usual: String = "/nowhere"
+  ) async -> Control.ExitStatus {
     var options = ClientOptions()
-    try Clients.logGrammar.parse(arguments.split(separator: " ").map(String.init), into: &options)
-    return options
+    do throws(Failure) {
+      try Clients.logGrammar.parse(arguments.split(separator: " ").map(String.init), into: &options)
+      return try await Clients.show(options, daemon.client, daemon.client.console, usual: usual)
+    } catch {
+      return error.status
+    }
   }
 }

@@ -30,6 +30,16 @@ struct WatchTests {
     }
   }
 
+  /// What a daemon that has said this has been asked, and what `watch` has printed of it.
+  private func watch(
+    _ arguments: String, _ said: [Event.Content], _ format: OutputFormat = .json
+  ) async -> FakeDaemon {
+    let daemon = daemon(format, said)
+    _ = try? await daemon.run(Clients.watch, arguments)
+    return daemon
+  }
+
+  /// The names of the events that were printed.
   private func names(_ output: String) -> [String] {
     output.split(separator: "\n").compactMap {
       (try? JSONValue(parsing: String($0)))?["event"]?.string
@@ -58,28 +68,19 @@ struct WatchTests {
 
   @Test("With --reconnect it continues where it was, even after the daemon restarted")
   func reconnects() async throws {
-    var connections = 0
-    let daemon = FakeDaemon(.json) { request in
-      if request.calls(ControlMethods.status) {
-        var status = StatusReport()
-        status.life = "one"
-        status.seq = 4
-        return [.result(status)]
-      }
-      guard request.calls(ControlMethods.subscribe) else { return [] }
-      connections += 1
-      switch connections {
-      case 1:
-        return [
-          .result(true), .event(.battery(level: 1)), .input(.closed("the daemon has exited")),
-        ]
-      case 2:
-        return [
-          .result(true), .event(.ready(address: nil, name: "n", version: "1", life: "two")),
-          .input(.closed("the daemon has exited")),
-        ]
-      default: return [.result(true), .event(.battery(level: 2))]
-      }
+    var status = StatusReport()
+    (status.life, status.seq) = ("one", 4)
+    var connections: [[FakeDaemon.Reaction]] = [
+      [.event(.battery(level: 1)), .input(.closed("the daemon has exited"))],
+      [
+        .event(.ready(address: nil, name: "n", version: "1", life: "two")),
+        .input(.closed("the daemon has exited")),
+      ],
+      [.event(.battery(level: 2))],
+    ]
+    let daemon = FakeDaemon(.json) { [status] request in
+      guard request.calls(ControlMethods.subscribe) else { return [.result(status)] }
+      return [.result(true)] + connections.removeFirst()
     }
     #expect(try await daemon.run(Clients.watch, "--reconnect -n 3") == .done)
     #expect(names(daemon.output) == ["battery", "ready", "battery"])
@@ -97,11 +98,31 @@ struct WatchTests {
 
   @Test("--since accepts a time too, and omits older events")
   func sinceTime() async throws {
-    let daemon = daemon(.json, [.battery(level: 1)])
-    _ = try? await daemon.run(Clients.watch, "--since 10m")
-    #expect(daemon.requests == [.call(ControlMethods.subscribe, Subscription(since: 0))])
     // The events of this daemon are from 1970.
+    let daemon = await watch("--since 10m", [.battery(level: 1)])
+    #expect(daemon.requests == [.call(ControlMethods.subscribe, Subscription(since: 0))])
     #expect(daemon.output.isEmpty)
+  }
+
+  /// 2026-11-21 07:00:00 UTC, on a board that is an hour ahead.
+  private static let now = WallTime(seconds: 1_795_244_400)
+
+  @Test(
+    "A time is how long ago, the time of day, or a date; anything else is none",
+    arguments: [
+      ("10m", 600), ("2h", 7_200), ("1d", 86_400), ("90s", 90), ("08:00", 0), ("07:59", 60),
+      ("08:01", 86_340), ("2026-11-21", 28_800), ("2026-11-21T07:30", 1_800),
+      ("2026-11-20 08:00:00", 86_400), ("1h30m", 5_400), ("1w", 604_800), ("today", 28_800),
+      ("Yesterday", 115_200), ("2026-11-21T06:48:52.000Z", 668), ("2026-11-21T06:59:59Z", 1),
+      ("2026-11-21T08:00+01:00", 0), ("2026-11-21T04:30:00.5-02:30", 0),
+      ("", nil), ("10", nil), ("soon", nil), ("25:00", nil), ("7:00", nil), ("2026-13-01", nil),
+      ("-1h", nil), ("2026-11-21Z", nil), ("08:00Z", nil), ("1h30", nil),
+      ("2026-11-21T08:00:00.Z", nil), ("2026-11-21T08:00:00.+1Z", nil),
+      ("2026-11-21T08:00*01:00", nil),
+    ] as [(String, Int64?)])
+  func typedTimes(text: String, secondsAgo: Int64?) {
+    let time = WallTime(typed: text, now: Self.now, zone: 3_600)
+    #expect(time?.seconds == secondsAgo.map { Self.now.seconds - $0 })
   }
 
   @Test("At the time limit it ends, with 75 if events are missing")
@@ -122,24 +143,39 @@ struct WatchTests {
       ("--app x", Subscription(events: [.notification])),
     ])
   func subscription(arguments: String, subscription: Subscription) async {
-    let daemon = daemon(.json, [])
-    _ = try? await daemon.run(Clients.watch, arguments)
+    let daemon = await watch(arguments, [])
     #expect(daemon.requests == [.call(ControlMethods.subscribe, subscription)])
   }
 
-  @Test("A filter lets through what matches, and the removal of what was shown")
-  func filter() async {
-    let daemon = daemon(
-      .json,
+  @Test(
+    "A filter lets through what matches, and the removal of what was shown",
+    arguments: [
+      ("--app chat", "added 2, removed 2"), ("--grep nothing", ""),
+      ("--grep ^tit", "added 1, added 2, removed 1, removed 2"),
+      ("--grep TEXT", "added 1, added 2, removed 1, removed 2"),
+      ("--not-app mail", "added 2, removed 2"),
+      ("--grep text --not-app com.example.chat", "added 1, removed 1"),
+      ("--event incoming,battery --category email --no-preexisting", "incoming 4, battery"),
+    ])
+  func filter(arguments: String, passed: String) async {
+    let daemon = await watch(
+      arguments,
       [
         .notification(Self.mail), .notification(Self.chat),
         .notification(NotificationReport(NotificationEvent(.removed, 1))),
         .notification(NotificationReport(NotificationEvent(.removed, 2))),
         .notification(NotificationReport(NotificationEvent(.removed, 2))),
+        .incoming(NotificationEvent(.added, 3, category: .email, flags: .preExisting)),
+        .incoming(NotificationEvent(.added, 4, category: .email)),
+        .incoming(NotificationEvent(.added, 5, category: .social)), .battery(level: 5),
       ])
-    _ = try? await daemon.run(Clients.watch, "--app chat")
-    #expect(daemon.output.split(separator: "\n").count == 2)
-    #expect(!daemon.output.contains(#""uid":1,"#))
+    let events = daemon.output.split(separator: "\n").map { line -> String in
+      let json = try? JSONValue(parsing: String(line))
+      let name = json?["event"]?.string ?? ""
+      let change = json?["change"]?.string ?? ""
+      return (name == "notification" ? change : name) + (json?["uid"]?.int.map { " \($0)" } ?? "")
+    }
+    #expect(events.joined(separator: ", ") == passed)
   }
 
   @Test(
@@ -175,19 +211,6 @@ struct WatchTests {
     }
   }
 
-  @Test(
-    "--grep searches the texts in either case, and --not-app leaves out an app",
-    arguments: [
-      ("--grep ^tit", [1, 2]), ("--grep TEXT", [1, 2]), ("--grep nothing", []),
-      ("--not-app mail", [2]), ("--grep text --not-app com.example.chat", [1]),
-    ])
-  func texts(arguments: String, uids: [UInt32]) async {
-    let daemon = daemon(.json, [.notification(Self.mail), .notification(Self.chat)])
-    _ = try? await daemon.run(Clients.watch, arguments)
-    #expect(daemon.output.split(separator: "\n").count == uids.count)
-    for uid in uids { #expect(daemon.output.contains(#""uid":\#(uid),"#)) }
-  }
-
   @Test("wait ends with the first new notification that matches, or with 75")
   func waits() async throws {
     var modified = Self.chat
@@ -209,27 +232,11 @@ struct WatchTests {
     #expect(try await late.run(Clients.wait, "--category incoming-call --timeout 60") == .tryAgain)
   }
 
-  @Test("Incoming events are filtered by their known values")
-  func incoming() async {
-    let daemon = daemon(
-      .json,
-      [
-        .incoming(NotificationEvent(.added, 1, category: .email, flags: .preExisting)),
-        .incoming(NotificationEvent(.added, 2, category: .email)),
-        .incoming(NotificationEvent(.added, 3, category: .social)), .battery(level: 5),
-      ])
-    _ = try? await daemon.run(
-      Clients.watch, "--event incoming --event battery --category email --no-preexisting")
-    #expect(names(daemon.output) == ["incoming", "battery"])
-    #expect(daemon.output.contains(#""uid":2,"#))
-  }
-
   @Test("A phone is found by its name, and an unknown one is reported")
   func phone() async {
     let failure = await daemon(.json, []).failure(of: Clients.watch, "--phone Anna")
     #expect(failure?.line == "ancsd: watch: no phone “Anna”; “ancsd phones” lists them")
-    let other = daemon(.json, [.battery(level: 3)])
-    _ = try? await other.run(Clients.watch, "--phone C0:11:22:33:44:55")
+    let other = await watch("--phone C0:11:22:33:44:55", [.battery(level: 3)])
     #expect(other.output.isEmpty)
   }
 
@@ -255,23 +262,38 @@ struct WatchTests {
     }
   }
 
-  @Test("Events that this program does not know are passed on as JSON, and left out as text")
-  func unknown() async {
-    func daemon(_ format: OutputFormat) -> FakeDaemon {
-      FakeDaemon(format) { request in
-        guard request.calls(ControlMethods.subscribe) else { return [.result(StatusReport())] }
-        return [
-          .result(true),
-          .line(#"{"jsonrpc":"2.0","method":"event","params":{"event":"dance","seq":1}}"#),
-          .input(.closed("")),
-        ]
-      }
+  @Test(
+    "Events that this program does not know are passed on as JSON, and left out as text",
+    arguments: [
+      (.json, "{\"event\":\"dance\",\"seq\":1}\n"), (.text, ""),
+    ] as [(OutputFormat, String)])
+  func unknown(format: OutputFormat, output: String) async {
+    let daemon = FakeDaemon(format) { request in
+      guard request.calls(ControlMethods.subscribe) else { return [.result(StatusReport())] }
+      let event = #"{"jsonrpc":"2.0","method":"event","params":{"event":"dance","seq":1}}"#
+      return [.result(true), .line(event), .input(.closed(""))]
     }
-    let json = daemon(.json)
-    _ = try? await json.run(Clients.watch)
-    #expect(json.output == "{\"event\":\"dance\",\"seq\":1}\n")
-    let text = daemon(.text)
-    _ = try? await text.run(Clients.watch)
-    #expect(text.output.isEmpty)
+    _ = try? await daemon.run(Clients.watch)
+    #expect(daemon.output == output)
+  }
+
+  @Test("status --why prints what each is waiting for, and continues when that changes")
+  func why() async throws {
+    var adapter = AdapterReport()
+    adapter.adapter = "hci0"
+    (adapter.waiting.wait, adapter.waiting.why) = ("first-phone", "on the air")
+    var status = StatusReport()
+    status.adapters = [adapter]
+    let daemon = FakeDaemon(.text) { [status] request in
+      guard request.calls(ControlMethods.status) else { return [.result(true)] }
+      return [
+        .result(status), .event(.battery(level: 1)), .event(.why(wait: "mtu", why: "connected")),
+        .input(.readerGone),
+      ]
+    }
+    #expect(await daemon.failure(of: Clients.status, "--why") == .readerGone)
+    #expect(daemon.output == "hci0: on the air\nhci0: connected\n")
+    #expect(
+      daemon.requests.first == .call(ControlMethods.subscribe, Subscription(events: [.why])))
   }
 }

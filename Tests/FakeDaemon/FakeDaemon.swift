@@ -28,8 +28,8 @@ package final class FakeDaemon {
   /// What the daemon does with a request: inputs that come in at once, the response among them.
   package typealias Response = (ReceivedRequest) -> [Reaction]
 
-  package enum Reaction {
-    case result(any JSONCodable)
+  package enum Reaction: Sendable {
+    case result(any JSONCodable & Sendable)
     case error(RPCError)
     case event(Event.Content)
     case line(String)
@@ -113,7 +113,7 @@ package final class FakeDaemon {
 }
 
 /// A request as the daemon got it.
-package struct ReceivedRequest: Hashable {
+package struct ReceivedRequest: Hashable, Sendable {
   package var method: String
   package var parameters: JSONValue
 
@@ -123,13 +123,6 @@ package struct ReceivedRequest: Hashable {
   ) -> ReceivedRequest {
     let json = try? JSONValue(parsing: parameters.json)
     return ReceivedRequest(method: method.name, parameters: json ?? .null)
-  }
-
-  /// The request that calls a method that has no parameters.
-  package static func call<Response>(_ method: ControlMethod<NoParameters, Response>)
-    -> ReceivedRequest
-  {
-    call(method, NoParameters())
   }
 
   /// Its parameters, if it calls `method` and the daemon would accept them.
