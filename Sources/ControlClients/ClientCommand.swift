@@ -155,7 +155,8 @@ package struct ClientCommand: Sendable {
         defer { withExtendedLifetime(output) {} }
         // If signals can't be caught, they end the process, which is harmless here.
         try? Loop.shared.onSignal([.interrupt, .terminate]) { inbox.post(.signal($0)) }
-        try await client.connect(patiently: options.reconnects)
+        // “watch --reconnect” connects by itself.
+        if !options.reconnects { try client.connect() }
         return try await body(options, client)
       }
     }

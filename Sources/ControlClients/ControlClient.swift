@@ -104,20 +104,26 @@ package final class ControlClient {
     connection = try open(inbox)
   }
 
-  /// Connects to the daemon.
+  /// Connects to the daemon as soon as one is running.
   ///
-  /// - Parameter patiently: retries until a daemon is running.
-  package func connect(patiently: Bool) async throws(Failure) {
+  /// - Parameter timer: ends the wait.
+  /// - Returns: whether it is connected.
+  @discardableResult package func connect(until timer: Int?) async throws(Failure) -> Bool {
     var attempts = 0
     while true {
       do throws(Failure) {
-        return try connect()
+        try connect()
+        return true
       } catch {
-        guard patiently, error.status != .noPermission else { throw error }
+        guard error.status != .noPermission else { throw error }
         if attempts == 0 { remark("no daemon is running: waiting for it…") }
         hasWaited = true
         try await sleep(Self.pauses[min(attempts, Self.pauses.count - 1)])
         attempts += 1
+        let isOver = kept.contains {
+          if case .timeUp(let number) = $0 { number == timer } else { false }
+        }
+        if isOver { return false }
       }
     }
   }

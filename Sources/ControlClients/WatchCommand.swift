@@ -93,26 +93,25 @@ struct Watcher {
     let timer = options.timeout.map { client.startTimer($0) }
     while true {
       do throws(Failure) {
+        if !client.isConnected, try await !client.connect(until: timer) { break }
         try await prepare()
         try await client.call(ControlMethods.subscribe, subscription, "watch")
-        return try await follow(until: timer)
+        try await follow(until: timer)
+        break
       } catch {
         guard options.reconnects, !client.isConnected, error.status == .unavailable else {
           throw error
         }
         client.console.remark("the daemon has exited: reconnecting…")
-        try await client.connect(patiently: true)
       }
     }
+    return options.count == nil || printed == options.count ? .done : .tryAgain
   }
 
-  private mutating func follow(until timer: Int?) async throws(Failure) -> ExitStatus {
-    while let line = try await client.nextLine(until: timer) {
-      guard try show(line) else { continue }
-      printed += 1
-      if printed == options.count { return .done }
+  private mutating func follow(until timer: Int?) async throws(Failure) {
+    while printed != options.count, let line = try await client.nextLine(until: timer) {
+      if try show(line) { printed += 1 }
     }
-    return options.count == nil ? .done : .tryAgain
   }
 
   /// Asks the daemon which phone has the name, whether it serves more than one adapter, and the event number to

@@ -125,12 +125,17 @@ struct WatchTests {
     #expect(time?.seconds == secondsAgo.map { Self.now.seconds - $0 })
   }
 
-  @Test("At the time limit it ends, with 75 if events are missing")
-  func timeout() async throws {
-    #expect(try await daemon(.json, [], patient: false).run(Clients.watch, "--timeout 5") == .done)
-    #expect(
-      try await daemon(.json, [], patient: false).run(Clients.watch, "-n 1 --timeout 5")
-        == .tryAgain)
+  @Test(
+    "At the time limit it ends, with 75 if events are missing; also without a daemon",
+    arguments: [
+      ("--timeout 5", false, .done), ("-n 1 --timeout 5", false, .tryAgain),
+      ("--reconnect --timeout 5", true, .done), ("--reconnect -n 1 --timeout 5", true, .tryAgain),
+    ] as [(String, Bool, Control.ExitStatus)])
+  func timeout(arguments: String, isAbsent: Bool, status: Control.ExitStatus) async throws {
+    let daemon = daemon(.json, [], patient: false)
+    daemon.isAbsent = isAbsent
+    if isAbsent { daemon.client.close() }
+    #expect(try await daemon.run(Clients.watch, arguments) == status)
   }
 
   @Test(

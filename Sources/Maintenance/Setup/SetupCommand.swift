@@ -322,7 +322,8 @@ struct SetUp {
       try say(
         "\(why) Start the daemon in another terminal, or restart it: ancsd --config \(options.config)"
       )
-      return try await client.connect(patiently: true)
+      try await client.connect(until: nil)
+      return
     }
     if isRunning, !service.isStarted {
       return try say(
