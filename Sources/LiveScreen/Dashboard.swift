@@ -271,7 +271,10 @@ struct Dashboard {
       case (false, nil): dashboard.notifications.append(news)
       }
     }
-    if isRemoved { marked.remove(news.id) }
+    if isRemoved {
+      marked.remove(news.id)
+      acted.remove(news.id)
+    }
     guard case .opened(let opened) = page else { return }
     let isIt = opened.presence == .there && opened.notification.id == news.id
     let isAlike = opened.presence == .away && opened.notification.likeness == news.likeness

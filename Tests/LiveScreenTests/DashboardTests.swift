@@ -343,6 +343,13 @@ import Wire
     dashboard.add(Self.notification(4, "", change: .removed), at: later + .seconds(3))
     #expect(dashboard.press("-", at: later + .seconds(3)).isEmpty)
     #expect(dashboard.pass(to: later + .seconds(5)) == [Self.act(.negative, 3)])
+    // The removal of another one with its number is not.
+    dashboard.press("+", .down, at: later + .seconds(5))
+    dashboard.add(Self.notification(2, "", change: .removed), at: later + .seconds(6))
+    dashboard.press(.home)
+    dashboard.add(Self.notification(2, "Eve"), at: later + .seconds(7))
+    dashboard.add(Self.notification(2, "", change: .removed), at: later + .seconds(9))
+    #expect(dashboard.press("-", at: later + .seconds(9)).isEmpty && dashboard.pending.isEmpty)
   }
 
   @Test("A call stays at the top, and rings the bell") func calls() {
