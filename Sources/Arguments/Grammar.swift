@@ -132,8 +132,8 @@ public struct Grammar<Options>: Sendable {
     var value = parts.count == 2 ? String(parts[1]) : nil
     let option = try self.option(name)
     switch (option.form.valueName, value) {
-    case _ where option.form.pattern != nil: value = option.form.pattern?(name)
     case (nil, _?): throw Failure(usage: "\(name) takes no value")
+    case _ where option.form.pattern != nil: value = option.form.pattern?(name)
     case (let valueName?, nil) where option.form.needsValue:
       value = try next(for: name, valueName(), &rest)
     case (_?, nil):

@@ -116,6 +116,7 @@ struct InvocationTests {
       ("help nothing", "ancsd: unknown command “nothing”; see ancsd --help"),
       ("--vresion", "ancsd: unknown option “--vresion”; did you mean --version?"),
       ("watch out", "ancsd: unexpected argument “out”; see ancsd watch --help"),
+      ("--hci0=1", "ancsd: --hci0 takes no value; see ancsd run --help"),
     ])
   func unknown(line: String, error: String) {
     let failure = #expect(throws: Failure.self) { try invocation(line).perform { _ in } }
