@@ -7,32 +7,27 @@ import JSON
 
 extension Program {
   /// The environment variables, and the purpose of each.
-  static let variables: [(name: String, text: String)] = [
-    (
-      "ANCSD_SOCKET",
-      "the control socket, unless --socket names one; the daemon passes it to hooks"
-    ),
-    ("ANCSD_FORMAT", "text or json: the form of standard output, unless an option sets it"),
-    ("NO_COLOR", "any text: no colours, unless --color says otherwise"),
-    ("TERM", "the terminal: “dumb” has no colours; the live screen looks others up in ncurses"),
-    (
-      "XDG_RUNTIME_DIR",
-      "the directory of the control socket (ancsd.sock) for users other than root"
-    ),
-    (
-      "XDG_STATE_HOME",
-      "the directory that has bonds and caches, in ancsd, for users other than root (default: ~/.local/state)"
-    ),
+  private static let variables: KeyValuePairs = [
+    "ANCSD_SOCKET":
+      "the control socket, unless --socket names one; the daemon passes it to hooks",
+    "ANCSD_FORMAT": "text or json: the form of standard output, unless an option sets it",
+    "NO_COLOR": "any text: no colours, unless --color says otherwise",
+    "TERM": "the terminal: “dumb” has no colours; the live screen looks others up in ncurses",
+    "XDG_RUNTIME_DIR":
+      "the directory of the control socket (ancsd.sock) for users other than root",
+    "XDG_STATE_HOME":
+      "the directory that has bonds and caches, in ancsd, for users other than root (default: ~/.local/state)",
   ]
 
   /// All commands with their options, as JSON on one line.
   static func catalogue(_ commands: [Command]) -> String {
-    let all: JSONObject = [
-      "commands": .array(commands.map { $0.described() }),
-      "environment": .array(
-        variables.map { .object(["name": .string($0.name), "text": .string($0.text)]) }),
+    let variables = variables.map { name, text in
+      JSONValue.object(["name": .string(name), "text": .string(text)])
+    }
+    let all: JSONValue = [
+      "commands": .array(commands.map { $0.described() }), "environment": .array(variables),
     ]
-    return String(decoding: JSONValue.object(all).json, as: UTF8.self) + "\n"
+    return all.text + "\n"
   }
 }
 

@@ -60,6 +60,15 @@ package struct OptionForm: Sendable {
   /// Whether the help lists it.
   var isListed: Bool { help != nil }
 
+  /// Its names, its value and its help, as the help has them; nil if the help omits it.
+  var entry: Help.Entry? {
+    guard let help else { return nil }
+    let value = valueName.map { needsValue ? " \($0())" : "[=\($0())]" }
+    return (
+      names.joined(separator: ", ") + (value ?? ""), help() + (repeats ? "; may repeat" : "")
+    )
+  }
+
   /// Whether this name, as typed, means this option.
   func isNamed(_ name: String) -> Bool { pattern.map { $0(name) != nil } ?? names.contains(name) }
 }

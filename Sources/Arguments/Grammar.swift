@@ -55,18 +55,7 @@ public struct Grammar<Options>: Sendable {
 
   /// The options as tables of the help, one per group.
   public var tables: [Help.Table] {
-    groups.map { group in
-      (
-        group.title,
-        group.options.compactMap { option in
-          let form = option.form
-          guard let text = form.help?() else { return nil }
-          let names = form.names.joined(separator: ", ")
-          let value = form.valueName.map { form.needsValue ? " \($0())" : "[=\($0())]" }
-          return (names + (value ?? ""), text + (form.repeats ? "; may repeat" : ""))
-        }
-      )
-    }
+    groups.map { ($0.title, $0.options.compactMap(\.form.entry)) }
   }
 
   /// An option as it was typed.
