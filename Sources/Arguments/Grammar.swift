@@ -5,15 +5,7 @@ import Wire
 /// The options and operands of a command.
 public struct Grammar<Options>: Sendable {
   /// Options under one title of the help.
-  public struct Group: Sendable {
-    let title: String
-    let options: [CommandOption<Options>]
-
-    public init(_ title: String, _ options: [CommandOption<Options>]) {
-      self.title = title
-      self.options = options
-    }
-  }
+  public typealias Group = (title: String, options: [CommandOption<Options>])
 
   let groups: [Group]
   /// The options of all groups.
@@ -49,8 +41,7 @@ public struct Grammar<Options>: Sendable {
     _ options: [CommandOption<Options>], operands: String = "", kinds: [ValueKind] = [],
     read: @escaping Reader = Grammar.noOperands
   ) {
-    self.init(
-      groups: [Group("Options", options)], operands: operands, kinds: kinds, read: read)
+    self.init(groups: [("Options", options)], operands: operands, kinds: kinds, read: read)
   }
 
   /// The options as tables of the help, one per group.

@@ -10,12 +10,12 @@ extension Grammar<RunOptions> {
   /// The options of the daemon. Each is declared for the part that it sets, which determines when a change takes
   /// effect.
   static let run = Grammar(groups: [
-    Group("Connection", radio(adapters) + atStart(connection)),
-    Group("Pairing", atStart(name) + radio(pairing)),
-    Group("Output", atStart(CommandOption.output) + live(output)),
-    Group("Hooks", live(hooks)), Group("Files", atStart(files)),
-    Group("Logging", live(logging)),
-    Group("Assumptions about iOS", [quirk]),
+    ("Connection", radio(adapters) + atStart(connection)),
+    ("Pairing", atStart(name) + radio(pairing)),
+    ("Output", atStart(CommandOption.output) + live(output)),
+    ("Hooks", live(hooks)), ("Files", atStart(files)),
+    ("Logging", live(logging)),
+    ("Assumptions about iOS", [quirk]),
   ]) { options, operands throws(Failure) in
     try operands.check(atMost: 0)
     if options.start.source != .radio, let adapter = options.radio.adapters.first {
