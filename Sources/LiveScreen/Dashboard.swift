@@ -232,9 +232,9 @@ struct Dashboard {
   }
 
   /// Handles an event; returns what it makes out of date.
-  @discardableResult mutating func receive(_ event: Event, at now: Instant)
-    -> EventName.Outdated
-  {
+  @discardableResult mutating func receive(
+    _ event: Event, at now: Instant
+  ) -> EventName.Outdated {
     self.now = now
     switch event.content {
     case .notification(let report):

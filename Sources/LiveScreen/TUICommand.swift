@@ -133,8 +133,10 @@ extension Command {
     Loop.shared.later { [weak self] in self?.draw() }
   }
 
+  /// Draws what has changed, unless the user has quit.
   private func draw() {
     willDraw = false
+    if dashboard.isOver { return end.post(.success(status)) }
     let view = DashboardView(dashboard, console.style, now: Loop.shared.now, time: .now)
     let (rows, extent) = view.picture
     dashboard.extent = extent
@@ -201,10 +203,9 @@ extension Command {
 
   private func press(_ key: Key) { perform(dashboard.press(key, at: Loop.shared.now)) }
 
-  /// Goes on after a key or a response, or as time has passed.
-  private func perform(_ requests: [Dashboard.Request] = []) {
+  /// Sends the requests of a key, or of time passing.
+  private func perform(_ requests: [Dashboard.Request]) {
     for request in requests { self.requests.post(request) }
-    if dashboard.isOver { end.post(.success(status)) }
     needsDrawing()
   }
 
@@ -225,7 +226,7 @@ extension Command {
         response = .failure(error)
       }
       dashboard.answered(request, response, at: Loop.shared.now)
-      perform()
+      needsDrawing()
     }
   }
 }
