@@ -326,32 +326,27 @@ extension Console {
 extension Failure {
   /// The daemon's refusal, with a remedy.
   init(_ error: RPCError, during what: String) {
-    switch error.code {
-    case RPCError.Code.phone:
-      let remedy: String? =
-        switch error.att {
-        case 0xA2: "it no longer exists: “ancsd list” shows what does"
-        case nil: "“ancsd list” shows those that are active"
-        case 0x03: "on the phone, turn on Settings › Bluetooth › Share System Notifications"
-        default: nil
-        }
+    typealias Code = RPCError.Code
+    let statuses: [Int: ExitStatus] = [
+      Code.phone: .refused, Code.unavailable: .unavailable, Code.tryAgain: .tryAgain,
+      Code.forbidden: .noPermission, Code.invalidParams: .usage,
+    ]
+    let remedy: String? =
+      switch (error.code, error.att) {
+      case (Code.phone, 0xA2): "it no longer exists: “ancsd list” shows what does"
+      case (Code.phone, 0x03):
+        "on the phone, turn on Settings › Bluetooth › Share System Notifications"
       // Without a code it is the daemon that knows of no such notification.
-      let why = error.att.map { "the phone refused: \(error.message) (ATT error 0x\([$0].hex))" }
-      self.init(.refused, what, why ?? error.message, remedy: remedy)
-    case RPCError.Code.methodNotFound:
-      self.init(
-        .software, what, "the daemon does not support this",
-        remedy: "it may be a different version: restart it")
-    case RPCError.Code.unavailable: self.init(.unavailable, what, error.message)
-    case RPCError.Code.tryAgain: self.init(.tryAgain, what, error.message)
-    case RPCError.Code.forbidden:
-      self.init(
-        .noPermission, what, error.message,
-        remedy:
-          "join the group: \(ServiceHost.here.admitting()), then log in again"
-      )
-    case RPCError.Code.invalidParams: self.init(.usage, what, error.message)
-    default: self.init(.software, what, error.message)
-    }
+      case (Code.phone, nil): "“ancsd list” shows those that are active"
+      case (Code.forbidden, _):
+        "join the group: \(ServiceHost.here.admitting()), then log in again"
+      case (Code.methodNotFound, _): "it may be a different version: restart it"
+      default: nil
+      }
+    let why = error.att.map { "the phone refused: \(error.message) (ATT error 0x\([$0].hex))" }
+    self.init(
+      statuses[error.code] ?? .software, what,
+      error.code == Code.methodNotFound
+        ? "the daemon does not support this" : why ?? error.message, remedy: remedy)
   }
 }
