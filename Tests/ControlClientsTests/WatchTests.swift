@@ -39,6 +39,16 @@ struct WatchTests {
     return daemon
   }
 
+  /// What was printed: of notifications what happened to which, of other events their names.
+  private func summary(_ daemon: FakeDaemon) -> String {
+    daemon.output.split(separator: "\n").map { line -> String in
+      let json = try? JSONValue(parsing: String(line))
+      let name = json?["event"]?.string ?? ""
+      let what = name == "notification" ? json?["change"]?.string ?? "" : name
+      return what + (json?["uid"]?.int.map { " \($0)" } ?? "")
+    }.joined(separator: ", ")
+  }
+
   /// The names of the events that were printed.
   private func names(_ output: String) -> [String] {
     output.split(separator: "\n").compactMap {
@@ -128,14 +138,19 @@ struct WatchTests {
   @Test(
     "At the time limit it ends, with 75 if events are missing; also without a daemon",
     arguments: [
-      ("--timeout 5", false, .done), ("-n 1 --timeout 5", false, .tryAgain),
-      ("--reconnect --timeout 5", true, .done), ("--reconnect -n 1 --timeout 5", true, .tryAgain),
-    ] as [(String, Bool, Control.ExitStatus)])
-  func timeout(arguments: String, isAbsent: Bool, status: Control.ExitStatus) async throws {
+      (Clients.watch, "--timeout 5", false, .done),
+      (Clients.watch, "-n 1 --timeout 5", false, .tryAgain),
+      (Clients.watch, "--reconnect --timeout 5", true, .done),
+      (Clients.watch, "--reconnect -n 1 --timeout 5", true, .tryAgain),
+      (Clients.wait, "--category incoming-call --timeout 60", false, .tryAgain),
+    ] as [(ClientCommand, String, Bool, Control.ExitStatus)])
+  func timeout(
+    command: ClientCommand, arguments: String, isAbsent: Bool, status: Control.ExitStatus
+  ) async throws {
     let daemon = daemon(.json, [], patient: false)
     daemon.isAbsent = isAbsent
     if isAbsent { daemon.client.close() }
-    #expect(try await daemon.run(Clients.watch, arguments) == status)
+    #expect(try await daemon.run(command, arguments) == status)
   }
 
   @Test(
@@ -174,13 +189,7 @@ struct WatchTests {
         .incoming(NotificationEvent(.added, 4, category: .email)),
         .incoming(NotificationEvent(.added, 5, category: .social)), .battery(level: 5),
       ])
-    let events = daemon.output.split(separator: "\n").map { line -> String in
-      let json = try? JSONValue(parsing: String(line))
-      let name = json?["event"]?.string ?? ""
-      let change = json?["change"]?.string ?? ""
-      return (name == "notification" ? change : name) + (json?["uid"]?.int.map { " \($0)" } ?? "")
-    }
-    #expect(events.joined(separator: ", ") == passed)
+    #expect(summary(daemon) == passed)
   }
 
   @Test(
@@ -216,8 +225,10 @@ struct WatchTests {
     }
   }
 
-  @Test("wait ends with the first new notification that matches, or with 75")
-  func waits() async throws {
+  @Test(
+    "wait ends with the first new notification that matches, or another event",
+    arguments: [("--category social", "added 2"), ("--event battery", "battery")])
+  func waits(arguments: String, printed: String) async throws {
     var modified = Self.chat
     modified.event.change = .modified
     let daemon = daemon(
@@ -226,15 +237,8 @@ struct WatchTests {
         .battery(level: 1), .notification(modified), .notification(Self.mail),
         .notification(Self.chat),
       ])
-    #expect(try await daemon.run(Clients.wait, "--category social") == .done)
-    #expect(
-      names(daemon.output) == ["notification"]
-        && daemon.output.contains(#""change":"added","uid":2,"#))
-    let other = self.daemon(.json, [.battery(level: 1)])
-    #expect(try await other.run(Clients.wait, "--event battery") == .done)
-    #expect(names(other.output) == ["battery"])
-    let late = self.daemon(.json, [], patient: false)
-    #expect(try await late.run(Clients.wait, "--category incoming-call --timeout 60") == .tryAgain)
+    #expect(try await daemon.run(Clients.wait, arguments) == .done)
+    #expect(summary(daemon) == printed)
   }
 
   @Test("A phone is found by its name, and an unknown one is reported")

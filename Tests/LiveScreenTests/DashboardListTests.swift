@@ -8,42 +8,30 @@ import Testing
 
 /// What of the list is shown, and how one finds something in it.
 extension DashboardTests {
-  @Test("A search shows what contains the text, and Escape ends it") func search() {
-    var dashboard = Self.dashboard()
-    dashboard.type("/SUNDAY")
-    #expect(dashboard.text().contains("── 1/1 of 3 notifications with “SUNDAY”"))
-    #expect(dashboard.view().hasCursor)
-    dashboard.press(.backspace, .enter)
-    #expect(dashboard.search == Dashboard.Search(text: "SUNDA"))
-    dashboard.type("/zzz")
-    #expect(dashboard.text().contains("no match; Esc shows all"))
-    dashboard.press(.escape)
-    #expect(dashboard.search == Dashboard.Search(text: "SUNDA"))
-    dashboard.press(.escape)
-    #expect(dashboard.text().contains("── 1/3 notifications"))
-    dashboard.type("/ben")
-    dashboard.press(.enter, .escape)
-    #expect(dashboard.text().contains("── 2/3 notifications"), "the selection is another")
-  }
-
-  @Test("a shows only the app of the selection, c its category; again, or Escape, all") func parts()
-  {
+  @Test(
+    "A search shows what contains the text, a only the app of the selection, c its category; Escape ends each"
+  )
+  func narrowing() {
     var dashboard = Self.dashboard(columns: 80)
     var mail = Self.notification(4, "Invoice", category: .email)
     (mail.app, mail.attributes[.appIdentifier]) = ("Mail", "com.apple.mobilemail")
     dashboard.add(mail)
-    dashboard.type("a")
-    #expect(dashboard.text().contains("── 1/1 of 4 notifications of Mail ──"))
-    dashboard.type("/zzz")
-    dashboard.press(.enter)
-    #expect(
-      dashboard.text().contains("── 0 of 4 notifications of com.apple.mobilemail with “zzz”"))
-    dashboard.press(.escape, .escape)
-    #expect(dashboard.text().contains("── 1/4 notifications ──"))
-    dashboard.press(.end, "c")
-    #expect(dashboard.text().contains("── 3/3 of 4 notifications in social ──"))
-    dashboard.type("c")
-    #expect(dashboard.text().contains("── 4/4 notifications ──"))
+    for (text, keys, shown) in [
+      ("/SUNDAY", [], "── 1/1 of 4 notifications with “SUNDAY” ──"),
+      ("", [.backspace, .enter], "── 1/1 of 4 notifications with “SUNDA” ──"),
+      ("/zzz", [], "no match; Esc shows all"), ("", [.escape], "with “SUNDA” ──"),
+      ("", [.escape], "── 2/4 notifications ──"),
+      ("/ben", [.enter, .escape], "── 3/4 notifications ──"),
+      ("ga", [], "── 1/1 of 4 notifications of Mail ──"),
+      ("/zzz", [.enter], "── 0 of 4 notifications of com.apple.mobilemail with “zzz” ──"),
+      ("", [.escape, .escape], "── 1/4 notifications ──"),
+      ("Gc", [], "── 3/3 of 4 notifications in social ──"), ("c", [], "── 4/4 notifications ──"),
+    ] as [(String, [Key], String)] {
+      dashboard.type(text)
+      for key in keys { dashboard.press(key) }
+      #expect(dashboard.text().contains(shown), "\(text)\(keys)")
+      #expect(dashboard.view().hasCursor == (text.hasPrefix("/") && keys.isEmpty))
+    }
   }
 
   @Test("What comes above the rows that are shown is counted until it was seen") func newAbove() {
