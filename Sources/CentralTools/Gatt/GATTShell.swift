@@ -18,33 +18,17 @@ import Wire
   private let reader: LineReader?
   private var target: GATTTarget?
   private var devices = FoundDevices()
-  private let inbox = Mailbox<Input>()
   private var status = ExitStatus.done
-  private var current: Running?
-  /// Lines that arrived while a command was running.
-  private var waiting: [String] = []
-  private var hasInputEnded = false
+  /// The lines that were typed and not performed yet.
+  private let lines = Mailbox<String>()
+  /// The next line, if it is the answer to a question.
+  private var answer: Mailbox<String>?
+  /// The command that is running. Ctrl-C closes its outcome, which nobody waits for then.
+  private var current: (command: GATTCommand, outcome: Outcome)?
 
-  private enum Input: Sendable {
-    case line(String)
-    case inputEnded
-    case finished(Running, Failure?)
-    case interrupted
-  }
+  private typealias Outcome = Mailbox<Failure?>
 
   private var session: GATTSession? { tool.session }
-
-  /// The command that is running.
-  @LoopActor private final class Running {
-    /// Whether it makes the link, which then ends with it.
-    let connects: Bool
-    /// Resumed with the next line, the answer to a question.
-    var question: CheckedContinuation<String?, Never>?
-
-    init(_ command: GATTCommand) {
-      connects = if case .connect = command { true } else { false }
-    }
-  }
 
   init(_ tool: GATTTool, _ editor: LineEditor?) {
     self.tool = tool
@@ -53,57 +37,62 @@ import Wire
     target = tool.options.target
   }
 
-  /// Handles Ctrl-C: ends the current command, or else the typed line.
-  func interrupt() { if current == nil { editor?.cancelLine() } else { inbox.post(.interrupted) } }
+  /// Handles Ctrl-C: ends the current command, or else the typed line. A sent request can be cancelled only by ending
+  /// the link.
+  func interrupt() {
+    guard let (command, outcome) = current else {
+      editor?.cancelLine()
+      return
+    }
+    current = nil
+    outcome.close()
+    answer?.close()
+    tool.radio.stopScan()
+    tool.radio.stopConnecting()
+    if case .connect = command {
+      // The link that it makes ends with it.
+      disconnect()
+    } else if let session, session.link.bearer.isWaiting {
+      disconnect()
+      tool.printer.disconnected("interrupted")
+    }
+  }
 
   /// Performs commands until there are no more.
   func run() async throws(Failure) -> ExitStatus {
-    editor?.onLine = { [inbox] in inbox.post(.line($0)) }
-    editor?.onEnd = { [inbox] in inbox.post(.inputEnded) }
+    editor?.onLine = { [weak self] in self?.received($0) }
+    editor?.onEnd = { [weak self] in self?.inputEnded() }
     editor?.complete = { [weak self] in
       GATTCompletion(
         map: self?.session?.map, subscribed: self?.session?.subscriptions.map(\.handle) ?? [],
         devices: self?.devices.devices.map { $0.address.description } ?? []
       ).complete($0)
     }
-    reader?.onLine = { [inbox] in inbox.post(.line(String(decoding: $0, as: UTF8.self))) }
-    reader?.onEnd = { [inbox] _ in inbox.post(.inputEnded) }
+    reader?.onLine = { [weak self] in self?.received(String(decoding: $0, as: UTF8.self)) }
+    reader?.onEnd = { [weak self] _ in self?.inputEnded() }
     defer { reader?.close() }
     tool.radio.ask = { [weak self] in await self?.ask($0) }
-    if target != nil { start(.connect(nil)) }
-    while true {
-      if current == nil, try !startNext() { return status }
-      switch await inbox.next() {
-      case .line(let line) where current?.question != nil: resumeQuestion(line)
-      case .line(let line): waiting.append(line)
-      case .finished(let command, let failure) where command === current:
-        current = nil
-        if let failure { try handle(failure) }
-      case .finished: break
-      case .interrupted: abandon()
-      case .inputEnded, nil:
-        hasInputEnded = true
-        resumeQuestion(nil)
-      }
+    var goesOn = true
+    if target != nil { goesOn = try await perform { .connect(nil) } }
+    while goesOn, let line = await nextLine() {
+      let words = CommandLineWords.split(line)
+      guard !words.isEmpty, words[0].first != "#" else { continue }
+      goesOn = try await perform { () throws(Failure) in try GATTCommand(words, prompt: true) }
     }
+    return status
   }
 
-  /// Starts the next command that was typed, or asks for one; false if there will be none.
-  private func startNext() throws(Failure) -> Bool {
-    while current == nil, !waiting.isEmpty {
-      if try !perform(line: waiting.removeFirst()) { return false }
-    }
-    guard current == nil else { return true }
-    if hasInputEnded { return false }
+  private func received(_ line: String) { (answer ?? lines).post(line) }
+
+  private func inputEnded() {
+    lines.close()
+    answer?.close()
+  }
+
+  private func nextLine() async -> String? {
     editor?.prompt = prompt
     editor?.show()
-    return true
-  }
-
-  private func resumeQuestion(_ answer: String?) {
-    let question = current?.question
-    current?.question = nil
-    question?.resume(returning: answer)
+    return await lines.next()
   }
 
   private var prompt: String {
@@ -116,40 +105,48 @@ import Wire
 
   // MARK: Commands
 
-  /// Performs the command on a line, or starts it; false after the last one.
-  private func perform(line: String) throws(Failure) -> Bool {
-    let words = CommandLineWords.split(line)
-    guard !words.isEmpty, words[0].first != "#" else { return true }
+  /// Performs a command and reports its failure; false after the last one.
+  ///
+  /// - Throws: a failure that ends the shell.
+  private func perform(
+    _ read: () throws(Failure) -> GATTCommand
+  ) async throws(Failure) -> Bool {
     do throws(Failure) {
-      switch try GATTCommand(words, prompt: true) {
+      switch try read() {
       case .quit: return false
       case .help(let name): try help(name)
       case .disconnect: disconnect()
-      case let command: start(command)
+      case let command: try await complete(command)
       }
     } catch {
-      try handle(error)
+      status = editor == nil ? error.status : .done
+      // Without a device a script can do nothing more.
+      if editor == nil, session == nil, error.status != .usage { throw error }
+      tool.report(error)
     }
     return true
   }
 
-  private func start(_ command: GATTCommand) {
-    let running = Running(command)
-    current = running
+  /// Performs a command until it has ended, or Ctrl-C abandons it.
+  private func complete(_ command: GATTCommand) async throws(Failure) {
+    let outcome = Outcome()
+    current = (command, outcome)
     Loop.start { [self] in
-      var failure: Failure?
       do throws(Failure) {
-        try await perform(command, running)
+        try await perform(command, outcome)
+        outcome.post(nil)
       } catch {
-        failure = error
+        outcome.post(error)
       }
-      inbox.post(.finished(running, failure))
     }
+    guard let failure = await outcome.next() else { return }
+    current = nil
+    if let failure { throw failure }
   }
 
-  private func perform(_ command: GATTCommand, _ running: Running) async throws(Failure) {
+  private func perform(_ command: GATTCommand, _ outcome: Outcome) async throws(Failure) {
     switch command {
-    case .connect(let target): try await connect(target, running)
+    case .connect(let target): try await connect(target, outcome)
     case .unpair: try await tool.unpair(session?.link.target ?? target)
     case .scan: try await tool.scan { [weak self] in _ = self?.devices.add($0) }
     default:
@@ -161,23 +158,23 @@ import Wire
     }
   }
 
-  private func connect(_ wanted: GATTTarget?, _ running: Running) async throws(Failure) {
+  private func connect(_ wanted: GATTTarget?, _ outcome: Outcome) async throws(Failure) {
     guard let target = wanted ?? target else {
       throw Failure(usage: "connect needs a device", remedy: "“scan” finds those that advertise")
     }
     self.target = target
     disconnect()
     let session = try await tool.connect(target)
-    guard current === running else { return session.link.close("interrupted") }
+    guard current?.outcome === outcome else { return session.link.close("interrupted") }
     tool.session = session
     do throws(Failure) {
       try await session.begin(tool.options.security)
     } catch {
-      if current === running { disconnect() }
+      if current?.outcome === outcome { disconnect() }
       throw error
     }
     // Meanwhile Ctrl-C may have ended it.
-    guard current === running, session.link.isOpen else { return }
+    guard current?.outcome === outcome, session.link.isOpen else { return }
     session.link.onEnd = { [weak self, weak session] failure in
       guard let self, self.session === session else { return }
       tool.session = nil
@@ -191,29 +188,6 @@ import Wire
   private func disconnect() {
     session?.link.close("disconnect")
     tool.session = nil
-  }
-
-  /// Ends the current command. A sent request can be cancelled only by ending the link.
-  private func abandon() {
-    guard let running = current else { return }
-    resumeQuestion(nil)
-    current = nil
-    tool.radio.stopScan()
-    tool.radio.stopConnecting()
-    if running.connects {
-      disconnect()
-    } else if let session, session.link.bearer.isWaiting {
-      disconnect()
-      tool.printer.disconnected("interrupted")
-    }
-  }
-
-  /// Reports a failure. It is thrown if that ends the shell.
-  private func handle(_ failure: Failure) throws(Failure) {
-    status = editor == nil ? failure.status : .done
-    // Without a device a script can do nothing more.
-    if editor == nil, session == nil, failure.status != .usage { throw failure }
-    tool.report(failure)
   }
 
   private func help(_ name: String?) throws(Failure) {
@@ -231,9 +205,13 @@ import Wire
   /// Asks the user a question of the radio, while pairing.
   private func ask(_ question: String) async -> String? {
     guard current != nil, let editor else { return nil }
+    let answer = Mailbox<String>()
+    self.answer?.close()
+    self.answer = answer
     editor.prompt = question + " "
     editor.show()
-    return await withCheckedContinuation { current?.question = $0 }
+    defer { if self.answer === answer { self.answer = nil } }
+    return await answer.next()
   }
 }
 
