@@ -18,19 +18,10 @@ import Wire
   private let editor = LineEditor()
   private let reader: LineReader?
   private let output = LineWriter()
-  /// The lines not handled yet, because the script is waiting.
-  private var waiting: [[UInt8]] = []
-  private var wait: Wait?
+  private let lines = Mailbox<[UInt8]>()
+  /// The event that the script waits for, and what its occurrence is posted to.
+  private var awaited: (event: String, occurrence: Mailbox<Bool>)?
   private let ending = Mailbox<Result<ExitStatus, Failure>>()
-
-  /// A wait of the script, for an event or a time.
-  @LoopActor private final class Wait {
-    let event: String?
-    let id: JSONValue?
-    var timer: TimerID?
-
-    init(for event: String?, id: JSONValue?) { (self.event, self.id) = (event, id) }
-  }
 
   private init(_ options: PhoneOptions, _ phone: VirtualPhone, _ bearer: any PhoneBearer) {
     self.options = options
@@ -64,6 +55,7 @@ import Wire
       }
     }
     readLines()
+    Loop.start { while let line = await self.lines.next() { await self.perform(line: line) } }
     if options.playsDay { phone.play(once: options.once) }
     let outcome: Result<ExitStatus, Failure>
     do throws(Failure) {
@@ -83,11 +75,11 @@ import Wire
   }
 
   private func readLines() {
-    reader?.onLine = { [weak self] in self?.perform(line: $0) }
+    reader?.onLine = { [lines] in lines.post($0) }
     reader?.onOverlong = { [weak self] in self?.reply(nil, error: "the line is too long") }
     guard let editor else { return }
     editor.onLine = { [weak self] line in
-      self?.perform(line: Array(line.utf8))
+      self?.lines.post(Array(line.utf8))
       self?.editor?.show()
     }
     editor.onEnd = { [ending] in ending.post(.success(.done)) }
@@ -98,8 +90,7 @@ import Wire
 
   // MARK: The script
 
-  private func perform(line: [UInt8]) {
-    guard wait == nil else { return waiting.append(line) }
+  private func perform(line: [UInt8]) async {
     guard let first = line.first(where: { $0 > 0x20 }) else { return }
     var id: JSONValue?
     do {
@@ -110,45 +101,37 @@ import Wire
         try first == UInt8(ascii: "{")
         ? JSONValue(parsing: line) : PhoneInstruction.object(words: text)
       id = json["id"]
-      try perform(try PhoneInstruction(json: json), id)
+      reply(id, try await perform(try PhoneInstruction(json: json)))
     } catch {
       reply(id, error: "\(error)")
     }
   }
 
-  private func perform(_ instruction: PhoneInstruction, _ id: JSONValue?) throws {
-    var outcome: JSONObject = [:]
+  /// Returns what the reply has besides `ok`.
+  private func perform(_ instruction: PhoneInstruction) async throws -> JSONObject {
     switch instruction {
     case .link(let command): try bearer.perform(command)
     case .command(let command):
       let uids = try bearer.perform(command)
-      if !uids.isEmpty { outcome = ["uids": .array(uids.map { .number($0.rawValue) })] }
+      if !uids.isEmpty { return ["uids": .array(uids.map { .number($0.rawValue) })] }
     case .request(let request): Loop.start { await self.phone.ask(request) }
     case .day(let once): phone.play(once: once)
     case .stopDay: phone.stopPlaying()
-    case .wait(let duration, let event):
-      let wait = Wait(for: event, id: id)
-      self.wait = wait
-      if duration != nil || event == nil {
-        wait.timer = Loop.shared.schedule(after: duration ?? .zero) { [weak self] in
-          self?.end(wait, event == nil ? nil : "no such event occurred")
-        }
-      }
-      return
+    case .wait(let duration, nil): await Loop.shared.sleep(for: duration ?? .zero)
+    case .wait(let duration, let event?): try await wait(for: event, atMost: duration)
     case .quit: ending.post(.success(.done))
     }
-    reply(id, outcome)
+    return [:]
   }
 
-  /// Replies to the command `wait`, unless that was done already, and performs the lines that arrived meanwhile.
-  private func end(_ wait: Wait, _ error: String?) {
-    guard wait === self.wait else { return }
-    self.wait = nil
-    if let timer = wait.timer { Loop.shared.cancel(timer) }
-    reply(wait.id, error: error)
-    let lines = waiting
-    waiting = []
-    for line in lines { perform(line: line) }
+  private func wait(for event: String, atMost duration: Duration?) async throws(PhoneRefusal) {
+    let occurrence = Mailbox<Bool>()
+    awaited = (event, occurrence)
+    let timer = duration.map { Loop.shared.schedule(after: $0) { occurrence.post(false) } }
+    let hasOccurred = await occurrence.next()
+    awaited = nil
+    if let timer { Loop.shared.cancel(timer) }
+    if hasOccurred == false { throw PhoneRefusal("no such event occurred") }
   }
 
   // MARK: Output
@@ -164,10 +147,7 @@ import Wire
 
   private func publish(_ event: JSONObject) {
     write(String(decoding: Self.line(event), as: UTF8.self))
-    if let wait, let name = wait.event, event["event"] == .string(name) {
-      // Deferred, because the phone is still handling the cause of the event.
-      Loop.shared.later { [weak self] in self?.end(wait, nil) }
-    }
+    if let awaited, event["event"] == .string(awaited.event) { awaited.occurrence.post(true) }
   }
 
   private func reply(_ id: JSONValue?, _ more: JSONObject = [:], error: String? = nil) {
