@@ -36,8 +36,6 @@ public final class VirtualLink {
   private let scheduler: any Scheduler
   /// The latency in either direction.
   private let delay: Duration
-  private var underWay: [(due: Instant, deliver: () -> Void)] = []
-  private var isScheduled = false
   /// How often the PDUs in flight were lost.
   private var losses = 0
 
@@ -51,7 +49,6 @@ public final class VirtualLink {
   /// Ends the link at once; PDUs in flight are lost.
   public func drop(_ reason: String = "lost") {
     guard isUp else { return }
-    underWay = []
     losses += 1
     cut(reason)
   }
@@ -59,41 +56,23 @@ public final class VirtualLink {
   private func cut(_ reason: String) {
     guard isUp else { return }
     isUp = false
-    put { [one, other] in
-      one.onClose(reason)
-      other.onClose(reason)
+    put { link in
+      link.one.onClose(reason)
+      link.other.onClose(reason)
     }
   }
 
   private func carry(_ pdu: [UInt8], toFirst: Bool) {
-    guard isUp else { return }
-    guard let pdu = transform(pdu, toFirst) else { return }
-    let end = toFirst ? one : other
-    put { end.receive(pdu) }
+    guard isUp, let pdu = transform(pdu, toFirst) else { return }
+    put { link in (toFirst ? link.one : link.other).receive(pdu) }
   }
 
-  private func put(_ deliver: @escaping () -> Void) {
-    underWay.append((scheduler.now + delay, deliver))
-    scheduleNext()
-  }
-
-  private func scheduleNext() {
-    guard !isScheduled, let due = underWay.first?.due else { return }
-    isScheduled = true
-    // The timer keeps the link alive while PDUs are in flight, for owners that hold only an end.
-    _ = scheduler.schedule(at: due) { self.deliverDue() }
-  }
-
-  private func deliverDue() {
-    isScheduled = false
-    let now = scheduler.now
-    let ready = underWay.prefix { $0.due <= now }
-    underWay.removeFirst(ready.count)
-    let losses = self.losses
-    for item in ready {
-      item.deliver()
-      if losses != self.losses { break }
+  /// Equal deadlines are met in the order in which they were set. The timer keeps the link alive while PDUs are in
+  /// flight, for owners that hold only an end.
+  private func put(_ deliver: @escaping (VirtualLink) -> Void) {
+    let losses = losses
+    _ = scheduler.schedule(after: delay) {
+      if losses == self.losses { deliver(self) }
     }
-    scheduleNext()
   }
 }
