@@ -32,8 +32,8 @@ final class Bench {
   private(set) var changes: [HandleRange] = []
   /// Why the link ended.
   private(set) var end: String?
-  private(set) var ancs: LocatedService?
-  private(set) var ams: LocatedService?
+  /// The services that the client has subscribed to.
+  private var services: [UUID: LocatedService] = [:]
 
   /// A link that is up; `mtu` is the client's receive MTU.
   ///
@@ -55,11 +55,12 @@ final class Bench {
 
   /// Runs a test with a bench.
   static func run(
-    profile: PhoneProfile = .ideal, _ configuration: VirtualPhone.Configuration = .init(),
+    mtu: Int = 185, profile: PhoneProfile = .ideal,
+    _ configuration: VirtualPhone.Configuration = .init(),
     _ test: @escaping @Sendable (isolated TestLoop, Bench) async throws -> Void
   ) throws {
     try TestLoop.run { loop in
-      try await test(loop, Bench(loop, profile: profile, configuration))
+      try await test(loop, Bench(loop, mtu: mtu, profile: profile, configuration))
     }
   }
 
@@ -70,7 +71,7 @@ final class Bench {
     bearer = Bearer(scheduler: clock, receiveMTU: bearer.receiveMTU)
     client = Client(bearer)
     (source, data, updates, commands, changes, end) = ([], [], [], [], [], nil)
-    (ancs, ams) = (nil, nil)
+    services = [:]
     return join()
   }
 
@@ -88,63 +89,80 @@ final class Bench {
 
   // MARK: The consumer's actions
 
+  /// Locates a service and subscribes to it, with these handlers of its values.
+  func subscribe(
+    to service: UUID, for wanted: ClientConfiguration = .notifications,
+    receiving handlers: KeyValuePairs<UUID, ([UInt8]) -> Void>
+  ) async throws(ATTFailure) {
+    services[service] = try await client.locate(service)
+    for (uuid, handler) in handlers {
+      client.setHandler(for: try handle(of: uuid), handler)
+      try await configure(uuid, wanted)
+    }
+    await pass()
+  }
+
   /// Locates ANCS and subscribes to it.
   func subscribeNotifications() async throws(ATTFailure) {
-    ancs = try await client.locate(.notificationCenter)
-    client.setHandler(for: try handle(ancs, .dataSource).value) { [unowned self] in data.append($0)
-    }
-    client.setHandler(for: try handle(ancs, .notificationSource).value) { [unowned self] value in
-      if let event = try? NotificationEvent(decoding: value) { source.append(event) }
-    }
-    try await configure(ancs, .dataSource)
-    try await configure(ancs, .notificationSource)
-    await pass()
+    try await subscribe(
+      to: .notificationCenter,
+      receiving: [
+        .dataSource: { [unowned self] in data.append($0) },
+        .notificationSource: { [unowned self] value in
+          if let event = try? NotificationEvent(decoding: value) { source.append(event) }
+        },
+      ])
   }
 
   /// Locates AMS and subscribes to it.
   func subscribeMedia() async throws(ATTFailure) {
-    ams = try await client.locate(.mediaService)
-    client.setHandler(for: try handle(ams, .entityUpdate).value) { [unowned self] value in
-      if let update = try? EntityUpdate(decoding: value) { updates.append(update) }
-    }
-    client.setHandler(for: try handle(ams, .remoteCommand).value) { [unowned self] in
-      commands.append(RemoteCommand.list(decoding: $0))
-    }
-    try await configure(ams, .remoteCommand)
-    try await configure(ams, .entityUpdate)
-    await pass()
+    try await subscribe(
+      to: .mediaService,
+      receiving: [
+        .remoteCommand: { [unowned self] in commands.append(RemoteCommand.list(decoding: $0)) },
+        .entityUpdate: { [unowned self] value in
+          if let update = try? EntityUpdate(decoding: value) { updates.append(update) }
+        },
+      ])
   }
 
   /// Subscribes to Service Changed.
   func subscribeChanges() async throws(ATTFailure) {
-    let generic = try await client.locate(.genericAttribute)
-    let changed = try handle(generic, .serviceChanged)
-    client.setHandler(for: changed.value) { [unowned self] value in
-      if let change = try? ServiceChanged(decoding: value) { changes.append(change.range) }
-    }
-    try await client.configure(changed.cccd ?? 0, .indications)
+    try await subscribe(
+      to: .genericAttribute, for: .indications,
+      receiving: [
+        .serviceChanged: { [unowned self] value in
+          if let change = try? ServiceChanged(decoding: value) { changes.append(change.range) }
+        }
+      ])
   }
 
   func configure(
-    _ service: LocatedService?, _ uuid: UUID, _ wanted: ClientConfiguration = .notifications
+    _ uuid: UUID, _ wanted: ClientConfiguration = .notifications
   ) async throws(ATTFailure) {
-    try await client.configure(try handle(service, uuid).cccd ?? 0, wanted)
+    try await client.configure(try characteristic(uuid).cccd ?? 0, wanted)
   }
 
-  func handle(_ service: LocatedService?, _ uuid: UUID) throws(ATTFailure) -> Characteristic {
-    guard let found = service?[uuid] else { throw .protocolViolation("no \(uuid)") }
+  /// The handles of a service that the client has subscribed to.
+  func range(of service: UUID) -> HandleRange? { services[service]?.service.range }
+
+  /// A characteristic of the services that the client has subscribed to.
+  func characteristic(_ uuid: UUID) throws(ATTFailure) -> Characteristic {
+    let found = services.values.lazy.compactMap { $0[uuid] }.first
+    guard let found else { throw .protocolViolation("no \(uuid)") }
     return found
+  }
+
+  func handle(of uuid: UUID) throws(ATTFailure) -> Handle { try characteristic(uuid).value }
+
+  func write(_ value: [UInt8], to uuid: UUID) async throws(ATTFailure) {
+    try await client.writeInFull(try handle(of: uuid), value)
   }
 
   /// Writes to the Control Point, and assembles the response.
   func ask(_ command: ControlPointCommand) async throws(ATTFailure) -> DataSourceResponse? {
     data = []
-    let point = try handle(ancs, .controlPoint).value
-    if command.encoded.count <= bearer.mtu - 3 {
-      try await client.write(point, command.encoded)
-    } else {
-      try await client.writeLong(point, command.encoded)
-    }
+    try await write(command.encoded, to: .controlPoint)
     guard var assembler = DataSourceAssembler(for: command) else { return nil }
     for _ in 0..<2000 {
       await pass()
@@ -175,8 +193,8 @@ final class Bench {
   }
 
   /// The error code of writing `value`.
-  func refusal(of value: [UInt8], to characteristic: Characteristic) async -> UInt8? {
-    await refusal(of: value, at: characteristic.value)
+  func refusal(of value: [UInt8], to uuid: UUID) async -> UInt8? {
+    await refusal { () throws(ATTFailure) in try await write(value, to: uuid) }
   }
 
   func refusal(of value: [UInt8], at handle: Handle) async -> UInt8? {

@@ -17,30 +17,28 @@ struct MediaTests {
     MediaState.Track(title: String(repeating: "é", count: 250), duration: 10),
   ]
 
-  static func playing() -> PhoneCommand {
-    var change = MediaState()
-    change.player.state = .playing
-    return .media(change, playlist: playlist)
-  }
-
-  /// A remote that is subscribed to everything, after the first values.
-  static func remote(_ loop: isolated TestLoop, mtu: Int = 185) async throws -> Bench {
-    let bench = Bench(loop, mtu: mtu)
-    try bench.phone.perform(playing())
-    try await bench.bearer.exchangeMTU()
-    try await bench.subscribeMedia()
-    let update = try bench.handle(bench.ams, .entityUpdate)
-    for entity in Entity.all {
-      try await bench.client.write(update.value, EntityRegistration(entity).encoded)
+  /// Runs a test with a remote that is subscribed to everything, after the first values.
+  private func run(
+    mtu: Int = 185,
+    _ test: @escaping @Sendable (isolated TestLoop, Bench) async throws -> Void
+  ) throws {
+    try Bench.run(mtu: mtu) { loop, bench in
+      var playing = MediaState()
+      playing.player.state = .playing
+      try bench.phone.perform(.media(playing, playlist: Self.playlist))
+      try await bench.bearer.exchangeMTU()
+      try await bench.subscribeMedia()
+      for entity in Entity.all {
+        try await bench.write(EntityRegistration(entity).encoded, to: .entityUpdate)
+      }
+      await bench.pass()
+      try await test(loop, bench)
     }
-    await bench.pass()
-    return bench
   }
 
   @Test("Subscribing brings the commands, registering the values in order")
   func initialValues() throws {
-    try TestLoop.run { loop in
-      let bench = try await Self.remote(loop)
+    try run { _, bench in
       #expect(bench.commands == [MediaPlayer.allCommands])
       #expect(bench.updates.map(\.attribute) == Entity.all.flatMap(\.attributes))
       let texts = bench.updates.map(\.text)
@@ -56,11 +54,10 @@ struct MediaTests {
 
   @Test("Only registered attributes are notified, and an empty registration ends that")
   func registration() throws {
-    try TestLoop.run { loop in
-      let bench = try await Self.remote(loop)
-      let update = try bench.handle(bench.ams, .entityUpdate)
-      try await bench.client.write(update.value, EntityRegistration(.player, [2]).encoded)
-      try await bench.client.write(update.value, EntityRegistration(.track, []).encoded)
+    try run { _, bench in
+      for registration in [EntityRegistration(.player, [2]), EntityRegistration(.track, [])] {
+        try await bench.write(registration.encoded, to: .entityUpdate)
+      }
       await bench.pass()
       let before = bench.updates.count
       try bench.phone.perform(.remote(.nextTrack))
@@ -73,11 +70,9 @@ struct MediaTests {
 
   @Test("Remote commands control the player")
   func remoteCommands() throws {
-    try TestLoop.run { loop in
-      let bench = try await Self.remote(loop)
+    try run { loop, bench in
       nonisolated(nonsending) func press(_ command: RemoteCommand) async throws {
-        try await bench.client.write(
-          try bench.handle(bench.ams, .remoteCommand).value, [command.rawValue])
+        try await bench.write([command.rawValue], to: .remoteCommand)
       }
       await bench.pass(.seconds(5))
       try await press(.pause)
@@ -110,16 +105,14 @@ struct MediaTests {
 
   @Test("The list of commands changes with the player; other commands do nothing")
   func supportedCommands() throws {
-    try TestLoop.run { loop in
-      let bench = try await Self.remote(loop)
+    try run { _, bench in
       var podcasts = MediaState()
       podcasts.player.name = "Podcasts"
       podcasts.commands = [.play, .pause, .skipForward, .skipBackward]
       try bench.phone.perform(.media(podcasts))
       await bench.pass()
       #expect(bench.commands.last == podcasts.commands)
-      let remote = try bench.handle(bench.ams, .remoteCommand)
-      try await bench.client.write(remote.value, [RemoteCommand.nextTrack.rawValue])
+      try await bench.write([RemoteCommand.nextTrack.rawValue], to: .remoteCommand)
       #expect(bench.phone.player.index == 0)
       #expect(bench.violations == [])
     }
@@ -128,8 +121,7 @@ struct MediaTests {
   @Test(
     "A value that does not fit is flagged and read whole", arguments: [23, 50, 158, 185])
   func truncation(mtu: Int) throws {
-    try TestLoop.run { loop in
-      let bench = try await Self.remote(loop, mtu: mtu)
+    try run(mtu: mtu) { _, bench in
       var last = MediaState()
       last.queue.index = 2
       try bench.phone.perform(.media(last))
@@ -137,13 +129,13 @@ struct MediaTests {
       let title = try #require(bench.updates.last { $0.attribute == .title })
       #expect(title.isTruncated)
       #expect(title.value.count == mtu - 6)
-      let whole = try bench.handle(bench.ams, .entityAttribute)
-      try await bench.client.write(whole.value, MediaAttribute.title.selection)
-      let value = try await bench.client.readLong(whole.value)
+      let whole = try bench.handle(of: .entityAttribute)
+      try await bench.write(MediaAttribute.title.selection, to: .entityAttribute)
+      let value = try await bench.client.readLong(whole)
       #expect(String(decoding: value, as: UTF8.self) == Self.playlist[2].title)
       // The selected value stays the same when the track changes.
       try bench.phone.perform(.remote(.previousTrack))
-      #expect(try await bench.client.readLong(whole.value) == value)
+      #expect(try await bench.client.readLong(whole) == value)
     }
   }
 
@@ -157,25 +149,23 @@ struct MediaTests {
       (.remoteCommand, "0001"), (.remoteCommand, "ff"),
     ] as [(UUID, String)])
   func refusals(uuid: UUID, value: String) throws {
-    try TestLoop.run { loop in
-      let bench = try await Self.remote(loop)
+    try run { _, bench in
       let bytes = try #require([UInt8](hex: value))
-      #expect(await bench.refusal(of: bytes, to: try bench.handle(bench.ams, uuid)) == 0xA1)
+      #expect(await bench.refusal(of: bytes, to: uuid) == 0xA1)
       #expect(bench.violations.count == 1)
     }
   }
 
   @Test("An absent attribute cannot be selected, and writes need a subscription")
   func states() throws {
-    try TestLoop.run { loop in
-      let bench = try await Self.remote(loop)
-      let whole = try bench.handle(bench.ams, .entityAttribute)
+    try run { _, bench in
+      let whole = try bench.handle(of: .entityAttribute)
       #expect(
-        await bench.refusal { () throws(ATTFailure) in
-          _ = try await bench.client.read(whole.value)
-        } == 0xA0)
+        await bench.refusal { () throws(ATTFailure) in _ = try await bench.client.read(whole) }
+          == 0xA0
+      )
       try bench.phone.perform(.mediaAttribute(.album, []))
-      #expect(await bench.refusal(of: MediaAttribute.album.selection, to: whole) == 0xA2)
+      #expect(await bench.refusal(of: MediaAttribute.album.selection, to: .entityAttribute) == 0xA2)
       try bench.phone.perform(.mediaAttribute(.playbackInfo, Array("0,1,00,-0,00".utf8)))
       await bench.pass()
       #expect(bench.updates.suffix(2).map(\.text) == ["", "0,1,00,-0,00"])
@@ -183,10 +173,9 @@ struct MediaTests {
       await bench.pass()
       #expect(bench.updates.last?.text == "Pastel Blues")
 
-      try await bench.configure(bench.ams, .entityUpdate, [])
-      let update = try bench.handle(bench.ams, .entityUpdate)
-      #expect(await bench.refusal(of: [0, 0], to: update) == 0xA0)
-      #expect(await bench.refusal(of: [2, 0], to: whole) == 0xA0)
+      try await bench.configure(.entityUpdate, [])
+      #expect(await bench.refusal(of: [0, 0], to: .entityUpdate) == 0xA0)
+      #expect(await bench.refusal(of: [2, 0], to: .entityAttribute) == 0xA0)
     }
   }
 

@@ -17,13 +17,11 @@ struct PhoneTests {
   @Test("Battery and time are read and notified, and the clock runs")
   func smallServices() throws {
     try Bench.run { _, bench in
-      let battery = try await bench.client.locate(.batteryService)
-      let time = try await bench.client.locate(.currentTimeService)
       var values: [[UInt8]] = []
-      for (service, uuid) in [(battery, UUID.batteryLevel), (time, .currentTime)] {
-        bench.client.setHandler(for: try bench.handle(service, uuid).value) { values.append($0) }
-        try await bench.configure(service, uuid)
-      }
+      try await bench.subscribe(
+        to: .batteryService, receiving: [.batteryLevel: { values.append($0) }])
+      try await bench.subscribe(
+        to: .currentTimeService, receiving: [.currentTime: { values.append($0) }])
       #expect(try await bench.client.read(0x0016) == [80])
       await bench.pass(.seconds(60))
       let now = try CurrentTime(decoding: try await bench.client.read(0x001A))
@@ -57,14 +55,16 @@ struct PhoneTests {
   func strictness() throws {
     try Bench.run { _, bench in
       try await bench.subscribeNotifications()
-      let source = try bench.handle(bench.ancs, .notificationSource)
-      #expect(await bench.refusal(of: [1], at: source.cccd ?? 0) == 0x0D)
-      #expect(await bench.refusal(of: [2, 0], at: source.cccd ?? 0) == 0xFD)
-      #expect(await bench.refusal(of: [0], to: source) == 0x03)
-      #expect(await bench.refusal(of: [0x41], at: 0x0003) == 0x03)
-      #expect(await bench.refusal(of: [0], at: 0x0099) == 0x01)
+      let source = try bench.characteristic(.notificationSource)
+      let cccd = try #require(source.cccd)
+      for (handle, value, code) in [
+        (cccd, [1], 0x0D), (cccd, [2, 0], 0xFD), (source.value, [0], 0x03), (0x0003, [0x41], 0x03),
+        (0x0099, [0], 0x01),
+      ] as [(Handle, [UInt8], UInt8)] {
+        #expect(await bench.refusal(of: value, at: handle) == code)
+      }
       #expect(bench.violations.count == 4)
-      try bench.client.writeCommand(try bench.handle(bench.ancs, .controlPoint).value, [2])
+      try bench.client.writeCommand(try bench.handle(of: .controlPoint), [2])
       await bench.pass()
       #expect(bench.violations.count == 5)
       #expect(!bench.events.contains { if case .controlPoint = $0 { true } else { false } })
@@ -79,7 +79,7 @@ struct PhoneTests {
     try Bench.run { _, bench in
       try await bench.subscribeChanges()
       try await bench.subscribeNotifications()
-      let first = try #require(bench.ancs?.service.range)
+      let first = try #require(bench.range(of: .notificationCenter))
       try bench.phone.perform(.unpublish(.ancs))
       #expect(throws: PhoneRefusal.self) { try bench.phone.perform(.unpublish(.ancs)) }
       try bench.phone.perform(.add(Self.message, uid: 7))
@@ -92,20 +92,20 @@ struct PhoneTests {
       await bench.pass()
       #expect(bench.changes == [first, first])
       try await bench.subscribeNotifications()
-      #expect(bench.ancs?.service.range == first)
+      #expect(bench.range(of: .notificationCenter) == first)
       #expect(bench.source.map(\.uid) == [7])
 
       try bench.phone.perform(.unpublish(.ancs))
       try bench.phone.perform(.publish(.ancs, freshHandles: true))
       await bench.pass()
       try await bench.subscribeNotifications()
-      let fresh = try #require(bench.ancs?.service.range)
+      let fresh = try #require(bench.range(of: .notificationCenter))
       #expect(fresh.start == 0x39)
       #expect(bench.changes.last?.contains(fresh.end) == true)
       try bench.phone.perform(.unpublish(.ams))
       try bench.phone.perform(.publish(.ams, freshHandles: true))
       try await bench.subscribeMedia()
-      #expect(bench.ams?.service.range.start == fresh.end + 1)
+      #expect(bench.range(of: .mediaService)?.start == fresh.end + 1)
     }
   }
 
@@ -118,13 +118,11 @@ struct PhoneTests {
       try bench.phone.perform(.add(Self.message, uid: 7))
       await bench.pass()
       #expect(bench.source.isEmpty)
-      let command = ControlPointCommand.getNotificationAttributes(7, [.init(.title)])
-      let point = try bench.handle(bench.ancs, .controlPoint)
-      #expect(await bench.refusal(of: command.encoded, to: point) == nil)
+      try await bench.write(ProviderTests.title.encoded, to: .controlPoint)
       await bench.pass()
       #expect(bench.data.isEmpty)
       try bench.phone.perform(.mediaAttribute(.title, [65]))
-      try await bench.configure(bench.ancs, .notificationSource)
+      try await bench.configure(.notificationSource)
       await bench.pass()
       #expect(bench.source.map(\.uid) == [7])
     }
@@ -190,16 +188,15 @@ struct PhoneTests {
       try await bench.subscribeMedia()
       try bench.phone.perform(.add(Self.message, uid: 7))
       var generator = SeededGenerator(seed: 7)
-      func random(_ bound: UInt32) -> UInt32 { .random(in: 0..<bound, using: &generator) }
       let opcodes: [UInt8] = [
         2, 4, 6, 8, 0x0A, 0x0C, 0x0E, 0x10, 0x12, 0x16, 0x18, 0x20, 0x52, 0xD2,
       ]
       for _ in 0..<20_000 {
-        var pdu = [opcodes[Int(random(14))], UInt8(random(0x3A)), 0]
-        if random(8) == 0 { pdu = [] }
-        for _ in 0..<random(24) { pdu.append(UInt8(random(random(2) == 0 ? 4 : 256))) }
-        bench.phone.receive(pdu)
-        if random(100) == 0 { await bench.pass() }
+        let opcode = opcodes.randomElement(using: &generator) ?? 0
+        let pdu = [opcode, .random(in: 0..<0x3A, using: &generator), 0]
+        let values = generator.bytes(upTo: 24).map { $0 < 128 ? $0 & 3 : $0 }
+        bench.phone.receive(.random(in: 0..<8, using: &generator) == 0 ? values : pdu + values)
+        if .random(in: 0..<100, using: &generator) == 0 { await bench.pass() }
       }
       await bench.pass(.seconds(1))
       #expect(bench.phone.isConnected)
@@ -232,28 +229,22 @@ struct PhoneTests {
       try database.add(StandardServices.bonding())
       var security = LinkSecurity.none
       let server = Server(bench.bearer, database: database, security: { security })
-      await bench.phone.ask(.exchangeMTU)
-      await bench.phone.ask(.discover)
-      await bench.phone.ask(.read(.deviceName))
-      await bench.phone.ask(.read(StandardServices.bondingValue))
-      security = .encrypted
-      await bench.phone.ask(.read(StandardServices.bondingValue))
-      #expect(server.bearer.mtu == 185)
-      #expect(bench.events.contains(.mtu(185)))
-      #expect(bench.events.contains(.discovered(database.services.map(\.service))))
-      #expect(
-        bench.events.contains(
-          .read(.deviceName, handle: 3, value: Array("board".utf8))))
-      let refused = bench.events.contains {
-        if case .failed(_, let failure) = $0 {
-          failure.code == .insufficientAuthentication
-        } else {
-          false
-        }
+      let bonding = ServerRequest.read(StandardServices.bondingValue)
+      for request in [.exchangeMTU, .discover, .read(.deviceName), bonding] {
+        await bench.phone.ask(request)
       }
-      #expect(refused)
+      security = .encrypted
+      await bench.phone.ask(bonding)
+      #expect(server.bearer.mtu == 185)
+      let refusal = PDU.ErrorResponse(
+        request: .readByTypeRequest, handle: 0x32, code: .insufficientAuthentication)
       #expect(
-        bench.events.last == .read(StandardServices.bondingValue, handle: 0x32, value: [1]))
+        bench.events == [
+          .connected, .mtu(185), .discovered(database.services.map(\.service)),
+          .read(.deviceName, handle: 3, value: Array("board".utf8)),
+          .failed("\(bonding)", .refused(refusal)),
+          .read(StandardServices.bondingValue, handle: 0x32, value: [1]),
+        ])
     }
   }
 }

@@ -101,8 +101,7 @@ struct ProfileTests {
     try Bench.run(profile: .iphone, .unencrypted) { _, bench in
       let ancs = try #require(try await bench.client.locate(.notificationCenter))
       #expect(ancs.service.range == HandleRange(0x0019, 0x0022))
-      let code = await bench.refusal(of: [1, 0], to: try bench.handle(ancs, .dataSource))
-      #expect(code != nil)
+      #expect(await bench.refusal(of: [1, 0], at: try #require(ancs[.dataSource]?.cccd)) != nil)
     }
   }
 

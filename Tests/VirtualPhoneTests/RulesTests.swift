@@ -134,8 +134,7 @@ struct RulesTests {
   func media() throws {
     try Bench.run(Self.phone("media-changes=on")) { _, bench in
       try await bench.subscribeMedia()
-      let updates = try bench.handle(bench.ams, .entityUpdate).value
-      try await bench.client.write(updates, [0, 0, 1, 2])
+      try await bench.write([0, 0, 1, 2], to: .entityUpdate)
       await bench.pass()
       #expect(bench.updates == [])
       var change = MediaState()
