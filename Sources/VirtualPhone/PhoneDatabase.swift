@@ -104,7 +104,7 @@ final class PhoneDatabase {
     case .genericAccess: Self.genericAccess(name: configuration.name)
     case .genericAttribute: Self.genericAttribute(configuration.profile)
     case .deviceInformation:
-      StandardServices.deviceInformation(manufacturer: "Apple Inc.", model: configuration.model)
+      StandardServices.deviceInformation(manufacturer: "Apple Inc.", model: "iPhone15,2")
         .atFreeHandles
     case .continuity: Self.vendorService(.continuityService, .continuity, .write)
     case .nearby: Self.vendorService(.nearbyService, .nearby, .write)

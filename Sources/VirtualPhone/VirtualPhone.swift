@@ -28,8 +28,6 @@ public final class VirtualPhone {
     public var rules = PhoneRules()
     /// Its name (Generic Access, Device Name).
     public var name = "iPhone"
-    /// Its model (Device Information).
-    public var model = "iPhone15,2"
     /// Its receive MTU: iPhones offer 185 to ordinary accessories, 527 to Apple's own.
     public var receiveMTU = 185
     /// Whether a new link counts as encrypted, as one over a socket does.
@@ -97,10 +95,6 @@ public final class VirtualPhone {
     provider.apps = VirtualDay.apps
     provider.phone = self
     media.phone = self
-    provider.sender.limit = { [weak self] in
-      (self?.connection?.bearer.mtu ?? Bearer.defaultMTU) - 3
-    }
-    provider.sender.notify = { [weak self] in self?.connection?.notify(.dataSource, $0) }
   }
 
   /// Its local time in ANCS's format.

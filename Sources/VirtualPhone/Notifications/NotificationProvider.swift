@@ -21,7 +21,7 @@ final class NotificationProvider {
   var fates: [DataSourceSender.Fate] = []
   /// Sends the responses.
   let sender: DataSourceSender
-  weak var phone: VirtualPhone?
+  weak var phone: VirtualPhone? { didSet { sender.phone = phone } }
 
   /// Whether a consumer is subscribed to the Notification Source.
   private(set) var hasSession = false
@@ -161,13 +161,10 @@ final class NotificationProvider {
     do throws(ErrorCode) {
       guard isAuthorized || rules.respondsUnshared else { throw ErrorCode.writeNotPermitted }
       if !refusals.isEmpty { throw ErrorCode(refusals.removeFirst()) }
-      let command: ControlPointCommand
-      do throws(ErrorCode) {
-        command = try decoded.get()
-      } catch {
+      if case .failure = decoded {
         phone?.onEvent(.violation("a malformed command on the Control Point: \(value.hex)"))
-        throw error
       }
+      let command = try decoded.get()
       let response = try response(to: command)
       phone?.onEvent(.controlPoint(command, value: value, refused: nil))
       if let response {
@@ -235,11 +232,10 @@ final class DataSourceSender {
   /// a consumer that does not wait.
   static let patience: Duration = .seconds(4)
 
-  /// The maximum length of a fragment on the link, and the one that is set.
-  var limit: () -> Int = { 20 }
+  /// The phone whose connection it sends on.
+  weak var phone: VirtualPhone?
+  /// The maximum length of a fragment, if it is less than what the link allows.
   var fragmentSize = Int.max
-  /// Notifies one fragment.
-  var notify: ([UInt8]) -> Void = { _ in }
   /// The delay before the first fragment of a response.
   var responseDelay: Duration = .zero
   /// The delay between two fragments.
@@ -277,12 +273,12 @@ final class DataSourceSender {
 
   private func sendNext() {
     timer = nil
-    guard let response = waiting.first else { return }
-    let fragment = response.prefix(max(1, min(limit(), fragmentSize)))
+    guard let response = waiting.first, let connection = phone?.connection else { return }
+    let fragment = response.prefix(max(1, min(connection.bearer.mtu - 3, fragmentSize)))
     let rest = response.dropFirst(fragment.count)
     if rest.isEmpty { waiting.removeFirst() } else { waiting[0] = rest }
     // Before sending: the consumer may send its next command as soon as it has the last fragment.
     if !waiting.isEmpty { schedule(after: rest.isEmpty ? responseDelay : fragmentDelay) }
-    notify(Array(fragment))
+    connection.notify(.dataSource, Array(fragment))
   }
 }

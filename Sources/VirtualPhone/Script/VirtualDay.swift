@@ -189,50 +189,46 @@ extension VirtualPhone {
 final class DayPlayer {
   /// The most notifications while the script is repeated for hours.
   private static let maximumNotifications = 24
+  /// The last command's notifications are sent before the end is reported.
   private static let pauseBeforeEnd = Duration.seconds(1)
 
   private weak let phone: VirtualPhone?
   private let once: Bool
   private var hasBegun = false
+  private var isRepeating = false
+  /// What is still to come; without a command, the day has ended.
+  private var rest: ArraySlice<(after: Duration, command: PhoneCommand?)>
 
   init(_ phone: VirtualPhone, once: Bool) {
     self.phone = phone
     self.once = once
+    rest = VirtualDay.moments.map { ($0.after, $0.command) } + [(Self.pauseBeforeEnd, nil)]
   }
 
   /// Begins, unless it has begun.
   func begin() {
     guard !hasBegun else { return }
     hasBegun = true
-    play(VirtualDay.moments[...], isRepeat: false)
+    playNext()
   }
 
-  private func play(_ moments: ArraySlice<VirtualDay.Moment>, isRepeat: Bool) {
-    guard let phone else { return }
-    guard let moment = moments.first else { return finishRound(isRepeat: isRepeat) }
+  private func playNext() {
+    if rest.isEmpty, !once {
+      isRepeating = true
+      rest = VirtualDay.afterwards.map { ($0.after, $0.command) }[...]
+    }
+    guard let phone, let moment = rest.popFirst() else { return }
     _ = phone.scheduler.schedule(after: moment.after) { [weak self] in
       guard let self, let phone = self.phone else { return }
-      _ = try? phone.perform(moment.command)
-      if isRepeat { Self.trim(phone) }
-      play(moments.dropFirst(), isRepeat: isRepeat)
-    }
-  }
-
-  private func finishRound(isRepeat: Bool) {
-    guard !isRepeat else { return play(VirtualDay.afterwards[...], isRepeat: true) }
-    // The last command's notifications are sent before the end is reported.
-    _ = phone?.scheduler.schedule(after: Self.pauseBeforeEnd) { [weak self] in
-      guard let self, let phone = self.phone else { return }
-      phone.onEvent(.dayEnded)
-      if !once { play(VirtualDay.afterwards[...], isRepeat: true) }
-    }
-  }
-
-  private static func trim(_ phone: VirtualPhone) {
-    while phone.notifications.count > maximumNotifications,
-      let oldest = phone.notifications.first
-    {
-      _ = try? phone.perform(.remove(oldest.uid))
+      if let command = moment.command {
+        _ = try? phone.perform(command)
+      } else {
+        phone.onEvent(.dayEnded)
+      }
+      while isRepeating, phone.notifications.count > Self.maximumNotifications {
+        _ = try? phone.perform(.remove(phone.notifications[0].uid))
+      }
+      playNext()
     }
   }
 }
