@@ -37,12 +37,13 @@ public final class DatabaseDiscovery {
       (.secondaryServices, .secondaryService),
     ] {
       try await walk(step, .all, type) { (declaration) throws(ATTFailure) in
-        guard let uuid = UUID(littleEndian: declaration.value) else {
-          throw .protocolViolation("a service declaration of \(declaration.value.count) octets")
+        let (handle, value) = (declaration.entry.handle, declaration.entry.value)
+        guard let uuid = UUID(littleEndian: value) else {
+          throw .protocolViolation("a service declaration of \(value.count) octets")
         }
         var end = declaration.end
-        if end == nil { end = try await self.end(ofServiceAt: declaration.handle, uuid) }
-        add(Service(uuid: uuid, range: HandleRange(declaration.handle, end ?? .max)), type)
+        if end == nil { end = try await self.end(ofServiceAt: handle, uuid) }
+        add(Service(uuid: uuid, range: HandleRange(handle, end ?? .max)), type)
       }
     }
     services.sort { $0.service.range.start < $1.service.range.start }
@@ -107,7 +108,7 @@ public final class DatabaseDiscovery {
   public func discoverContents(of index: Int) async throws(ATTFailure) {
     let range = services[index].service.range
     try await walk(.includes, range, .include) { (declaration) throws(ATTFailure) in
-      let include = try await include(declaration)
+      let include = try await include(declaration.entry)
       services[index].includes.append(include)
       if include.service.range.isValid { add(include.service, .secondaryService) }
     }
@@ -144,15 +145,15 @@ public final class DatabaseDiscovery {
 
   /// The 128-bit type of an included service is read from the service itself; if that fails, the service
   /// may be known already.
-  private func include(_ declaration: Declaration) async throws(ATTFailure) -> Include {
+  private func include(_ entry: PDU.AttributeValue) async throws(ATTFailure) -> Include {
     do {
-      return try await client.include(declaration.entry)
+      return try await client.include(entry)
     } catch {
-      var reader = ByteReader(declaration.value)
+      var reader = ByteReader(entry.value)
       let start = try? reader.u16()
       guard !error.isEnd, let known = services.first(where: { $0.service.range.start == start })
       else { throw error }
-      return Include(handle: declaration.handle, service: known.service)
+      return Include(handle: entry.handle, service: known.service)
     }
   }
 
@@ -185,15 +186,8 @@ public final class DatabaseDiscovery {
 
   // MARK: Walking over declarations
 
-  /// An attribute that declares something.
-  private struct Declaration {
-    var handle: Handle
-    /// The end of its group, if the response said so.
-    var end: Handle?
-    var value: [UInt8]
-
-    var entry: PDU.AttributeValue { PDU.AttributeValue(handle: handle, value: value) }
-  }
+  /// An attribute that declares something, and the end of its group, if the response said so.
+  private typealias Declaration = (entry: PDU.AttributeValue, end: Handle?)
 
   /// Calls `body` with every declaration of `type` in `range`. An invalid declaration is only a fault; it does not end
   /// the walk.
@@ -203,7 +197,7 @@ public final class DatabaseDiscovery {
   ) async throws(ATTFailure) {
     try await client.walk(range) { (rest) throws(ATTFailure) in
       try await declarations(step, type, rest).map {
-        (HandleRange($0.handle, $0.end ?? $0.handle), $0)
+        (HandleRange($0.entry.handle, $0.end ?? $0.entry.handle), $0)
       }
     } recover: { (failure, rest, count) throws(ATTFailure) in
       if Self.meansNone(failure, step) { return nil }
@@ -225,12 +219,10 @@ public final class DatabaseDiscovery {
     switch step {
     case .primaryServices, .secondaryServices:
       try await client.request(.readByGroupType(range, type: type)).map {
-        Declaration(handle: $0.range.start, end: $0.range.end, value: $0.value)
+        (PDU.AttributeValue(handle: $0.range.start, value: $0.value), $0.range.end)
       }
     case .includes, .characteristics, .descriptors, .attributes:
-      try await client.request(.readByType(range, type: type)).map {
-        Declaration(handle: $0.handle, end: nil, value: $0.value)
-      }
+      try await client.request(.readByType(range, type: type)).map { ($0, nil) }
     }
   }
 
@@ -252,7 +244,7 @@ public final class DatabaseDiscovery {
       try await body(declaration)
     } catch {
       if error.isEnd { throw error }
-      let place = HandleRange(declaration.handle, declaration.handle)
+      let place = HandleRange(declaration.entry.handle, declaration.entry.handle)
       record(step, place, error, lost: place)
     }
   }
@@ -276,7 +268,7 @@ public final class DatabaseDiscovery {
       var refusal: ATTFailure?
       do throws(ATTFailure) {
         let value = try await client.readLong(handle)
-        try await apply(body, to: Declaration(handle: handle, end: nil, value: value), step)
+        try await apply(body, to: (PDU.AttributeValue(handle: handle, value: value), nil), step)
       } catch {
         if error.isEnd { throw error }
         refusal = error
