@@ -7,7 +7,7 @@ import Wire
 /// Discovers a whole server in the reference's order, which is not the daemon's: that looks only for what
 /// it needs (`Client.locate`). The procedures are ours, and so is every handle in their requests.
 struct Discovery {
-  private(set) var services: [(service: Service, isPrimary: Bool)] = []
+  private(set) var services: [Service] = []
   private(set) var includes: [Include] = []
   private(set) var characteristics: [Characteristic] = []
   private(set) var descriptors: [PDU.AttributeInformation] = []
@@ -25,9 +25,9 @@ struct Discovery {
     for type in [UUID.serverSupportedFeatures, .databaseHash] {
       if isNext(.readByTypeRequest, type) { _ = try await client.read(type) }
     }
-    services = try await client.primaryServices().map { ($0, true) }
+    services = try await client.primaryServices()
     if isNext(.readByGroupTypeRequest, .secondaryService) {
-      services += try await Self.secondaryServices(client, in: .all).map { ($0, false) }
+      services += try await Self.secondaryServices(client, in: .all)
     }
     if isNext(.readByTypeRequest, .include) {
       for range in ranges(player) {
@@ -65,7 +65,7 @@ struct Discovery {
 
   /// Where to search: all services at once, or one after the other if the transcript does so.
   private func ranges(_ player: TranscriptPlayer) -> [HandleRange] {
-    let ranges = services.map(\.service.range)
+    let ranges = services.map(\.range)
     guard let start = ranges.map(\.start).min(), let end = ranges.map(\.end).max() else {
       return []
     }
@@ -76,7 +76,7 @@ struct Discovery {
   /// The descriptors of one characteristic; like the reference, it reads the Extended Properties.
   private mutating func describe(_ index: Int, _ client: Client) async throws(ATTFailure) {
     let value = characteristics[index].value
-    let service = services.first { $0.service.range.contains(value) }?.service.range.end
+    let service = services.first { $0.range.contains(value) }?.range.end
     characteristics[index].end = min(characteristics[index].end, service ?? .max)
     guard let range = characteristics[index].descriptors else { return }
     let found = try await client.attributes(in: range)
@@ -94,29 +94,18 @@ struct Discovery {
 
   /// One line for each attribute, in the order of the handles.
   var summary: [String] {
-    var lines: [(Handle, String)] = []
-    for (service, _) in services {
-      lines.append(
-        (
-          service.range.start,
-          "service \(service.uuid.littleEndian.hex) to \(hexadecimal(service.range.end))"
-        ))
+    var lines: [(handle: Handle, text: String)] = services.map {
+      ($0.range.start, "service \($0.uuid.littleEndian.hex) to \(hexadecimal($0.range.end))")
     }
-    for include in includes {
-      var start = ByteWriter()
-      start.u16(include.service.range.start)
-      lines.append((include.handle, "include \(start.bytes.hex)"))
+    lines += includes.map {
+      ($0.handle, "include \(IncludeDeclaration($0.service).encoded.prefix(2).hex)")
     }
-    for characteristic in characteristics {
-      var value = ByteWriter()
-      value.u8(characteristic.properties.rawValue)
-      value.u16(characteristic.value)
-      value.uuid(characteristic.uuid)
-      lines.append((characteristic.declaration, "characteristic \(value.bytes.hex)"))
+    lines += characteristics.map {
+      let declared = CharacteristicDeclaration(
+        properties: $0.properties, value: $0.value, uuid: $0.uuid)
+      return ($0.declaration, "characteristic \(declared.encoded.hex)")
     }
-    for descriptor in descriptors {
-      lines.append((descriptor.handle, "descriptor \(descriptor.type)"))
-    }
-    return lines.sorted { $0.0 < $1.0 }.map { "\(hexadecimal($0.0)) \($0.1)" }
+    lines += descriptors.map { ($0.handle, "descriptor \($0.type)") }
+    return lines.sorted { $0.handle < $1.handle }.map { "\(hexadecimal($0.handle)) \($0.text)" }
   }
 }

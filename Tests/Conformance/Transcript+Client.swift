@@ -10,7 +10,7 @@ extension Transcripts {
   static func playClient(_ transcript: Transcript, _ loop: isolated TestLoop) async throws {
     let player = TranscriptPlayer(transcript, scheduler: loop.clock)
     let client = Client(player.bearer)
-    let run = ClientRun(transcript, client, player)
+    let run = ClientRun(transcript: transcript, client: client, player: player)
     if transcript.step["auto_security"]?.bool == true {
       // The link's security can be raised, and is.
       player.bearer.raiseSecurity = { done in done(true) }
@@ -51,17 +51,11 @@ extension Transcripts {
 }
 
 /// Our client's side of one transcript.
-final class ClientRun {
+struct ClientRun {
+  let transcript: Transcript
   let client: Client
   let player: TranscriptPlayer
-  let transcript: Transcript
   var step: JSONValue { transcript.step }
-
-  init(_ transcript: Transcript, _ client: Client, _ player: TranscriptPlayer) {
-    self.transcript = transcript
-    self.client = client
-    self.player = player
-  }
 
   func all() async throws {
     try await client.bearer.exchangeMTU()

@@ -49,17 +49,10 @@ struct TranscriptDatabase: Sendable {
     entries.sort { $0.handle < $1.handle }
   }
 
-  /// A database for a server.
+  /// Adds all services to a server's database.
   ///
   /// - Parameter subscribing: whether CCCDs work even if the database is not live: the reference's tests
   ///   check no lengths there.
-  func served(subscribing: Bool) throws -> AttributeDatabase {
-    let database = AttributeDatabase()
-    try add(to: database, subscribing: subscribing)
-    return database
-  }
-
-  /// Adds all services to `database`.
   func add(to database: AttributeDatabase, subscribing: Bool) throws {
     var rest = entries[...]
     while let first = rest.first {
