@@ -11,36 +11,31 @@ struct DatabaseDiscoveryTests {
   private static let other = UUID(high: 0xAAAA_5678_0000_1000, low: 0x8000_0080_5F9B_34FB)
 
   /// Gaps, 16-bit and 128-bit types mixed, and an included secondary service with a 128-bit type.
-  private func oddDatabase() throws -> AttributeDatabase {
-    let database = AttributeDatabase()
-    try database.add(
+  private static var oddServices: [ServiceDefinition] {
+    let included = Service(uuid: other, range: HandleRange(0x0040, 0x004F))
+    return [
+      ServiceDefinition(0x1800, at: 0x0001, characteristics: [.init(0x2A00, [.read])]),
       ServiceDefinition(
-        0x1800, at: 0x0001, characteristics: [CharacteristicDefinition(0x2A00, [.read])]))
-    let included = try database.add(
-      ServiceDefinition(
-        Self.other, isPrimary: false, at: 0x0040, end: 0x004F,
-        characteristics: [CharacteristicDefinition(0x2A06, [.write])]))
-    try database.add(
-      ServiceDefinition(
-        Self.own, at: 0x0010, end: 0x003F, includes: [included.service],
+        own, at: 0x0010, end: 0x003F, includes: [included],
         characteristics: [
-          CharacteristicDefinition(Self.own, [.read, .notify], at: 0x0020),
-          CharacteristicDefinition(
+          .init(own, [.read, .notify], at: 0x0020),
+          .init(
             0x2A19, [.read, .indicate], at: 0x0030, valueHandle: 0x0033,
-            descriptors: [DescriptorDefinition(0x2901, value: .stored([0x41]), at: 0x0038)]),
-        ]))
-    try database.add(
+            descriptors: [.init(0x2901, value: .stored([0x41]), at: 0x0038)]),
+        ]),
       ServiceDefinition(
-        0x180F, at: 0xFFF0, end: 0xFFFF,
-        characteristics: [CharacteristicDefinition(0x2A19, [.read, .notify])]))
-    return database
+        other, isPrimary: false, at: 0x0040, end: 0x004F,
+        characteristics: [.init(0x2A06, [.write])]),
+      ServiceDefinition(
+        0x180F, at: 0xFFF0, end: 0xFFFF, characteristics: [.init(0x2A19, [.read, .notify])]),
+    ]
   }
 
   /// Runs a discovery on a server whose responses `errs` replaces if it returns any.
   private func discovery(
     _ loop: isolated TestLoop, errs: @escaping (PDU) -> PDU? = { _ in nil }
   ) async throws -> (discovery: DatabaseDiscovery, failure: ATTFailure?) {
-    let pair = Pair(loop, mtu: 23, database: try oddDatabase())
+    let pair = try Pair(loop, mtu: 23, database: AttributeDatabase(Self.oddServices))
     let through = pair.near.send
     pair.near.send = { [unowned pair] bytes in
       if let pdu = try? PDU(decoding: bytes), let response = errs(pdu) {

@@ -26,39 +26,25 @@ struct DatabaseHashTests {
   }
 
   /// The database of Vol 3 Part G, appendix B.
-  static func sample() throws -> AttributeDatabase {
-    let database = AttributeDatabase()
-    try database.add(
+  private static func sample() throws -> AttributeDatabase {
+    let battery = Service(uuid: 0x180F, range: HandleRange(0x14, 0x16))
+    let extended = DescriptorDefinition(.extendedProperties, value: .stored([0, 0]))
+    return try AttributeDatabase([
       ServiceDefinition(
-        0x1800,
-        characteristics: [
-          CharacteristicDefinition(0x2A00, [.read, .write]),
-          CharacteristicDefinition(0x2A01, [.read]),
-        ]))
-    try database.add(
+        0x1800, characteristics: [.init(0x2A00, [.read, .write]), .init(0x2A01, [.read])]),
       ServiceDefinition(
         0x1801,
         characteristics: [
-          CharacteristicDefinition(0x2A05, [.indicate]),
-          CharacteristicDefinition(0x2B29, [.read, .write]),
-          CharacteristicDefinition(0x2B2A, [.read]),
-        ]))
-    let battery = Service(uuid: 0x180F, range: HandleRange(0x14, 0x16))
-    try database.add(
+          .init(0x2A05, [.indicate]), .init(0x2B29, [.read, .write]), .init(0x2B2A, [.read]),
+        ]),
       ServiceDefinition(
         0x1808, includes: [battery],
         characteristics: [
-          CharacteristicDefinition(
-            0x2A18, [.read, .indicate, .extended],
-            descriptors: [
-              .clientConfiguration(),
-              DescriptorDefinition(.extendedProperties, value: .stored([0, 0])),
-            ])
-        ]))
-    try database.add(
-      ServiceDefinition(
-        0x180F, isPrimary: false, characteristics: [CharacteristicDefinition(0x2A19, [.read])]))
-    return database
+          .init(
+            0x2A18, [.read, .indicate, .extended], descriptors: [.clientConfiguration(), extended])
+        ]),
+      ServiceDefinition(0x180F, isPrimary: false, characteristics: [.init(0x2A19, [.read])]),
+    ])
   }
 
   @Test("The specification's sample database has the specification's hash, whatever its values are")

@@ -7,11 +7,6 @@ import Wire
 
 @Suite("GATT: the attribute database")
 struct DatabaseTests {
-  private func failure(_ work: () throws -> Void) -> AttributeDatabase.Failure? {
-    do { try work() } catch { return error as? AttributeDatabase.Failure }
-    return nil
-  }
-
   @Test("Handles are assigned in order, and given ones are kept")
   func handles() throws {
     let database = AttributeDatabase()
@@ -19,10 +14,9 @@ struct DatabaseTests {
       ServiceDefinition(
         0x1800,
         characteristics: [
-          CharacteristicDefinition(
-            0x2A00, [.read, .notify],
-            descriptors: [DescriptorDefinition(.userDescription, value: .stored([]))]),
-          CharacteristicDefinition(0x2A01, [.read], at: 0x0010, valueHandle: 0x0014),
+          .init(
+            0x2A00, [.read, .notify], descriptors: [.init(.userDescription, value: .stored([]))]),
+          .init(0x2A01, [.read], at: 0x0010, valueHandle: 0x0014),
         ]))
     #expect(first.service.range == HandleRange(1, 0x14))
     #expect(first[0x2A00]?.value == 3)
@@ -39,37 +33,35 @@ struct DatabaseTests {
 
   @Test("A service that overlaps another's handles, or has none left, is refused")
   func conflicts() throws {
-    let database = AttributeDatabase()
-    try database.add(ServiceDefinition(0x1800, at: 0x0010, end: 0x0020))
+    let last = ServiceDefinition(0x1801, at: 0xFFFF)
+    let database = try AttributeDatabase([ServiceDefinition(0x1800, at: 0x10, end: 0x20), last])
     let value = CharacteristicDefinition(0x2A00, [.read])
-    for handle: Handle in [0x10, 0x20, 0x0F] {
-      let service = ServiceDefinition(0x1801, at: handle, characteristics: [value])
-      #expect(failure { try database.add(service) } == .handleTaken(handle))
-    }
-    #expect(failure { try database.add(ServiceDefinition(0x1801, at: 0)) } == .handleTaken(0))
-    let short = ServiceDefinition(0x1801, at: 0x30, end: 0x30, characteristics: [value])
-    #expect(failure { try database.add(short) } == .handleTaken(0x30))
     let backwards = CharacteristicDefinition(0x2A00, [.read], at: 0x40, valueHandle: 0x40)
-    let service = ServiceDefinition(0x1801, at: 0x30, characteristics: [backwards])
-    #expect(failure { try database.add(service) } == .handleTaken(0x40))
-    let late = ServiceDefinition(0x1801, at: 0xFFFF, characteristics: [value])
-    #expect(failure { try database.add(late) } == .handleTaken(0xFFFF))
-    try database.add(ServiceDefinition(0x1801, at: 0xFFFF))
-    #expect(failure { try database.add(ServiceDefinition(0x1802)) } == .handleTaken(0xFFFF))
+    for (handle, service) in [
+      (0x10, ServiceDefinition(0x1801, at: 0x10, characteristics: [value])),
+      (0x20, ServiceDefinition(0x1801, at: 0x20, characteristics: [value])),
+      (0x0F, ServiceDefinition(0x1801, at: 0x0F, characteristics: [value])),
+      (0, ServiceDefinition(0x1801, at: 0)),
+      (0x30, ServiceDefinition(0x1801, at: 0x30, end: 0x30, characteristics: [value])),
+      (0x40, ServiceDefinition(0x1801, at: 0x30, characteristics: [backwards])),
+      (0xFFFF, ServiceDefinition(0x1801, at: 0xFFFF, characteristics: [value])),
+      (0xFFFF, last), (0xFFFF, ServiceDefinition(0x1802)),
+    ] as [(Handle, ServiceDefinition)] {
+      #expect(throws: AttributeDatabase.Failure.handleTaken(handle)) { try database.add(service) }
+    }
     #expect(database.services.count == 2)
   }
 
   @Test("The daemon's own services keep their handles, which phones remember")
   func fixedHandles() throws {
-    let database = AttributeDatabase()
     let parameters = ConnectionParameters(
       minimumInterval: 24, maximumInterval: 40, latency: 4, timeout: 600)
-    try database.add(
-      StandardServices.genericAccess(name: { "board" }, preferred: parameters))
-    try database.add(StandardServices.genericAttribute())
-    try database.add(
-      StandardServices.deviceInformation(manufacturer: "m", model: "n", software: "v"))
-    try database.add(StandardServices.bonding())
+    let database = try AttributeDatabase([
+      StandardServices.genericAccess(name: { "board" }, preferred: parameters),
+      StandardServices.genericAttribute(),
+      StandardServices.deviceInformation(manufacturer: "m", model: "n", software: "v"),
+      StandardServices.bonding(),
+    ])
     let values = database.services.flatMap { service in
       service.characteristics.map { "\(hexadecimal($0.value)) \($0.uuid)" }
     }

@@ -59,11 +59,10 @@ struct LinkedTests {
       #expect(discovery.services.map(\.service) == database.services.map(\.service))
       #expect(discovery.services.filter(\.isPrimary).map(\.service) == primary)
       for service in database.services {
-        let located = try await pair.client.locate(service.service)
-        #expect(located == service)
-        let whole = try await pair.client.characteristics(in: service.service.range)
-        let thrifty = try await pair.client.characteristics(
-          in: service.service.range, resumingAfter: .value)
+        let range = service.service.range
+        #expect(try await pair.client.locate(service.service) == service)
+        let whole = try await pair.client.characteristics(in: range)
+        let thrifty = try await pair.client.characteristics(in: range, resumingAfter: .value)
         #expect(whole == thrifty)
         let same = try await pair.client.primaryServices(service.service.uuid)
         #expect(same == primary.filter { $0.uuid == service.service.uuid })
@@ -99,17 +98,13 @@ struct LinkedTests {
   @Test("Long writes at the same time are executed one after another")
   func longWrites() throws {
     try TestLoop.run { loop in
-      let database = AttributeDatabase()
-      let located = try database.add(
-        ServiceDefinition(
-          0x180F,
-          characteristics: (0..<3 as Range<UInt16>).map { index in
-            CharacteristicDefinition(UUID(0x2A00 + index), [.read, .write])
-          }))
-      let pair = Pair(loop, database: database)
+      let characteristics = (0x2A00..<0x2A03 as Range<UInt16>).map {
+        CharacteristicDefinition(UUID($0), [.read, .write])
+      }
+      let pair = try Pair(loop, ServiceDefinition(0x180F, characteristics: characteristics))
+      let handles: [Handle] = [3, 5, 7]
       let send = pair.near.send
       pair.near.send = { bytes in _ = loop.clock.schedule(after: .milliseconds(1)) { send(bytes) } }
-      let handles = located.characteristics.map(\.value)
       let user = pair.client.acting(for: .user(Cancellation()))
       let writes = zip([pair.client, user, user], handles).map { client, handle in
         loop.start {
@@ -119,14 +114,14 @@ struct LinkedTests {
       await loop.sleep(for: .seconds(1))
       for (write, handle) in zip(writes, handles) {
         #expect(write.failure == nil && write.value != nil)
-        #expect(database.value(at: handle) == [UInt8](repeating: UInt8(handle), count: 100))
+        #expect(pair.database.value(at: handle) == [UInt8](repeating: UInt8(handle), count: 100))
       }
       // A write that fails does not hold up the next one.
       let missing = loop.start { try await user.writeLong(0x100, [1]) }
       let next = loop.start { try await pair.client.writeLong(handles[0], [2]) }
       await loop.sleep(for: .seconds(1))
       #expect((missing.failure as? ATTFailure)?.code == .invalidHandle)
-      #expect(next.value != nil && database.value(at: handles[0]) == [2])
+      #expect(next.value != nil && pair.database.value(at: handles[0]) == [2])
     }
   }
 }

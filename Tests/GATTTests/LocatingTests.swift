@@ -16,16 +16,12 @@ struct LocatingTests {
 
   /// A database with battery, two instances of one service, and another one.
   private static func database() throws -> AttributeDatabase {
-    let database = AttributeDatabase()
-    try database.add(
-      ServiceDefinition(
-        .batteryService, characteristics: [.init(.batteryLevel, [.read, .notify])]))
-    for _ in 0..<2 {
-      try database.add(
-        ServiceDefinition(one, characteristics: [.init(first, [.notify]), .init(second, [.read])]))
-    }
-    try database.add(ServiceDefinition(two, characteristics: [.init(third, [.indicate])]))
-    return database
+    let instance = ServiceDefinition(
+      one, characteristics: [.init(first, [.notify]), .init(second, [.read])])
+    return try AttributeDatabase([
+      ServiceDefinition(.batteryService, characteristics: [.init(.batteryLevel, [.notify])]),
+      instance, instance, ServiceDefinition(two, characteristics: [.init(third, [.indicate])]),
+    ])
   }
 
   private static func wanted(_ instance: WantedService.Instance) -> [WantedService] {
@@ -115,7 +111,7 @@ struct LocatingTests {
   @Test("An early value is kept for its handler, if that is wanted", arguments: [true, false])
   func early(isKept: Bool) throws {
     try TestLoop.run { loop in
-      let pair = Pair(loop)
+      let pair = try Pair(loop)
       var values: [[UInt8]] = []
       var unclaimed: [Handle] = []
       pair.client.onUnclaimedValue = { handle, _ in unclaimed.append(handle) }

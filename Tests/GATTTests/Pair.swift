@@ -4,6 +4,14 @@ import GATT
 import TestLoop
 import Wire
 
+extension AttributeDatabase {
+  /// A database of these services.
+  convenience init(_ services: [ServiceDefinition]) throws {
+    self.init()
+    for service in services { try add(service) }
+  }
+}
+
 /// A client and a server on a link without delay.
 final class Pair {
   let database: AttributeDatabase
@@ -22,9 +30,16 @@ final class Pair {
   /// Whether the server's PDUs are lost.
   var isCut = false
 
+  convenience init(
+    _ loop: isolated TestLoop, mtu: Int = Bearer.maximumMTU, known: ClientState = ClientState(),
+    _ services: ServiceDefinition...
+  ) throws {
+    try self.init(loop, mtu: mtu, known: known, database: AttributeDatabase(services))
+  }
+
   init(
     _ loop: isolated TestLoop, mtu: Int = Bearer.maximumMTU, known: ClientState = ClientState(),
-    database: AttributeDatabase = AttributeDatabase()
+    database: AttributeDatabase
   ) {
     self.database = database
     near = Bearer(scheduler: loop.clock, receiveMTU: mtu)

@@ -12,17 +12,15 @@ struct RobustCachingTests {
   static func pair(
     _ loop: isolated TestLoop, features: UInt8?, known: ClientState? = nil
   ) throws -> Pair {
-    let database = AttributeDatabase()
-    try database.add(StandardServices.genericAccess(name: { "board" }))
-    try database.add(StandardServices.genericAttribute())
-    let pair = Pair(loop, known: known ?? ClientState(), database: database)
+    let pair = try Pair(
+      loop, known: known ?? ClientState(), StandardServices.genericAccess(name: { "board" }),
+      StandardServices.genericAttribute())
     if let features { #expect(pair.ask("121500" + [features].hex) == "13") }
     return pair
   }
 
   static var battery: ServiceDefinition {
-    ServiceDefinition(
-      0x180F, at: 0x40, characteristics: [CharacteristicDefinition(0x2A19, [.read, .notify])])
+    ServiceDefinition(0x180F, at: 0x40, characteristics: [.init(0x2A19, [.read, .notify])])
   }
 
   @Test("A database that changes again before the client's next request is out of sync again")

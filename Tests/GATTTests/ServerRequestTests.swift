@@ -12,24 +12,6 @@ struct ServerRequestTests {
   private static let long = UUID(high: 0x0001_0203_0405_0607, low: 0x0809_0A0B_0C0D_0E0F)
   private static let octets = long.littleEndian.hex
 
-  /// Services with a gap between them, and types of both widths.
-  private static func odd(_ database: AttributeDatabase) throws {
-    try database.add(
-      ServiceDefinition(
-        0x1800, at: 0x0001,
-        characteristics: [
-          CharacteristicDefinition(0x2A00, [.read], value: .stored(Array("board".utf8))),
-          CharacteristicDefinition(0x2A01, [.read], value: .stored([0, 0])),
-        ]))
-    try database.add(
-      ServiceDefinition(
-        long, at: 0x0010, end: 0x001F,
-        characteristics: [
-          CharacteristicDefinition(0x2A00, [.write], maximumLength: 4, at: 0x0018)
-        ]))
-    try database.add(ServiceDefinition(0x180F, isPrimary: false, at: 0xFFFD))
-  }
-
   @Test(
     "Attributes are found across gaps, by either form of a UUID, and allow what their properties say",
     arguments: [
@@ -47,8 +29,19 @@ struct ServerRequestTests {
     ] as [(String, String)])
   func responses(request: String, response: String) throws {
     try TestLoop.run { loop in
-      let pair = Pair(loop)
-      try Self.odd(pair.database)
+      // Services with a gap between them, and types of both widths.
+      let pair = try Pair(
+        loop,
+        ServiceDefinition(
+          0x1800, at: 0x0001,
+          characteristics: [
+            .init(0x2A00, [.read], value: .stored(Array("board".utf8))),
+            .init(0x2A01, [.read], value: .stored([0, 0])),
+          ]),
+        ServiceDefinition(
+          Self.long, at: 0x0010, end: 0x001F,
+          characteristics: [.init(0x2A00, [.write], maximumLength: 4, at: 0x0018)]),
+        ServiceDefinition(0x180F, isPrimary: false, at: 0xFFFD))
       #expect(pair.ask(request) == response)
     }
   }
@@ -57,16 +50,13 @@ struct ServerRequestTests {
     "Extended Properties that do not allow reliable writes forbid to write several values at once")
   func reliable() throws {
     try TestLoop.run { loop in
-      let pair = Pair(loop)
       // The values are at 3 and 6.
-      try pair.database.add(
-        ServiceDefinition(
-          0x1234,
-          characteristics: ([1, 0] as [UInt8]).map { bits in
-            CharacteristicDefinition(
-              0x2A00, [.read, .write, .extended],
-              descriptors: [DescriptorDefinition(.extendedProperties, value: .stored([bits, 0]))])
-          }))
+      let characteristics = ([1, 0] as [UInt8]).map { bits in
+        CharacteristicDefinition(
+          0x2A00, [.read, .write, .extended],
+          descriptors: [.init(.extendedProperties, value: .stored([bits, 0]))])
+      }
+      let pair = try Pair(loop, ServiceDefinition(0x1234, characteristics: characteristics))
       for handle in ["03", "06"] { _ = pair.ask("16" + handle + "00000005") }
       #expect(pair.ask("1801") == "0118060006")
       #expect(pair.database.value(at: 3) == [])

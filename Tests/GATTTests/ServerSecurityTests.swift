@@ -36,17 +36,11 @@ struct ServerSecurityTests {
   )
   func inTime() throws {
     try TestLoop.run { loop in
-      let pair = Pair(loop)
       var written: [[UInt8]] = []
-      try pair.database.add(
-        ServiceDefinition(
-          0x1234, at: 1,
-          characteristics: [
-            CharacteristicDefinition(
-              0x2A00, [.read, .write],
-              permissions: Permissions(read: .encrypted, write: .authenticated),
-              value: .handled(read: { _ in [7] }, write: { _, value in written.append(value) }))
-          ]))
+      let value = CharacteristicDefinition(
+        0x2A00, [.read, .write], permissions: Permissions(read: .encrypted, write: .authenticated),
+        value: .handled(read: { _ in [7] }, write: { _, value in written.append(value) }))
+      let pair = try Pair(loop, ServiceDefinition(0x1234, at: 1, characteristics: [value]))
       // To be found by its value would disclose it.
       #expect(pair.ask("060100ffff002a07") == "010601000a")
       pair.security = .encrypted
