@@ -87,6 +87,12 @@ final class Bench {
     return phone.connect(link.one)
   }
 
+  /// Performs commands, and waits until their PDUs have arrived.
+  func perform(_ commands: PhoneCommand...) async throws {
+    for command in commands { try phone.perform(command) }
+    await pass()
+  }
+
   // MARK: The consumer's actions
 
   /// Locates a service and subscribes to it, with these handlers of its values.

@@ -60,9 +60,7 @@ struct MediaTests {
       }
       await bench.pass()
       let before = bench.updates.count
-      try bench.phone.perform(.remote(.nextTrack))
-      try bench.phone.perform(.remote(.volumeUp))
-      await bench.pass()
+      try await bench.perform(.remote(.nextTrack), .remote(.volumeUp))
       #expect(bench.updates[before...].map(\.attribute) == [.queueIndex, .volume])
       #expect(bench.updates.last?.text == "0.5625")
     }
@@ -109,8 +107,7 @@ struct MediaTests {
       var podcasts = MediaState()
       podcasts.player.name = "Podcasts"
       podcasts.commands = [.play, .pause, .skipForward, .skipBackward]
-      try bench.phone.perform(.media(podcasts))
-      await bench.pass()
+      try await bench.perform(.media(podcasts))
       #expect(bench.commands.last == podcasts.commands)
       try await bench.write([RemoteCommand.nextTrack.rawValue], to: .remoteCommand)
       #expect(bench.phone.player.index == 0)
@@ -124,8 +121,7 @@ struct MediaTests {
     try run(mtu: mtu) { _, bench in
       var last = MediaState()
       last.queue.index = 2
-      try bench.phone.perform(.media(last))
-      await bench.pass()
+      try await bench.perform(.media(last))
       let title = try #require(bench.updates.last { $0.attribute == .title })
       #expect(title.isTruncated)
       #expect(title.value.count == mtu - 6)
@@ -166,11 +162,9 @@ struct MediaTests {
       )
       try bench.phone.perform(.mediaAttribute(.album, []))
       #expect(await bench.refusal(of: MediaAttribute.album.selection, to: .entityAttribute) == 0xA2)
-      try bench.phone.perform(.mediaAttribute(.playbackInfo, Array("0,1,00,-0,00".utf8)))
-      await bench.pass()
+      try await bench.perform(.mediaAttribute(.playbackInfo, Array("0,1,00,-0,00".utf8)))
       #expect(bench.updates.suffix(2).map(\.text) == ["", "0,1,00,-0,00"])
-      try bench.phone.perform(.mediaAttribute(.album, nil))
-      await bench.pass()
+      try await bench.perform(.mediaAttribute(.album, nil))
       #expect(bench.updates.last?.text == "Pastel Blues")
 
       try await bench.configure(.entityUpdate, [])

@@ -22,11 +22,9 @@ struct ProviderTests {
   func lifetime() throws {
     try Bench.run { _, bench in
       try await bench.subscribeNotifications()
-      try bench.phone.perform(.add(Self.message, uid: 7))
-      try bench.phone.perform(.add(Self.message, uid: 9))
-      try bench.phone.perform(.modify(7, NotificationContents(flags: .important)))
-      try bench.phone.perform(.remove(7))
-      await bench.pass()
+      try await bench.perform(
+        .add(Self.message, uid: 7), .add(Self.message, uid: 9),
+        .modify(7, NotificationContents(flags: .important)), .remove(7))
       let actions: EventFlags = [.positiveAction, .negativeAction]
       #expect(
         bench.source == [
@@ -45,8 +43,7 @@ struct ProviderTests {
     "Notifications from before the session are announced as pre-existing, after the Write Response")
   func preExisting() throws {
     try Bench.run { _, bench in
-      try bench.phone.perform(.add(Self.message, uid: 3))
-      try bench.phone.perform(.add(Self.message, uid: 2))
+      try await bench.perform(.add(Self.message, uid: 3), .add(Self.message, uid: 2))
       try await bench.subscribeNotifications()
       #expect(bench.source.map(\.uid) == [3, 2])
       #expect(bench.source.allSatisfy { $0.flags.contains(.preExisting) })
@@ -78,39 +75,6 @@ struct ProviderTests {
       #expect(cut?.attributes.first?.value == Array("Saturday? 🍰".utf8.prefix(12))[...])
       #expect(cut?.attributes.last?.value == Array("14".utf8)[...])
       #expect(bench.violations == [])
-    }
-  }
-
-  @Test(
-    "A response is split into fragments of any size, which fill the MTU at most",
-    arguments: [
-      (1, 185), (2, 185), (3, 185), (7, 185), (19, 185), (20, 185), (100, 185), (9999, 23),
-      (9999, 24), (9999, 158), (9999, 185),
-    ])
-  func fragments(size: Int, mtu: Int) throws {
-    try Bench.run(mtu: mtu) { _, bench in
-      try await bench.bearer.exchangeMTU()
-      #expect(bench.events.contains(.mtu(mtu)) == (mtu != 23))
-      try await bench.subscribeNotifications()
-      var long = Self.message
-      long[.message] = String(repeating: "日本", count: 400)
-      try bench.phone.perform(.add(long, uid: 7))
-      try bench.phone.perform(.fragments(ofAtMost: size))
-      let command = ControlPointCommand.getNotificationAttributes(7, Self.everything)
-      try await bench.write(command.encoded, to: .controlPoint)
-      await bench.pass()
-      let sizes = bench.data.map(\.count)
-      let most = min(size, mtu - 3)
-      #expect(sizes.dropLast().allSatisfy { $0 == most } && (sizes.last ?? 0) <= most)
-      var assembler = try #require(DataSourceAssembler(for: command))
-      let last = bench.data.map { assembler.receive($0) }.last
-      let isWhole =
-        if case .complete(let response, trailing: 0) = last {
-          response.attributes.count == 8
-        } else {
-          false
-        }
-      #expect(isWhole, "\(String(describing: last))")
     }
   }
 
@@ -147,8 +111,8 @@ struct ProviderTests {
   func twoCommands() throws {
     try Bench.run { _, bench in
       try await bench.subscribeNotifications()
-      try bench.phone.perform(.add(Self.message, uid: 7))
-      try bench.phone.perform(.pace(response: .seconds(1), fragment: .milliseconds(100)))
+      try await bench.perform(
+        .add(Self.message, uid: 7), .pace(response: .seconds(1), fragment: .milliseconds(100)))
       for _ in 0..<2 { try await bench.write(Self.title.encoded, to: .controlPoint) }
       #expect(bench.violations.count == 1)
       await bench.pass(.seconds(3))
@@ -162,9 +126,7 @@ struct ProviderTests {
   func faults() throws {
     try Bench.run { _, bench in
       try await bench.subscribeNotifications()
-      try bench.phone.perform(.add(Self.message, uid: 7))
-      try bench.phone.perform(.silence(1))
-      try bench.phone.perform(.cutResponses(1))
+      try await bench.perform(.add(Self.message, uid: 7), .silence(1), .cutResponses(1))
       let whole = DataSourceResponse(.notification(7), [.init(id: 1, value: Array("Mum".utf8))])
       for data in [[], [Array(whole.encoded.prefix(whole.encoded.count / 2))]] {
         try await bench.write(Self.title.encoded, to: .controlPoint)
@@ -182,16 +144,14 @@ struct ProviderTests {
   @Test("Without Share System Notifications subscribing works and nothing is notified")
   func authorization() throws {
     try Bench.run { _, bench in
-      try bench.phone.perform(.authorize(false))
-      try bench.phone.perform(.add(Self.message, uid: 7))
+      try await bench.perform(.authorize(false), .add(Self.message, uid: 7))
       try await bench.subscribeNotifications()
       let probe = ControlPointCommand.getAppAttributes(
         appIdentifier: "com.apple.MobileSMS", [.displayName])
       try await bench.bearer.exchangeMTU()
       #expect(await bench.refusal(of: probe.encoded, to: .controlPoint) == 0x03)
       #expect(bench.source.isEmpty)
-      try bench.phone.perform(.authorize(true))
-      await bench.pass()
+      try await bench.perform(.authorize(true))
       #expect(bench.source.map(\.uid) == [7])
       let response = try await bench.ask(probe)
       #expect(response?.attributes.first?.value == Array("Messages".utf8)[...])
@@ -205,8 +165,7 @@ struct ProviderTests {
       let call = NotificationContents(
         .incomingCall, app: "com.apple.mobilephone", title: "Ada", positive: "Answer",
         negative: "Decline")
-      try bench.phone.perform(.add(call, uid: 1))
-      try bench.phone.perform(.add(call, uid: 2))
+      try await bench.perform(.add(call, uid: 1), .add(call, uid: 2))
       let dateless = try await bench.ask(.getNotificationAttributes(1, [.init(.date)]))
       #expect(dateless?.attributes.first?.value == [])
       #expect(try await bench.ask(.performNotificationAction(1, .positive)) == nil)

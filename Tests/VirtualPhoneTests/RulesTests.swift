@@ -87,8 +87,7 @@ struct RulesTests {
       await bench.pass()
       #expect(bench.source.map(\.change) == [.added, .modified])
       _ = try await bench.ask(.getNotificationAttributes(7, whole))
-      try bench.phone.perform(.modify(7, NotificationContents(flags: [])))
-      await bench.pass()
+      try await bench.perform(.modify(7, NotificationContents(flags: [])))
       #expect(bench.source.map(\.change) == [.added, .modified, .modified])
     }
   }
@@ -106,8 +105,7 @@ struct RulesTests {
       try bench.phone.perform(.add(secret))
       var fresh = Self.message
       fresh[.date] = nil
-      try bench.phone.perform(.add(fresh, uid: 50))
-      await bench.pass()
+      try await bench.perform(.add(fresh, uid: 50))
       #expect(bench.source.map(\.uid) == [40, 50])
       #expect(bench.source.map { $0.flags.contains(.preExisting) } == [true, false])
       bench.phone.disconnected("away")
@@ -119,8 +117,7 @@ struct RulesTests {
   func unshared() throws {
     try Bench.run(Self.phone("unshared=on")) { _, bench in
       try await bench.subscribeNotifications()
-      try bench.phone.perform(.authorize(false))
-      try bench.phone.perform(.add(Self.message, uid: 7))
+      try await bench.perform(.authorize(false), .add(Self.message, uid: 7))
       let name = try await bench.ask(
         .getAppAttributes(appIdentifier: "com.apple.MobileSMS", [.displayName]))
       #expect(name != nil && bench.source == [])
@@ -139,8 +136,7 @@ struct RulesTests {
       #expect(bench.updates == [])
       var change = MediaState()
       change.player.volume = 0.25
-      try bench.phone.perform(.media(change))
-      await bench.pass()
+      try await bench.perform(.media(change))
       #expect(bench.updates.map(\.value) == [Array("0.25".utf8)])
     }
   }
@@ -149,9 +145,7 @@ struct RulesTests {
   func controlCenter() throws {
     try Bench.run { _, bench in
       let now = CivilTime(notificationDate: Array("20261121T230000".utf8))
-      try bench.phone.perform(.time(try #require(now), zone: nil))
-      try bench.phone.perform(.controlCenter)
-      await bench.pass()
+      try await bench.perform(.time(try #require(now), zone: nil), .controlCenter)
       #expect(bench.end != nil && !bench.reconnect())
       await bench.pass(.seconds(6 * 3600 - 60))
       #expect(!bench.reconnect())
