@@ -19,15 +19,6 @@ struct GATTCommandTests {
     return options
   }
 
-  private func failure(_ line: String) -> Failure? {
-    do throws(Failure) {
-      _ = try options(line)
-      return nil
-    } catch {
-      return error
-    }
-  }
-
   @Test("A device, an adapter, a level of security and a command")
   func whole() throws {
     let options = try options(
@@ -111,7 +102,7 @@ struct GATTCommandTests {
       ("--char-read --handle=0x3", "“read HANDLE|UUID”"), ("char-desc", "“tree” here"),
     ])
   func wrong(line: String, part: String) {
-    let failure = failure(line)
+    let failure = #expect(throws: Failure.self) { try options(line) }
     #expect(failure?.status == .usage)
     #expect(failure?.line.contains(part) == true, "\(failure?.line ?? "no failure")")
   }

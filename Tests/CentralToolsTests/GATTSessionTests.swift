@@ -95,6 +95,11 @@ struct GATTSessionTests {
     }
   }
 
+  private static let batteries = [
+    "0x0012 Battery Level (2A19): 57  Battery: 87 %",
+    "0x0026 Battery Level (2A19): 05  Battery: 5 %",
+  ]
+
   @Test("The tree, as text")
   func tree() throws {
     try run { _, bench in
@@ -112,68 +117,68 @@ struct GATTSessionTests {
     }
   }
 
-  @Test("The tree, as JSON")
-  func treeJSON() throws {
-    try run(.json) { _, bench in
-      #expect(await bench.type("tree") == nil)
-      let battery = bench.events[1]
-      #expect(battery["event"] == "service")
-      #expect(battery["uuid"] == "180F")
-      #expect(battery["start"] == 16 && battery["end"] == 22 && battery["primary"] == true)
-      let level = battery["characteristics"]?.array?.first
-      #expect(level?["handle"] == 18 && level?["declaration"] == 17)
-      #expect(level?["properties"] == ["read", "notify"])
-      #expect(level?["descriptors"]?.array?.first?["uuid"] == "2902")
-    }
-  }
-
-  @Test("Services of a type; none is a refusal")
-  func primary() throws {
-    try run { _, bench in
-      #expect(await bench.type("primary 180F") == nil)
-      #expect(bench.lines == ["service 0x0010–0x0016 Battery (180F)"])
-      #expect(await bench.type("primary 1805")?.status == .refused)
-    }
-  }
-
-  @Test("Values are named and read, and cannot control the terminal")
-  func read() throws {
-    try run { _, bench in
-      #expect(await bench.type("read 0x0003 0x0012 0x0015") == nil)
-      #expect(
-        bench.lines == [
+  @Test(
+    "What a command prints, and how it fails",
+    arguments: [
+      ("mtu", ["the MTU is 23"], nil),
+      ("primary 180F", ["service 0x0010–0x0016 Battery (180F)"], nil),
+      ("primary 1805", [], "primary 1805: the device has no such service"),
+      // It cannot control the terminal.
+      (
+        "read 0x0003 0x0015",
+        [
           "0x0003 Device Name (2A00): 41 1b  “A␛”",
-          "0x0012 Battery Level (2A19): 57  Battery: 87 %",
           "0x0015 Temperature (2A6E): 66 08  Temperature: 21.5 °C",
-        ])
-      let failure = await bench.type("read 0x0999")
-      #expect(failure?.line == "ancsd: reading 0x0999: Invalid Handle (0x01)")
+        ], nil
+      ),
+      ("read 0x0999", [], "reading 0x0999: Invalid Handle (0x01)"),
+      ("read 1234", [], "reading 1234: the device has no attribute of this type"),
+      (
+        "read 2A19", batteries,
+        "reading 0x0022: Insufficient Authentication (0x05); the device requires a secure link, and "
+          + "a socket can't be secured"
+      ),
+      (
+        "write 0x0024 text:\(String(repeating: "x", count: 100))", ["wrote 100 bytes to 0x0024"],
+        nil
+      ),
+      ("write 2ABC 01", ["wrote 1 byte to 0x0024"], nil),
+      ("write-command 2A06 02", ["sent 1 byte to 0x0028"], nil),
+      (
+        "write 2A19 01", [],
+        "2A19: 3 attributes have this type; name one by its handle: 0x0012, 0x0022, 0x0026"
+      ),
+      ("write 0x0012 01", [], "writing 0x0012: Write Not Permitted (0x03)"),
+      (
+        "write-command 0x0028 \(String(repeating: "00", count: 30))", [],
+        "writing 0x0028: Write Command of 33 octets does not fit into the MTU of 23"
+      ),
+      (
+        "subscribe 0x0024", [],
+        "subscribing to 0x0024: it has no Client Characteristic Configuration to write to"
+      ),
+      (
+        "subscribe 0x0999", [],
+        "subscribing to 0x0999: there is no characteristic; “tree” lists them"
+      ),
+    ] as [(String, [String], String?)])
+  func command(typed: String, printed: [String], failure: String?) throws {
+    try run(mtu: 23) { _, bench in
+      let line = await bench.type(typed)?.line
+      #expect(line == failure.map { "ancsd: \($0)" })
+      #expect(bench.lines == printed)
     }
   }
 
-  @Test("All values of a type are read in full, around one that can't be read")
-  func readAll() throws {
+  @Test("A long value is read in full, and printed in rows")
+  func long() throws {
     try run(mtu: 23) { _, bench in
-      let failure = await bench.type("read 2A19")
-      #expect(
-        bench.lines == [
-          "0x0012 Battery Level (2A19): 57  Battery: 87 %",
-          "0x0026 Battery Level (2A19): 05  Battery: 5 %",
-        ])
-      #expect(failure?.status == .refused)
-      #expect(failure?.line.contains("reading 0x0022: Insufficient Authentication (0x05)") == true)
-      #expect(failure?.line.contains("a socket can't be secured") == true)
       #expect(await bench.type("read 2ABC") == nil)
-      let rows = bench.lines[2].split(separator: "\n").map(String.init)
+      let rows = bench.lines[0].split(separator: "\n")
       #expect(rows[0] == "0x0024 TDS Control Point (2ABC): 300 bytes")
-      #expect(rows[3].hasPrefix("  020  20 21 22"))
-      #expect(
-        rows[3].hasSuffix(
-          """
-           !"#$%&'()*+,-./
-          """))
+      let bytes = (0x20..<0x30).map { "\(String($0, radix: 16))" }.joined(separator: " ")
+      #expect(rows[3] == "  020  \(bytes)   !\"#$%&'()*+,-./")
       #expect(rows.count == 20)
-      #expect(await bench.type("read 1234")?.status == .refused)
     }
   }
 
@@ -194,32 +199,9 @@ struct GATTSessionTests {
         return count == place ? response : serve(pdu)
       }
       let failure = await bench.type("read 2A19")
-      #expect(
-        bench.lines == [
-          "0x0012 Battery Level (2A19): 57  Battery: 87 %",
-          "0x0026 Battery Level (2A19): 05  Battery: 5 %",
-        ])
+      #expect(bench.lines == Self.batteries)
       let failures = bench.reports + [failure?.line ?? ""]
       #expect(failures.contains { $0.contains("reading 0x0022: Insufficient Authentication") })
-    }
-  }
-
-  @Test(
-    "Written in one request, in parts, or as a command; by a type only where it is one attribute")
-  func write() throws {
-    try run(mtu: 23) { _, bench in
-      #expect(await bench.type("write 0x0024 text:\(String(repeating: "x", count: 100))") == nil)
-      #expect(bench.lines == ["wrote 100 bytes to 0x0024"])
-      #expect(await bench.type("write 2ABC 01") == nil)
-      #expect(await bench.type("write-command 2A06 02") == nil)
-      #expect(bench.lines.last == "sent 1 byte to 0x0028")
-      let ambiguous = await bench.type("write 2A19 01")
-      #expect(ambiguous?.status == .usage)
-      #expect(ambiguous?.line.contains("0x0012, 0x0022, 0x0026") == true)
-      #expect(await bench.type("write 0x0012 01")?.why == "Write Not Permitted (0x03)")
-      #expect(
-        await bench.type("write-command 0x0028 \(String(repeating: "00", count: 30))")?.status
-          == .refused)
     }
   }
 
@@ -260,7 +242,7 @@ struct GATTSessionTests {
     }
   }
 
-  @Test("Indications if they are preferred or the only way; an error if there is neither")
+  @Test("Indications if they are preferred")
   func indicate() throws {
     try run(.json, indications: true) { loop, bench in
       #expect(await bench.type("subscribe 0x0015") == nil)
@@ -269,17 +251,12 @@ struct GATTSessionTests {
       await loop.settle()
       #expect(confirmed.result != nil && confirmed.failure == nil)
       #expect(bench.events.last?["event"] == "indication")
-      let failure = await bench.type("subscribe 0x0024")
-      #expect(failure?.why.contains("no Client Characteristic Configuration") == true)
-      #expect(await bench.type("subscribe 0x0999")?.status == .refused)
     }
   }
 
-  @Test("The negotiated MTU; the device reads this side's name")
+  @Test("The device reads this side's name")
   func link() throws {
-    try run(mtu: 100) { loop, bench in
-      #expect(await bench.type("mtu") == nil)
-      #expect(bench.lines == ["the MTU is 100"])
+    try run { loop, bench in
       let asked = loop.start { try await bench.deviceBearer.request(.readRequest(0x0003)) }
       await loop.settle()
       #expect(asked.value == .readResponse(Array("board".utf8)))
