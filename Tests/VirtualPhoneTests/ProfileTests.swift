@@ -114,16 +114,15 @@ struct ProfileTests {
         (.findByTypeValueRequest(range, type: 0x2800, value: [0x0D, 0x18]), 0x0001),
         (.readByGroupTypeRequest(HandleRange(0x003E, .max), type: .primaryService), 0x003E),
       ]
-      for (request, handle) in requests {
-        do throws(ATTFailure) {
-          _ = try await bench.bearer.request(request)
-          Issue.record("it was answered")
-        } catch {
-          guard case .refused(let refusal) = error else { throw error }
-          #expect(refusal.code == .attributeNotFound)
-          #expect(refusal.handle == handle)
-        }
-      }
+      var responses: [Result<PDU, ATTFailure>] = []
+      for (request, _) in requests { bench.bearer.request(request) { responses.append($0) } }
+      await bench.pass(.milliseconds(10))
+      #expect(
+        responses
+          == requests.map { request, handle in
+            let code = ErrorCode.attributeNotFound
+            return .failure(.refused(.init(request: request.opcode, handle: handle, code: code)))
+          })
     }
   }
 

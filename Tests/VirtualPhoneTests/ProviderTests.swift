@@ -141,23 +141,6 @@ struct ProviderTests {
     }
   }
 
-  @Test("Without Share System Notifications subscribing works and nothing is notified")
-  func authorization() throws {
-    try Bench.run { _, bench in
-      try await bench.perform(.authorize(false), .add(Self.message, uid: 7))
-      try await bench.subscribeNotifications()
-      let probe = ControlPointCommand.getAppAttributes(
-        appIdentifier: "com.apple.MobileSMS", [.displayName])
-      try await bench.bearer.exchangeMTU()
-      #expect(await bench.refusal(of: probe.encoded, to: .controlPoint) == 0x03)
-      #expect(bench.source.isEmpty)
-      try await bench.perform(.authorize(true))
-      #expect(bench.source.map(\.uid) == [7])
-      let response = try await bench.ask(probe)
-      #expect(response?.attributes.first?.value == Array("Messages".utf8)[...])
-    }
-  }
-
   @Test("An answered call is removed, a declined one becomes a missed call")
   func calls() throws {
     try Bench.run { _, bench in

@@ -48,29 +48,6 @@ struct RulesTests {
     #expect(names == PhoneRules.names)
   }
 
-  @Test(
-    "It stays away after links without a subscription, until its user taps the accessory",
-    arguments: [3, 5])
-  func strikes(limit: Int) throws {
-    try Bench.run(Self.phone("strikes=\(limit)")) { loop, bench in
-      for link in 1...limit {
-        #expect(bench.phone.strikes == link - 1)
-        bench.phone.disconnected("away")
-        if link < limit {
-          #expect(bench.phone.connect(VirtualLink(scheduler: loop.clock).one, isBonded: true))
-        }
-      }
-      #expect(bench.phone.hasGivenUp)
-      #expect(bench.events.contains(.gaveUp(limit)))
-      #expect(!bench.phone.connect(VirtualLink(scheduler: loop.clock).one, isBonded: true))
-      try bench.phone.perform(.tap)
-      #expect(bench.reconnect())
-      try await bench.subscribeNotifications()
-      bench.phone.disconnected("away")
-      #expect(bench.phone.strikes == 0)
-    }
-  }
-
   @Test("Texts are cut at the limit, and Modified is announced once until it was fetched")
   func textsAndChanges() throws {
     try Bench.run(profile: .iphone, Self.phone("text-limit=512", "modified-once=on")) { _, bench in
@@ -110,20 +87,6 @@ struct RulesTests {
       #expect(bench.source.map { $0.flags.contains(.preExisting) } == [true, false])
       bench.phone.disconnected("away")
       #expect(bench.phone.notifications.map(\.uid) == [1, 2, 3])
-    }
-  }
-
-  @Test("The Control Point responds without permission, but tells of no notification")
-  func unshared() throws {
-    try Bench.run(Self.phone("unshared=on")) { _, bench in
-      try await bench.subscribeNotifications()
-      try await bench.perform(.authorize(false), .add(Self.message, uid: 7))
-      let name = try await bench.ask(
-        .getAppAttributes(appIdentifier: "com.apple.MobileSMS", [.displayName]))
-      #expect(name != nil && bench.source == [])
-      await #expect(throws: (any Error).self) {
-        try await bench.ask(.getNotificationAttributes(7, [.init(.title)]))
-      }
     }
   }
 
