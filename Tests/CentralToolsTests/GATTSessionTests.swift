@@ -64,21 +64,21 @@ struct GATTSessionTests {
     [
       ServiceDefinition(
         0x1800, at: 1,
-        characteristics: [CharacteristicDefinition(0x2A00, [.read], value: .stored([0x41, 0x1B]))]),
+        characteristics: [.init(0x2A00, [.read], value: .stored([0x41, 0x1B]))]),
       ServiceDefinition(
         0x180F, at: 0x10,
         characteristics: [
-          CharacteristicDefinition(0x2A19, [.read, .notify], value: .stored([87])),
-          CharacteristicDefinition(
+          .init(0x2A19, [.read, .notify], value: .stored([87])),
+          .init(
             0x2A6E, [.read, .notify, .indicate], value: .stored([0x66, 0x08])),
         ]),
       ServiceDefinition(
         UUID(high: 0x6E40_0001_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E), at: 0x20,
         characteristics: [
-          CharacteristicDefinition(0x2A19, [.read], permissions: Permissions(read: .encrypted)),
-          CharacteristicDefinition(0x2ABC, [.read, .write], value: .stored(Self.long)),
-          CharacteristicDefinition(0x2A19, [.read], value: .stored([5])),
-          CharacteristicDefinition(0x2A06, [.writeWithoutResponse]),
+          .init(0x2A19, [.read], permissions: Permissions(read: .encrypted)),
+          .init(0x2ABC, [.read, .write], value: .stored(Self.long)),
+          .init(0x2A19, [.read], value: .stored([5])),
+          .init(0x2A06, [.writeWithoutResponse]),
         ]),
     ]
   }

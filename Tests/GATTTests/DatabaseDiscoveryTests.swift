@@ -36,14 +36,7 @@ struct DatabaseDiscoveryTests {
     _ loop: isolated TestLoop, errs: @escaping (PDU) -> PDU? = { _ in nil }
   ) async throws -> (discovery: DatabaseDiscovery, failure: ATTFailure?) {
     let pair = try Pair(loop, mtu: 23, database: AttributeDatabase(Self.oddServices))
-    let through = pair.near.send
-    pair.near.send = { [unowned pair] bytes in
-      if let pdu = try? PDU(decoding: bytes), let response = errs(pdu) {
-        pair.near.receive(response.encoded)
-      } else {
-        through(bytes)
-      }
-    }
+    pair.intercept(errs)
     let discovery = DatabaseDiscovery(pair.client)
     var failure: ATTFailure?
     do throws(ATTFailure) {

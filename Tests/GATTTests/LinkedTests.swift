@@ -32,7 +32,7 @@ private func random(_ generator: inout SeededGenerator) throws -> AttributeDatab
           .randomElement(using: &generator) ?? [], value: .stored(value))
       if Bool.random(using: &generator) {
         characteristic.descriptors.append(
-          DescriptorDefinition(.userDescription, value: .stored(Array("description".utf8))))
+          .init(.userDescription, value: .stored(Array("description".utf8))))
       }
       service.characteristics.append(characteristic)
     }

@@ -71,12 +71,9 @@ struct LocatingTests {
   func refused() throws {
     try TestLoop.run { loop in
       let pair = try Pair(loop, database: Self.database())
-      let serve = pair.far.serve
-      pair.far.serve = { pdu in
-        if case .readByTypeRequest(HandleRange.all, _) = pdu {
-          return .error(.insufficientAuthorization, to: pdu.opcode, at: 1)
-        }
-        return serve(pdu)
+      pair.intercept { pdu in
+        guard case .readByTypeRequest(HandleRange.all, _) = pdu else { return nil }
+        return .error(.insufficientAuthorization, to: pdu.opcode, at: 1)
       }
       try await pair.client.bearer.exchangeMTU()
       let found = try await pair.client.locate(Self.wanted(.last))

@@ -61,6 +61,12 @@ final class Pair {
     var security = LinkSecurity.none
   }
 
+  /// Replaces the server's responses where `other` has one.
+  func intercept(_ other: @escaping (PDU) -> PDU?) {
+    let serve = far.serve
+    far.serve = { other($0) ?? serve($0) }
+  }
+
   /// Sends octets as the client; returns the server's response, if there is one.
   func ask(_ hex: String) -> String? {
     let before = trace.count
