@@ -129,15 +129,16 @@ extension GATTSession {
   private func primary(_ type: UUID?) async throws(Failure) {
     let what = type.map { "primary \($0)" } ?? "primary"
     let discovery = discovery()
-    do throws(ATTFailure) {
-      defer { show(discovery.services, type) }
-      if let type {
-        try await discovery.discoverPrimaryServices(type)
-      } else {
-        try await discovery.discoverServices()
+    defer {
+      for found in discovery.services
+      where found.isPrimary && found.service.uuid == type ?? found.service.uuid {
+        printer.service(found, whole: false)
       }
-    } catch {
-      throw failure(what, error)
+    }
+    if let type {
+      try await att(what, await discovery.discoverPrimaryServices(type))
+    } else {
+      try await att(what, await discovery.discoverServices())
     }
     try conclude(what, discovery)
     guard type == nil || !discovery.services.isEmpty else {
@@ -148,14 +149,14 @@ extension GATTSession {
   /// All services with their contents, each printed once it is complete.
   private func tree() async throws(Failure) {
     let discovery = discovery()
-    do throws(ATTFailure) {
-      try await discovery.discoverEverything { printer.service($0, whole: true) }
-    } catch {
-      for service in discovery.services where !service.hasContents {
-        printer.service(service, whole: true)
+    // If the link is lost, there are some.
+    defer {
+      for found in discovery.services where !found.hasContents {
+        printer.service(found, whole: true)
       }
-      throw failure("tree", error)
     }
+    try await att(
+      "tree", await discovery.discoverEverything { printer.service($0, whole: true) })
     map = AttributeMap(discovery.services)
     try conclude("tree", discovery)
   }
@@ -164,12 +165,6 @@ extension GATTSession {
     let discovery = DatabaseDiscovery(client)
     discovery.onFault = { [printer] in printer.fault($0) }
     return discovery
-  }
-
-  private func show(_ services: [DiscoveredService], _ type: UUID?) {
-    for found in services where found.isPrimary && (type == nil || found.service.uuid == type) {
-      printer.service(found, whole: false)
-    }
   }
 
   private func conclude(_ what: String, _ discovery: DatabaseDiscovery) throws(Failure) {

@@ -12,8 +12,8 @@ final class MediaSource {
 
   private let scheduler: any Scheduler
   private var overrides: [MediaAttribute: [UInt8]] = [:]
-  private var registered: [Entity: [MediaAttribute]] = [:]
-  private var hasUpdates = false
+  /// Nil unless the remote is subscribed to Entity Update.
+  private var registered: [Entity: [MediaAttribute]]?
   private var hasCommands = false
   private var selected: [UInt8]?
 
@@ -42,7 +42,7 @@ final class MediaSource {
   }
 
   private func notify(_ attribute: MediaAttribute) {
-    guard hasUpdates, registered[attribute.entity]?.contains(attribute) == true else { return }
+    guard registered?[attribute.entity]?.contains(attribute) == true else { return }
     let value = value(of: attribute)
     phone?.enqueue { connection in
       let update = EntityUpdate(attribute, value, fitting: connection.bearer.mtu - 3)
@@ -65,15 +65,11 @@ final class MediaSource {
   }
 
   /// The remote subscribed to Entity Update, or unsubscribed, which ends its registrations.
-  func subscribeUpdates(_ wanted: Bool) {
-    hasUpdates = wanted
-    if !wanted { registered = [:] }
-  }
+  func subscribeUpdates(_ wanted: Bool) { registered = wanted ? registered ?? [:] : nil }
 
   /// The link has ended, or the service was removed: everything about the remote is forgotten.
   func forgetRemote() {
-    registered = [:]
-    hasUpdates = false
+    registered = nil
     hasCommands = false
     selected = nil
   }
@@ -101,7 +97,7 @@ final class MediaSource {
       throw violation("a registration for what does not exist: \(value.hex)")
     }
     phone?.onEvent(.registered(registration))
-    registered[registration.entity] = attributes
+    registered?[registration.entity] = attributes
     if phone?.rules.updatesChangesOnly != true { for attribute in attributes { notify(attribute) } }
   }
 
@@ -125,7 +121,7 @@ final class MediaSource {
   }
 
   private func checkSubscription(for what: String) throws(ErrorCode) {
-    guard hasUpdates else {
+    guard registered != nil else {
       throw violation("\(what) without a subscription to Entity Update", .invalidState)
     }
   }
