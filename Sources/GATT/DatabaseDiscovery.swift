@@ -340,8 +340,10 @@ public struct DiscoveredService: Hashable, Sendable {
 
   /// The descriptors of one of its characteristics; nil: those of `others` that belong to none.
   public func descriptors(of characteristic: Characteristic?) -> [PDU.AttributeInformation] {
-    others.filter { attribute in
-      characteristic == characteristics.first { $0.descriptors?.contains(attribute.handle) == true }
+    let owners = characteristic.map { [$0] } ?? characteristics
+    return others.filter { attribute in
+      let isOwned = owners.contains { $0.descriptors?.contains(attribute.handle) == true }
+      return isOwned == (characteristic != nil)
     }
   }
 }
