@@ -104,8 +104,12 @@ final class PhoneDatabase {
     case .genericAccess: Self.genericAccess(name: configuration.name)
     case .genericAttribute: Self.genericAttribute(configuration.profile)
     case .deviceInformation:
-      StandardServices.deviceInformation(manufacturer: "Apple Inc.", model: "iPhone15,2")
-        .atFreeHandles
+      ServiceDefinition(
+        .deviceInformation,
+        characteristics: [
+          .init(.manufacturerName, [.read], value: .stored(Array("Apple Inc.".utf8))),
+          .init(.modelNumber, [.read], value: .stored(Array("iPhone15,2".utf8))),
+        ])
     case .continuity: Self.vendorService(.continuityService, .continuity, .write)
     case .nearby: Self.vendorService(.nearbyService, .nearby, .write)
     case .unnamed:
@@ -131,7 +135,8 @@ final class PhoneDatabase {
     if !profile.hasRobustCaching {
       service.characteristics.removeAll { $0.uuid != .serviceChanged }
     }
-    return service.atFreeHandles
+    for index in service.characteristics.indices { service.characteristics[index].handle = nil }
+    return service
   }
 
   private static func vendorService(
@@ -227,15 +232,6 @@ final class PhoneDatabase {
       value: .handled(write: { _, value throws(ErrorCode) in try write(value) }),
       descriptors: [Self.extendedProperties]
         + (properties.contains(.notify) ? [Self.configuration] : []))
-  }
-}
-
-extension ServiceDefinition {
-  /// The same with characteristics that follow one another.
-  fileprivate var atFreeHandles: ServiceDefinition {
-    var service = self
-    for index in service.characteristics.indices { service.characteristics[index].handle = nil }
-    return service
   }
 }
 
