@@ -23,8 +23,8 @@ struct GATTCompletion {
     // Differences in case are corrected only if nothing matches exactly.
     let exact = fitting.filter { $0.hasPrefix(typed) }
     let found = exact.isEmpty ? fitting : exact
-    return Completion(
-      typed: typed.count, words: found, titles: titles.filter { found.contains($0.key) })
+    let titles = titles.filter { [found = Set(found)] in found.contains($0.key) }
+    return Completion(typed: typed.count, words: found, titles: titles)
   }
 
   /// The names of the attributes, shown next to their handles and types.
@@ -56,10 +56,8 @@ struct GATTCompletion {
     guard let map else { return AssignedNumbers.attributeNames }
     let declarations: Set<UUID> = [.primaryService, .secondaryService, .include, .characteristic]
     let values = map.attributes.filter { !declarations.contains($0.type) }
-    var types: [String] = []
-    for value in values where !types.contains(value.type.description) {
-      types.append(value.type.description)
-    }
+    var seen: Set<UUID> = []
+    let types = values.map(\.type).filter { seen.insert($0).inserted }.map(\.description)
     let names = values.compactMap {
       AssignedNumbers.name(of: $0.type).map(AssignedNumbers.typedName)
     }
