@@ -263,19 +263,6 @@ struct GATTSessionTests {
     }
   }
 
-  @Test("A thousand characteristics are printed without delay", .timeLimit(.minutes(1)))
-  func many() throws {
-    try TestLoop.run { loop in
-      let characteristics = (0..<1000 as Range<UInt16>).map {
-        CharacteristicDefinition(UUID(0x4000 + $0), [.notify])
-      }
-      let bench = try Bench(
-        loop, .text, [ServiceDefinition(0x180F, characteristics: characteristics)])
-      #expect(await bench.type("tree") == nil)
-      #expect(bench.lines.joined().split(separator: "\n").count == 2001)
-    }
-  }
-
   @Test("A silent device times out after 30 s, one that disconnects fails at once")
   func ends() throws {
     try run { loop, bench in

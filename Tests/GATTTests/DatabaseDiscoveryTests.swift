@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
-import GATT
 import TestLoop
 import Testing
 import Wire
+
+@testable import GATT
 
 @Suite("GATT: discovery of a whole database, in spite of errors")
 struct DatabaseDiscoveryTests {
@@ -76,6 +77,20 @@ struct DatabaseDiscoveryTests {
       #expect(discovery.faults.isEmpty)
       #expect(failure == nil)
     }
+  }
+
+  @Test(
+    "Whose descriptors are is found without delay, however many there are", .timeLimit(.minutes(1)))
+  func many() {
+    let handles = stride(from: 1 as Handle, to: 9000, by: 3)
+    let service = DiscoveredService(
+      service: Service(uuid: 0x180F, range: .all), isPrimary: true,
+      characteristics: handles.map {
+        Characteristic(
+          declaration: $0, properties: .notify, value: $0 + 1, uuid: 0x2A19, end: $0 + 2)
+      }, others: handles.map { .init(handle: $0 + 2, type: 0x2902) })
+    #expect(service.characteristics.flatMap { service.descriptors(of: $0) } == service.others)
+    #expect(service.descriptors(of: nil).isEmpty)
   }
 
   @Test(
