@@ -70,6 +70,31 @@ struct HealingTests: InWorld {
     #expect(phone.connection != nil)
   }
 
+  @Test("ANCS that has moved silently is served where the search for AMS finds it")
+  func movedWithoutMedia() async throws {
+    try world.phoneDoes(.unpublish(.ams), .add(Self.messages, uid: 76))
+    try await world.serve()
+    _ = try await world.notification()
+    world.loseServiceChanges()
+    try world.phoneDoes(.unpublish(.ancs), .publish(.ancs, freshHandles: true))
+    await world.pass(.seconds(90))
+    let mark = world.events.count
+    try world.phoneDoes(.add(Self.messages, uid: 77))
+    await world.pass(.seconds(5))
+    #expect(world.story(since: mark).contains("notification"), "\(world.story)")
+  }
+
+  @Test("A battery that the search for ANCS finds is no subscription")
+  func onlyBattery() async throws {
+    try world.phoneDoes(.unpublish(.ancs), .unpublish(.ams), .unpublish(.battery))
+    try await world.meet { $0.quirks.reconnects = false }
+    await world.pass(.seconds(10))
+    world.loseServiceChanges()
+    try world.phoneDoes(.publish(.battery, freshHandles: true))
+    try await world.until(.battery)
+    #expect(!world.story.contains("subscribed"))
+  }
+
   @Test("ANCS that goes while its Control Point is written to is searched for where it was")
   func goesUnderARequest() async throws {
     let phone = world.phone

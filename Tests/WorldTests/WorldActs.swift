@@ -96,15 +96,19 @@ extension World {
     for command in commands { _ = try phone.phone.perform(command) }
   }
 
-  /// ANCS moves, of which the board does not hear, until it finds it where it is now.
-  func moveSilently() async throws {
+  /// From now on the board does not hear of changes of the phone's services: the phone confirms its own indications.
+  func loseServiceChanges() {
     let services = phone.phone
-    // The phone confirms its own indications, which never reach the board.
     phone.transform = { pdu, toPhone in
       guard !toPhone, pdu.first == 0x1D else { return pdu }
       services.receive([0x1E])
       return nil
     }
+  }
+
+  /// ANCS moves, of which the board does not hear, until it finds it where it is now.
+  func moveSilently() async throws {
+    loseServiceChanges()
     try phoneDoes(.unpublish(.ancs), .publish(.ancs, freshHandles: true))
     await pass(.seconds(1))
     try await until(.stale, within: .seconds(1000))

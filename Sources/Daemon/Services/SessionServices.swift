@@ -250,7 +250,7 @@ import Wire
         return context.publish(.error(what: what, code: nil, message: why))
       }
       slots[index].state = .subscribed(service, running)
-      if [.ancs, .ams].contains(client.name) { context.link.subscribed() }
+      if client.isAppleService { context.link.subscribed() }
     } catch {
       if error.isEnd { throw error }
       slots[index].state = .refused(service, error)
@@ -303,28 +303,31 @@ import Wire
       affected = affected.spanning(service.range)
       drop(index)
     }
-    let before = located
-    try await locate(in: affected)
-    try await subscribe()
-    return slots.contains { slot in
-      guard [.ancs, .ams].contains(slot.client.name), case .subscribed(let service, _) = slot.state
-      else { return false }
-      return !before.contains(service)
-    }
+    return try await locateAndSubscribe(in: affected)
   }
 
   /// Searches the whole database for ANCS and AMS if they are missing: a phone may add ANCS late
   /// without Service Changed, and may later accept a subscription that it refused.
   ///
-  /// - Returns: whether one was found.
+  /// - Returns: whether one was found, or was found in another place.
   func search() async throws(ATTFailure) -> Bool {
-    let before = names
-    for index in slots.indices where [.ancs, .ams].contains(slots[index].client.name) {
+    for index in slots.indices where slots[index].client.isAppleService {
       if slots[index].running == nil { drop(index) }
     }
-    try await locate()
+    return try await locateAndSubscribe(in: .all)
+  }
+
+  /// Returns whether ANCS or AMS is subscribed to where it was not located before.
+  private func locateAndSubscribe(in range: HandleRange) async throws(ATTFailure) -> Bool {
+    let before = located
+    try await locate(in: range)
     try await subscribe()
-    return names != before
+    return slots.contains { slot in
+      guard slot.client.isAppleService, case .subscribed(let service, _) = slot.state else {
+        return false
+      }
+      return !before.contains(service)
+    }
   }
 
   /// Ends a service that the phone has removed.
@@ -371,6 +374,8 @@ extension ATTFailure {
   let title: String
   /// When it is set up.
   let phase: ServicePhase
+  /// Whether it is ANCS or AMS, for which a session is there.
+  var isAppleService: Bool { name == .ancs || name == .ams }
   /// Which instance to use if the phone has several.
   var instance = WantedService.Instance.first
   /// Subscribes to a located service; nil if it lacks a mandatory characteristic or CCCD.
