@@ -14,91 +14,67 @@ public final class ClockMonitor {
   public private(set) var time: PhoneTime?
 
   private let client: Client
-  private let alarm: Alarm
-  private var zone = Zone.known(nil)
   private var zoneHandle: Handle?
-  private var isRunning = false
-  private var isEnded = false
+  private var zone = Zone.known(nil)
+  /// The latest time, which waits for the zone.
+  private var waiting: (time: CurrentTime, instant: Instant)?
 
-  /// The state of the time zone. While the zone is unknown, the latest time waits for it.
+  /// The state of the time zone.
   private enum Zone {
     /// Nil: the phone does not provide it.
     case known(LocalTimeInformation?)
-    /// The phone has reported a change.
-    case changed(CurrentTime, at: Instant)
-    case reading(CurrentTime, at: Instant)
+    /// `isOutdated`: the phone has reported a change since the request.
+    case reading(isOutdated: Bool)
   }
 
-  public init(_ client: Client) {
-    self.client = client
-    alarm = Alarm(client.bearer)
-  }
-
-  private var now: Instant { client.bearer.scheduler.now }
+  public init(_ client: Client) { self.client = client }
 
   /// Reads the time zone, subscribes to the time, and reads it: phones notify it when their clock was set or
-  /// the time zone has changed.
+  /// the time zone has changed. Then the zone is read again.
   ///
   /// - Throws: why the time cannot be followed, or why the link has ended. It is read anyway if the
   ///   phone refuses the subscription.
   public func follow(_ service: LocatedService) async throws(ATTFailure) {
     zoneHandle = service[.localTimeInformation]?.value
-    zone = .known(try await readZone())
+    readZone()
     guard let source = service[.currentTime] else { return }
     try await client.follow(source) { [weak self] in self?.apply($0) }
   }
 
+  private func readZone() {
+    guard let zoneHandle else { return }
+    zone = .reading(isOutdated: false)
+    client.bearer.request(.readRequest(zoneHandle)) { [weak self] in self?.zoneWasRead($0) }
+  }
+
   private func apply(_ value: [UInt8]) {
     guard let current = decode(value, "time", CurrentTime.init(decoding:)) else { return }
-    let hasMoved = !current.adjustReason.isDisjoint(with: [.timeZone, .daylightSaving])
-    if hasMoved, zoneHandle != nil {
-      zone = .changed(current, at: now)
-      return alarm.ring()
-    }
+    let now = client.bearer.scheduler.now
+    let reasons = current.adjustReason
+    let hasMoved = zoneHandle != nil && !reasons.isDisjoint(with: [.timeZone, .daylightSaving])
     switch zone {
-    case .known(let zone): publish(PhoneTime(current, zone: zone), at: now)
-    case .changed: zone = .changed(current, at: now)
-    case .reading: zone = .reading(current, at: now)
+    case .known(let zone) where !hasMoved: publish(PhoneTime(current, zone: zone), at: now)
+    case .known:
+      waiting = (current, now)
+      readZone()
+    case .reading(let isOutdated):
+      waiting = (current, now)
+      zone = .reading(isOutdated: isOutdated || hasMoved)
     }
   }
 
-  /// Reads the time zone again whenever the phone reports a change, until the session ends.
-  ///
-  /// - Throws: why the link has ended. Returns if `end` was called, and at once if it is already
-  ///   running.
-  public func run() async throws(ATTFailure) {
-    guard !isRunning else { return }
-    isRunning = true
-    while !isEnded {
-      guard case .changed(let current, let instant) = zone else {
-        try await alarm.wait()
-        continue
-      }
-      zone = .reading(current, at: instant)
-      let read = try await readZone()
-      // The zone may have changed again meanwhile, or only the time.
-      guard case .reading(let latest, let instant) = zone, !isEnded else { continue }
-      zone = .known(read)
-      publish(PhoneTime(latest, zone: read), at: instant)
+  private func zoneWasRead(_ outcome: Result<PDU, ATTFailure>) {
+    if case .failure(let failure) = outcome, failure.isEnd { return }
+    if case .reading(isOutdated: true) = zone { return readZone() }
+    // A phone that refuses it does not provide it.
+    var read: LocalTimeInformation?
+    if case .success(.readResponse(let value)) = outcome {
+      read = decode(value, "time zone", LocalTimeInformation.init(decoding:))
     }
-  }
-
-  /// Makes `run` return. Harmless if it has returned.
-  public func end() {
-    isEnded = true
-    alarm.ring()
-  }
-
-  /// The phone's current time zone; nil if the phone does not provide it.
-  private func readZone() async throws(ATTFailure) -> LocalTimeInformation? {
-    guard let zoneHandle else { return nil }
-    do {
-      let value = try await client.read(zoneHandle)
-      return decode(value, "time zone", LocalTimeInformation.init(decoding:))
-    } catch {
-      if error.isEnd { throw error }
-      return nil
-    }
+    zone = .known(read)
+    guard let (current, instant) = waiting else { return }
+    waiting = nil
+    publish(PhoneTime(current, zone: read), at: instant)
   }
 
   private func publish(_ new: PhoneTime, at instant: Instant) {

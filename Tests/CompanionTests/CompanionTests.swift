@@ -55,8 +55,7 @@ struct CompanionTests {
   @Test("Time zone and daylight saving are in quarters of an hour, or unknown")
   func zone() throws {
     let berlin = try LocalTimeInformation(decoding: [4, 4])
-    #expect(berlin.secondsFromUTC == 7200)
-    #expect(berlin.encoded == [4, 4])
+    #expect(berlin.secondsFromUTC == 7200 && berlin.encoded == [4, 4])
     #expect(try LocalTimeInformation(decoding: [0xEC, 0]).secondsFromUTC == -18_000)
     #expect(try LocalTimeInformation(decoding: [0x80, 0xFF]).secondsFromUTC == nil)
     #expect(try LocalTimeInformation(decoding: [4, 255]).secondsFromUTC == 3600)
