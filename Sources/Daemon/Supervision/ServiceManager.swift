@@ -5,46 +5,7 @@ import EventLoop
 import System
 import Wire
 
-/// A notification for the service manager: an assignment from sd_notify(3).
-enum ServiceNotice: Hashable, Sendable {
-  /// All sockets are open, so clients and phones can connect; or a reload is complete.
-  case ready
-  /// The current waits, for `systemctl status`.
-  case status(String)
-  /// The settings are being read again, since this point of the monotonic clock.
-  case reloading(since: Instant)
-  /// The daemon is exiting.
-  case stopping
-  /// The event loop is running.
-  case alive
-
-  /// Whether this makes `earlier` obsolete. The end of a reload needs its beginning.
-  func replaces(_ earlier: ServiceNotice) -> Bool {
-    switch (self, earlier) {
-    case (.stopping, _), (.status, .status), (.ready, .ready), (.alive, .alive),
-      (.reloading, .reloading), (.reloading, .ready):
-      true
-    default: false
-    }
-  }
-
-  /// Enough for a few waits. systemd drops datagrams above 4,096 bytes.
-  private static let longestStatus = 1_024
-
-  /// The datagram.
-  var bytes: [UInt8] {
-    switch self {
-    case .ready: Array("READY=1".utf8)
-    case .status(let text): Array("STATUS=".utf8) + text.printable.utf8(atMost: Self.longestStatus)
-    case .reloading(let time):
-      Array("RELOADING=1\nMONOTONIC_USEC=\(time.nanoseconds / 1_000)".utf8)
-    case .stopping: Array("STOPPING=1".utf8)
-    case .alive: Array("WATCHDOG=1".utf8)
-    }
-  }
-}
-
-/// Notifies the service manager that started the daemon, if there is one.
+/// Notifies the service manager that started the daemon, if there is one, with the assignments of sd_notify(3).
 ///
 /// Only a watchdog costs wake-ups: without one, only changes are sent.
 @LoopActor final class ServiceManager {
@@ -52,55 +13,66 @@ enum ServiceNotice: Hashable, Sendable {
   private let scheduler: any Scheduler
   private var status: String?
   private var isReady = false
-  /// The notifications that are still unsent, in order, because its queue was full.
-  private var untold: [ServiceNotice] = []
+  /// The assignments that are still unsent, in order, because its queue was full: the latest of each name.
+  private var untold: [(name: String, value: String)] = []
   private lazy var again = Deadline(scheduler) { [weak self] in self?.sendUntold() }
   private static let pause: Duration = .seconds(1)
+  /// Enough for a few waits. systemd drops datagrams above 4,096 bytes.
+  private static let longestStatus = 1_024
 
   init(_ channel: (any ServiceManagerChannel)?, _ scheduler: any Scheduler) {
     self.channel = channel
     self.scheduler = scheduler
   }
 
-  /// Reports that all sockets are open. From now on the watchdog, if there is one, is notified twice per period.
+  /// Reports that all sockets are open, so clients and phones can connect. From now on the watchdog, if there is one, is
+  /// notified twice per period.
   func ready() {
     isReady = true
-    send(.ready)
+    send("READY", "1")
     keepAlive()
   }
 
-  /// Reports the current waits if they have changed.
+  /// Reports the current waits, for `systemctl status`, if they have changed.
   func wait(for status: String) {
     guard status != self.status else { return }
     self.status = status
-    send(.status(status))
+    send(
+      "STATUS", String(decoding: status.printable.utf8(atMost: Self.longestStatus), as: UTF8.self))
   }
 
   /// Reloads the settings, and reports the beginning and the end; a daemon that is not ready yet reports nothing.
   func reloading(_ reload: () -> Void) {
-    if isReady { send(.reloading(since: scheduler.now)) }
+    if isReady {
+      // The end of the reload has to follow its beginning.
+      untold.removeAll { $0.name == "READY" }
+      send("RELOADING", "1\nMONOTONIC_USEC=\(scheduler.now.nanoseconds / 1_000)")
+    }
     reload()
-    if isReady { send(.ready) }
+    if isReady { send("READY", "1") }
   }
 
-  /// Reports that the daemon is exiting.
-  func stopping() { send(.stopping) }
+  /// Reports that the daemon is exiting; what is still unsent does not matter anymore.
+  func stopping() {
+    untold = []
+    send("STOPPING", "1")
+  }
 
   private func keepAlive() {
     guard let time = channel?.watchdog else { return }
-    send(.alive)
+    send("WATCHDOG", "1")
     _ = scheduler.schedule(after: time / 2) { [weak self] in self?.keepAlive() }
   }
 
-  private func send(_ notice: ServiceNotice) {
-    untold.removeAll { notice.replaces($0) }
-    untold.append(notice)
+  private func send(_ name: String, _ value: String) {
+    untold.removeAll { $0.name == name }
+    untold.append((name, value))
     if again.due == nil { sendUntold() }
   }
 
   private func sendUntold() {
-    while let notice = untold.first {
-      guard channel?.send(notice.bytes) ?? true else {
+    while let (name, value) = untold.first {
+      guard channel?.send(Array("\(name)=\(value)".utf8)) ?? true else {
         return again.due = scheduler.now + Self.pause
       }
       untold.removeFirst()
