@@ -125,22 +125,14 @@ extension ServiceClient {
     }
     if let handle { context.client.removeHandler(for: handle) }
     handle = changed.value
-    listen()
-    try await context.client.enable(cccd, .indications, attempts: 2)
-  }
-
-  private func listen() {
-    guard let handle else { return }
     // The client retains this closure, so the closure must not retain the client.
-    context.client.setArrivalHandler(for: handle) { [onChange, log = context.log] arrival in
+    context.client.setArrivalHandler(for: changed.value) { [onChange, log = context.log] arrival in
       do throws(DecodeError) {
         onChange(try ServiceChanged(decoding: Array(arrival.value)).range, arrival.responsesBefore)
       } catch {
         log.dropped("a Service Changed: \(error)", Array(arrival.value))
       }
     }
+    try await context.client.enable(cccd, .indications, attempts: 2)
   }
-
-  /// The service may have changed too. Until it is found again, another change may be indicated where it was.
-  func end() { listen() }
 }

@@ -332,7 +332,8 @@ import Wire
 
   /// Ends a service that the phone has removed.
   private func drop(_ index: Int) {
-    if let service = slots[index].state.service {
+    // Until Service Changed is found again, another change may be indicated where it was.
+    if slots[index].client.name != nil, let service = slots[index].state.service {
       context.client.removeHandlers(in: service.service.range)
     }
     slots[index].running?.end()
