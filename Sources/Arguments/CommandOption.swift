@@ -91,27 +91,13 @@ public final class CommandOption<Options>: Sendable {
     self.apply = apply
   }
 
-  /// The same option for a command whose options include these; changes to them take effect together.
-  ///
-  /// - Parameters:
-  ///   - effect: when a change takes effect; nil for a command that does not reload its settings.
-  ///   - part: sets the part within the whole.
-  public func setting<Whole>(
-    _ effect: SettingEffect? = nil,
-    in part:
-      @escaping @Sendable (
-        _ whole: inout Whole, _ set: (inout Options) throws(Failure) -> Void
-      ) throws(Failure) -> Void
-  ) -> CommandOption<Whole> {
-    var form = form
-    form.effect = effect
-    return CommandOption<Whole>(form) { [apply] whole, name, value throws(Failure) in
-      try part(&whole) { options throws(Failure) in try apply(&options, name, value) }
-    }
-  }
-
   /// The same option, which may be given several times.
   public var repeated: CommandOption { changed { $0.repeats = true } }
+
+  /// The same option, of which a change takes effect then.
+  public func effective(_ effect: SettingEffect) -> CommandOption {
+    changed { $0.effect = effect }
+  }
 
   /// The same option, which no settings file can set.
   public var onlyTyped: CommandOption { changed { $0.isOnlyTyped = true } }

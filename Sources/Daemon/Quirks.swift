@@ -3,6 +3,7 @@ import AMS
 import ANCS
 import Arguments
 import Board
+import Control
 import GATT
 import Mgmt
 
@@ -32,77 +33,77 @@ struct Quirks: Hashable, Sendable {
 
 extension Grammar<RunOptions> {
   /// The keys of `[quirks]`, and the names of `--quirk`.
-  static let quirks = Grammar(newLink(assumptions) + radio(physicalLayer))
+  static let quirks = Grammar(
+    assumptions.effective(.newLink) + [physicalLayer.effective(.nextStart)])
 
-  private static let assumptions: [CommandOption<Quirks>] = [
+  private static let assumptions: [RunOption] = [
     word(
       "--sharing-advertisement", ["quiet": .quiet, "connectable": .connectable, "off": .off],
       help: "the solicitation next to a phone that does not share yet: quiet (nobody can connect "
-        + "to it), connectable, off (quiet)", set: { $0.sharingAdvertisement = $1 }),
+        + "to it), connectable, off (quiet)", set: { $0.quirks.sharingAdvertisement = $1 }),
     .time(
       "--encrypt-pause", help: "seconds that a bonded phone has to encrypt by itself (5)",
-      set: { $0.encryptionPause = $1 }),
+      set: { $0.quirks.encryptionPause = $1 }),
     .time(
-      "--probe", help: "seconds between watchdog requests (900)", set: { $0.consumer.probe = $1 }),
+      "--probe", help: "seconds between watchdog requests (900)",
+      set: { $0.quirks.consumer.probe = $1 }),
     .time(
       "--silence", help: "seconds of silence before subscribing again (21600)",
-      set: { $0.consumer.silence = $1 }),
+      set: { $0.quirks.consumer.silence = $1 }),
     .time(
       "--retry", help: "first pause after Share System Notifications was refused (5)",
-      set: { $0.consumer.retry = $1 }),
+      set: { $0.quirks.consumer.retry = $1 }),
     .time(
-      "--call", help: "maximum seconds that a call rings (120)", set: { $0.consumer.call = $1 }),
+      "--call", help: "maximum seconds that a call rings (120)",
+      set: { $0.quirks.consumer.call = $1 }),
     word(
       "--ancs", ["first": .first, "last": .last],
       help: "which ANCS to use if there are two: first, last (last)",
-      set: { $0.notificationCenter = $1 }),
+      set: { $0.quirks.notificationCenter = $1 }),
     .choice(
       "--handles",
       help: "how to trust remembered handles: assume, and verify them after the first "
-        + "subscription; verify; hash; or discover again (assume)", set: { $0.handles = $1 }),
+        + "subscription; verify; hash; or discover again (assume)", set: { $0.quirks.handles = $1 }),
     .time(
       "--preexisting",
       help: "seconds after a subscription in which notifications count as pre-existing if the "
         + "phone says so (10)",
-      set: { $0.consumer.preExisting = $1 }),
+      set: { $0.quirks.consumer.preExisting = $1 }),
     onOff(
       "--response-proves",
       help: "whether a response on the Control Point proves permission to read notifications: "
         + "on, off (off)",
-      set: { $0.consumer.responsesProve = $1 }),
+      set: { $0.quirks.consumer.responsesProve = $1 }),
     onOff(
       "--player-name", help: "whether to register for the player's name: on, off (on)",
-      set: { $0.media.unwanted = $1 ? [] : [.playerName] }),
+      set: { $0.quirks.media.unwanted = $1 ? [] : [.playerName] }),
     onOff(
       "--own-changes", help: "whether to indicate changes of the board's services: on, off (on)",
-      set: { $0.ownChanges = $1 ? .seconds(10) : nil }),
+      set: { $0.quirks.ownChanges = $1 ? .seconds(10) : nil }),
     onOff(
       "--search", help: "whether to keep searching for a missing ANCS or AMS: on, off (on)",
-      set: { $0.searches = $1 }),
+      set: { $0.quirks.searches = $1 }),
     onOff(
       "--reconnect", help: "whether to end a link without a working ANCS once: on, off (on)",
-      set: { $0.reconnects = $1 }),
+      set: { $0.quirks.reconnects = $1 }),
   ]
 
   /// The controller is told once, when its adapter is set up.
-  private static let physicalLayer: [CommandOption<RadioSettings>] = [
-    word(
-      "--phy", ["any": false, "1m": true], help: "the PHYs that links may use: any, 1m (any)",
-      set: { $0.onlyPHY1M = $1 })
-  ]
+  private static let physicalLayer: RunOption = word(
+    "--phy", ["any": false, "1m": true], help: "the PHYs that links may use: any, 1m (any)",
+    set: { $0.radio.onlyPHY1M = $1 })
 
   private static func onOff(
-    _ name: String, help: @autoclosure @escaping LazyText,
-    set: @escaping CommandOption<Quirks>.Setter<Bool>
-  ) -> CommandOption<Quirks> {
+    _ name: String, help: @autoclosure @escaping LazyText, set: @escaping RunOption.Setter<Bool>
+  ) -> RunOption {
     word(name, ["on": true, "off": false], help: help(), set: set)
   }
 
   /// An option whose value is one of these words.
-  static func word<Whole, Value: Sendable>(
+  static func word<Value: Sendable>(
     _ name: String, _ words: KeyValuePairs<String, Value>, help: @autoclosure @escaping LazyText,
-    set: @escaping CommandOption<Whole>.Setter<Value>
-  ) -> CommandOption<Whole> {
+    set: @escaping RunOption.Setter<Value>
+  ) -> RunOption {
     let names: LazyWords = { words.map { $0.key } }
     return .named(
       name, value: names().joined(separator: "|"), names: names(), help: help(),

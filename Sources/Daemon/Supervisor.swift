@@ -141,7 +141,9 @@ import Wire
     phoneBook.rulesChanged()
     radio?.policy.pause = settings.quirks.encryptionPause
     log.notice("the settings were read again")
-    for (effect, waiting) in Dictionary(grouping: settings.waiting, by: \.effect) {
+    for (effect, waiting) in Dictionary(
+      grouping: settings.waiting(on: sessions.map(\.settings)), by: \.effect)
+    {
       let names = waiting.map(\.name).joined(separator: ", ")
       log.notice("\(names) will take effect \(effect.text)")
     }
@@ -262,8 +264,7 @@ import Wire
   @discardableResult func serve(_ link: any Link) async -> Bool {
     totals.links += 1
     let number = totals.links
-    settings.linkBegan(number)
-    let session = Session(link, number, self, settings.quirks, log(about: link))
+    let session = Session(link, number, self, settings.latest, log(about: link))
     session.onWaitChange = { [weak self, weak session] in
       if let session { self?.updateWait(of: session) }
     }
@@ -275,7 +276,6 @@ import Wire
     let reason = await session.run()
     sessions.removeAll { $0 === session }
     totals.add(session)
-    settings.linkEnded(number)
     // Nothing is kept for a phone without a bond: it returns with a different address anyway.
     if link.adapter != nil, !link.isBonded { phoneBook.forget(session.phone) }
     session.publish(.disconnected(reason: reason))

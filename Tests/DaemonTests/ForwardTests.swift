@@ -212,25 +212,6 @@ struct ForwardTests {
     #expect(queue.count == 2 && queue.handled == 4)
   }
 
-  @Test(
-    "Wrong tables are named with what is wrong",
-    arguments: [
-      ("", "1:1: this forward has no to: a URL such as"),
-      ("to = 'ntfy.sh'", "2:6: to must be a URL"),
-      ("to = 'a://b c'", "2:6: to must be a URL"),
-      ("to = 'a://b'\nto-file = '/x'", "3:11: to and to-file are both set"),
-      ("to-file = 'x'", "2:11: to-file must be an absolute path"),
-      ("to = 'a://b'\ncontent = 'all'", "3:11: content must be one of none, app, title, full"),
-      ("to = 'a://b'\nquiet = 'night'", "3:9: quiet must be a span such as"),
-      ("to = 'a://b'\nmax-age = 0", "3:11: max-age must be a number of seconds"),
-      ("to = 'a://b'\nonly = 'x'", "3:1: there is no setting “only” here"),
-    ])
-  func faults(text: String, expected: String) {
-    let file = SettingsFile(Array("[[forward]]\n\(text)".utf8))
-    let fault = file.faults.first.map { "\($0.place.line):\($0.place.column): \($0.message)" }
-    #expect(file.faults.count == 1 && fault?.hasPrefix(expected) == true, "\(fault ?? "none")")
-  }
-
   @Test("A destination is shown without what may be secret in it")
   func shown() throws {
     let file = SettingsFile(Array("[[forward]]\nto = 'tgram://12345:token/chat'".utf8))

@@ -68,7 +68,8 @@ import Wire
       return true
     }
     dispatcher.register(ControlMethods.settings) { _ throws(RPCError) in
-      try self.daemon.settings.report
+      let daemon = try self.daemon
+      return daemon.settings.report(on: daemon.sessions.map(\.settings))
     }
     dispatcher.register(ControlMethods.timeline) { _ throws(RPCError) in
       try self.daemon.timeline.report

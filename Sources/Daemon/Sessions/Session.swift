@@ -46,8 +46,8 @@ import Wire
 
   /// The link's number, counted since the start.
   let number: Int
-  /// The assumptions about iOS, as they were when the link came up.
-  let quirks: Quirks
+  /// The latest settings when the link came up.
+  let settings: Settings
   /// For lines about this phone, with a rate limit.
   let log: Log
   let daemon: Supervisor
@@ -74,9 +74,9 @@ import Wire
     case announceOwnChanges
   }
 
-  init(_ link: any Link, _ number: Int, _ daemon: Supervisor, _ quirks: Quirks, _ log: Log) {
+  init(_ link: any Link, _ number: Int, _ daemon: Supervisor, _ settings: Settings, _ log: Log) {
     (self.link, self.number, self.daemon) = (link, number, daemon)
-    (self.quirks, self.log) = (quirks, log)
+    (self.settings, self.log) = (settings, log)
     phone = Phone(0, on: link, PhoneNotifications(keeping: .zero, daemon.platform.scheduler))
     since = daemon.platform.wallTime
     bearer = Bearer(scheduler: daemon.platform.scheduler)
@@ -86,6 +86,8 @@ import Wire
   }
 
   private var scheduler: any Scheduler { daemon.platform.scheduler }
+  /// The assumptions about iOS.
+  var quirks: Quirks { settings.options.quirks }
 
   /// Every service that the daemon is a client of.
   private func makeServices() -> SessionServices {

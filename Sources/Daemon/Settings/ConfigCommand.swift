@@ -43,27 +43,7 @@ extension Command {
   }
 
   private static func check(_ path: String?, _ console: Console) throws(Failure) -> ExitStatus {
-    guard let file = try SettingsFile.find(path) else {
-      guard console.format == .text else {
-        try console.print(SettingsCheck().json + [UInt8(ascii: "\n")])
-        return .done
-      }
-      try console.print(
-        line: "neither \(SettingsFolder.usualPath) nor \(SettingsFolder.morePaths) exists: "
-          + "all settings have their defaults")
-      return .done
-    }
-    let isService = file.paths.allSatisfy { $0.hasPrefix("\(SettingsFolder.path)/") }
-    var report = SettingsCheck()
-    report.files = file.paths
-    report.faults = file.faults
-    if report.faults.isEmpty {
-      report.remarks = file.remarks(isService: isService)
-    }
-    report.settings = file.entries.count
-    report.hooks = file.options.live.hooks.count
-    report.rules = file.options.live.rules.count
-    report.destinations = file.options.live.forwards.count
+    let report = try SettingsFile.find(path).map(SettingsCheck.init) ?? SettingsCheck()
     switch console.format {
     case .json: try console.print(report.json + [UInt8(ascii: "\n")])
     case .text:
@@ -88,6 +68,22 @@ struct SettingsCheck: JSONObjectCodable, Sendable {
   /// Where notifications are forwarded to.
   var destinations = 0
 
+  init() {}
+
+  init(_ file: SettingsFile) {
+    files = file.paths
+    faults = file.faults
+    if faults.isEmpty {
+      let isService = files.allSatisfy { $0.hasPrefix("\(SettingsFolder.path)/") }
+      remarks = file.remarks(isService: isService)
+    }
+    let live = file.options.live
+    settings = file.entries.count
+    hooks = live.hooks.count
+    rules = live.rules.count
+    destinations = live.forwards.count
+  }
+
   mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try json.list("files", &files)
     try json.list("faults", &faults)
@@ -99,6 +95,10 @@ struct SettingsCheck: JSONObjectCodable, Sendable {
   }
 
   var summary: String {
+    if files.isEmpty {
+      return "neither \(SettingsFolder.usualPath) nor \(SettingsFolder.morePaths) exists: "
+        + "all settings have their defaults"
+    }
     let isAre = files.count == 1 ? "is" : "are"
     let but =
       switch remarks.count {

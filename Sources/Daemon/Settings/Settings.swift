@@ -8,16 +8,21 @@ import System
 import TOML
 
 /// The options of `run`, in parts by when a change takes effect.
-struct RunOptions: Hashable, Sendable {
+struct RunOptions: PrintingOptions, Hashable {
   var start = StartSettings()
   var radio = RadioSettings()
   /// Assumptions about iOS: a link keeps those that it started with.
   var quirks = Quirks()
   var live = LiveSettings()
+
+  var output: OutputOptions {
+    get { start.output }
+    set { start.output = newValue }
+  }
 }
 
 /// Settings that are fixed while the daemon runs; nil if not set.
-struct StartSettings: PrintingOptions, Hashable {
+struct StartSettings: Hashable, Sendable {
   /// Where the phones come from.
   var source = Source.radio
   /// Whether to exit after the first disconnect (with the virtual phone: when its script ends).
@@ -124,54 +129,43 @@ struct Settings: Sendable {
       if !overridden.isDisjoint(with: sources) { overridden.formUnion(sources) }
       options = file.options(without: overridden)
       for option in typed { try option.apply(to: &options) }
-      given = file.entries.filter { !overridden.contains($0.name) }
-        .map {
-          .init(
-            $0.name, $0.value, file: $0.place.file, line: $0.place.line, Self.effect(of: $0.name))
-        }
+      given = file.entries.filter { !overridden.contains($0.name) }.map(\.report)
     }
     self.options = options
     given += settings
     for (name, source) in [("socket", "ANCSD_SOCKET"), ("format", "ANCSD_FORMAT")] {
       guard let text = variable(source), !text.isEmpty, !given.contains(where: { $0.name == name })
       else { continue }
-      let value = SettingValue.text(text).description
-      given.append(.init(name, value, file: source, Self.effect(of: name)))
+      given.append(.init(name, SettingValue.text(text).description, file: source, .nextStart))
     }
   }
 
   /// The options from the command line, each once, by its name in a file.
   private static func settings(_ typed: [Grammar<RunOptions>.Given]) -> [SettingsReport.Setting] {
-    var names: [String] = []
-    var values: [String: [SettingValue]] = [:]
+    var settings: [(name: String, form: OptionForm, values: [SettingValue])] = []
     for option in typed {
-      var (name, value) = (option.name, option.form.value(typed: option.value))
+      var (name, form) = (option.name, option.form)
+      var value = form.value(typed: option.value)
       switch name {
       case "json", "text": (name, value) = ("format", .text(name))
       case "quirk":
         let parts = (option.value ?? "").split(separator: "=", maxSplits: 1).map(String.init)
         (name, value) = ("quirks.\(parts.first ?? "")", .text(parts.last ?? ""))
+        form = Grammar.quirks.setting(parts.first ?? "")?.form ?? form
       case _ where name.hasPrefix("--hci"): name = "adapter"
       default: break
       }
-      if values[name] == nil { names.append(name) }
-      values[name, default: []].append(value)
+      if let place = settings.firstIndex(where: { $0.name == name }) {
+        settings[place].values.append(value)
+      } else {
+        settings.append((name, form, [value]))
+      }
     }
-    return names.map { name in
-      let all = values[name] ?? []
-      let texts = all.compactMap { if case .text(let text) = $0 { text } else { nil } }
-      let repeats = Grammar.run.setting(name)?.form.repeats == true
-      let value = repeats ? .list(texts) : all.last ?? .truth(true)
-      return .init(name, value.description, effect(of: name))
+    return settings.map { name, form, values in
+      let texts = values.compactMap { if case .text(let text) = $0 { text } else { nil } }
+      let value = form.repeats ? .list(texts) : values.last ?? .truth(true)
+      return .init(name, value.description, form.effect ?? .nextStart)
     }
-  }
-
-  /// When a change of a setting takes effect; a quirk is given by its name in a file.
-  static func effect(of name: String) -> SettingEffect {
-    let option =
-      name.hasPrefix("quirks.")
-      ? Grammar.quirks.setting(String(name.dropFirst(7))) : Grammar.run.setting(name)
-    return option?.form.effect ?? .nextStart
   }
 
   /// The differences from `other` among the settings with this effect: with the value here, or without one for the
@@ -220,12 +214,10 @@ extension SettingsFile {
 /// needs at construction, and the live ones again after each reload.
 ///
 ///     started ─── its `start` and `radio` hold until the daemon exits
-///     links   ─── each keeps the `quirks` that it started with
-///     latest  ─── its `live` holds; a new link takes its `quirks`
+///     latest  ─── its `live` holds; a new link takes its `quirks`, and keeps them
 struct SettingsInForce: Sendable {
   private let started: Settings
-  private var links: [Int: Settings] = [:]
-  private var latest: Settings
+  private(set) var latest: Settings
 
   /// The settings of a daemon that starts.
   init(_ settings: Settings) { (started, latest) = (settings, settings) }
@@ -239,19 +231,16 @@ struct SettingsInForce: Sendable {
   /// The settings were reloaded, and are valid.
   mutating func replace(with settings: Settings) { latest = settings }
 
-  /// A link begins, with the `quirks` of now.
-  mutating func linkBegan(_ number: Int) { links[number] = latest }
-
-  mutating func linkEnded(_ number: Int) { links[number] = nil }
-
   /// The settings that are not in force yet, or not on every link: with their new value, or without one for the
   /// default.
-  var waiting: [SettingsReport.Setting] {
+  ///
+  /// - Parameter links: the settings that were the latest when each link came up.
+  func waiting(on links: [Settings]) -> [SettingsReport.Setting] {
     let (old, new) = (started.options, latest.options)
     var waiting =
       (old.start, old.radio) == (new.start, new.radio)
       ? [] : latest.changes(from: started, .nextStart)
-    for link in links.values where link.options.quirks != new.quirks {
+    for link in links where link.options.quirks != new.quirks {
       for change in latest.changes(from: link, .newLink) where !waiting.contains(change) {
         waiting.append(change)
       }
@@ -259,11 +248,11 @@ struct SettingsInForce: Sendable {
     return waiting
   }
 
-  /// What `config show` shows.
-  var report: SettingsReport {
+  /// What `config show` shows, with these links.
+  func report(on links: [Settings]) -> SettingsReport {
     var report = SettingsReport()
     report.file = latest.file
-    report.waiting = waiting
+    report.waiting = waiting(on: links)
     let isLate = Set(report.waiting.filter { $0.effect == .newLink }.map(\.name))
     report.settings =
       started.given.filter { $0.effect == .nextStart }

@@ -31,6 +31,10 @@ package struct SettingsFile: Sendable {
     fileprivate let option: CommandOption<RunOptions>
     /// As it is written in a file.
     package var value: String { setting.description }
+    /// As `config show` has it.
+    var report: SettingsReport.Setting {
+      .init(name, value, file: place.file, line: place.line, option.form.effect ?? .nextStart)
+    }
     /// Whether it is not switched off.
     fileprivate var isOn: Bool { setting != .truth(false) }
   }
@@ -324,30 +328,29 @@ extension TOMLValue {
   }
 }
 
+extension RunOptions {
+  /// The history that `[log]` wants.
+  fileprivate var log: HistoryReport {
+    get { start.history ?? HistoryReport() }
+    set { start.history = newValue }
+  }
+}
+
 extension Grammar<RunOptions> {
   /// The keys of `[log]`.
-  fileprivate static let history = Grammar(
-    historyOptions.map { option in
-      option.setting(.nextStart) { run, set throws(Failure) in
-        var history = run.start.history ?? HistoryReport()
-        try set(&history)
-        run.start.history = history
-      }
-    })
-
-  private static let historyOptions: [CommandOption<HistoryReport>] = [
-    .flag("--on", help: "keep a history", set: { _ in }),
+  fileprivate static let history = Grammar([
+    .flag("--on", help: "keep a history", set: { $0.start.history = $0.log }),
     .value(
       "--file", value: "FILE", kind: .file, expects: "an absolute path", help: "the file",
-      read: { $0.first == "/" ? $0 : nil }, set: { $0.file = $1 }),
+      read: { $0.first == "/" ? $0 : nil }, set: { $0.log.file = $1 }),
     .time(
       "--age", within: .seconds(3_600) ... .seconds(99 * 86_400), help: "remove older events",
-      set: { $0.age = $1.components.seconds }),
+      set: { $0.log.age = $1.components.seconds }),
     .number(
       "--size", value: "MIB", of: "MiB", within: 1...1_024, help: "the maximum size of the file",
-      set: { $0.size = $1 }),
-    .flag("--texts", help: "keep titles and messages, too", set: { $0.hasTexts = true }),
-  ]
+      set: { $0.log.size = $1 }),
+    .flag("--texts", help: "keep titles and messages, too", set: { $0.log.hasTexts = true }),
+  ])
 }
 
 // MARK: - Hooks and rules
