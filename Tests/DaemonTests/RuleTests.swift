@@ -179,7 +179,7 @@ struct RuleTests {
     "What is no span of time is refused",
     arguments: [
       "", "9-17", "9:00", "24:00-1:00", "9:60-10:00", "9:00-9:00", "9:00-10:00-11:00", "-1:00-2:00",
-      "009:00-10:00",
+      "009:00-10:00", "+9:00-10:00", "9:+5-10:00",
     ])
   func malformedSpans(_ text: String) {
     #expect(TimeOfDay.Span(text) == nil)
