@@ -53,15 +53,15 @@ import Wire
   let daemon: Supervisor
   private let server: Server
   private let jobs = Mailbox<Job>()
-  /// The timers of jobs.
-  private var timers: [Job: Deadline] = [:]
   /// When to search for services again.
-  private var discovery = DiscoveryPlan() {
-    didSet { if discovery.deadline != oldValue.deadline { awaitSearch() } }
-  }
+  private var discovery = DiscoveryPlan() { didSet { searching.due = discovery.deadline } }
+  private lazy var searching = Deadline(scheduler) { [weak self] in self?.jobs.post(.search) }
+  private lazy var reconnecting = Deadline(scheduler) { [weak self] in self?.jobs.post(.reconnect) }
+  /// Indicates that the board's own services have changed since the phone last connected.
+  private lazy var announcing = Deadline(scheduler) { [server] in server.announceChanges() }
 
   /// Work that comes up while a session is serving.
-  private enum Job: Hashable, Sendable {
+  private enum Job: Sendable {
     /// Locate the services and subscribe: the link is secured.
     case setUp(isNew: Bool)
     /// The part of the set-up that can wait until the subscriptions are written.
@@ -70,8 +70,6 @@ import Wire
     case search
     /// End the link of a phone that has just paired but has no ANCS.
     case reconnect
-    /// Indicate that the board's own services have changed since the phone last connected.
-    case announceOwnChanges
   }
 
   init(_ link: any Link, _ number: Int, _ daemon: Supervisor, _ settings: Settings, _ log: Log) {
@@ -185,7 +183,7 @@ import Wire
     guard isFirst else { return }
     // iOS has been seen to misbehave if Service Changed is indicated right after encryption.
     if server.hasChangesToAnnounce, let pause = quirks.ownChanges {
-      schedule(.announceOwnChanges, at: scheduler.now + pause)
+      announcing.due = scheduler.now + pause
     }
     jobs.post(.setUp(isNew: isNew))
   }
@@ -201,7 +199,7 @@ import Wire
   private func finish() -> String {
     linkEnded(LinkEnd.linkLost)
     daemon.capture?.ended(link)
-    timers = [:]
+    for timer in [searching, reconnecting, announcing] { timer.due = nil }
     services.end()
     if link.wasSecured, link.isBonded {
       phone.cache.client = server.client
@@ -242,7 +240,7 @@ import Wire
     jobs.post(.finishSetUp)
     searchLater()
     if services.lacksNotifications, isNew, link.isBonded, quirks.reconnects {
-      schedule(.reconnect, at: scheduler.now + Self.newPhonePatience)
+      reconnecting.due = scheduler.now + Self.newPhonePatience
     }
   }
 
@@ -355,7 +353,6 @@ import Wire
       if let step { try await search(step) }
     case .reconnect:
       if services.lacksNotifications { leave("the phone has paired, but has no ANCS") }
-    case .announceOwnChanges: server.announceChanges()
     }
   }
 
@@ -387,20 +384,6 @@ import Wire
   private func searchLater() {
     discovery.settled(
       isMissing: services.isIncomplete && quirks.searches, at: scheduler.now)
-  }
-
-  /// Waits for the plan's next step.
-  private func awaitSearch() {
-    if case .ended = stage { return }
-    schedule(.search, at: discovery.deadline)
-  }
-
-  /// Schedules a job, replacing the same one if it is not due yet; nil: it is not to be done. The end of the session
-  /// cancels it.
-  private func schedule(_ job: Job, at due: Instant?) {
-    let timer = timers[job] ?? Deadline(scheduler) { [weak self] in self?.jobs.post(job) }
-    timer.due = due
-    timers[job] = timer
   }
 
   // MARK: Events and status
