@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Bluetooth
 import Capture
-import Control
 import EventLoop
-import GATT
-import Mgmt
 import OnLoop
 import Scratch
 import System
 import Testing
+import VirtualPhone
 import Wire
 
 @testable import Board
@@ -22,7 +20,7 @@ struct CaptureWriterTests {
     let path = "\(scratch.path)/capture"
     try await onLoop {
       let writer = try CaptureWriter(path)
-      let link = StubLink()
+      let link = stubLink()
       writer.record([0x02, 0x05, 0x02], .sent, on: link)
       writer.record([0x03, 0xB9, 0x00], .received, on: link)
       writer.ended(link)
@@ -60,32 +58,6 @@ struct CaptureWriterTests {
     #expect(times == times.sorted())
   }
 
-  @Test(
-    "Each record's head has both lengths, adapter and kind, no drops, and the time as BlueZ counts it"
-  )
-  func heads() async throws {
-    let before = WallTime.now.seconds
-    let file = try await Self.captured()
-    let after = WallTime.now.seconds
-    #expect(file.prefix(16).elementsEqual(Array("btsnoop\0".utf8) + [0, 0, 0, 1, 0, 0, 7, 0xD1]))
-    func number(_ place: Int, _ width: Int = 4) -> UInt64 {
-      file[place..<place + width].reduce(0) { $0 << 8 | UInt64($1) }
-    }
-    var place = 16
-    var kinds: [UInt64] = []
-    while place < file.count {
-      #expect(number(place) == number(place + 4))
-      kinds.append(number(place + 8))
-      #expect(number(place + 12) == 0)
-      // BlueZ, src/shared/btsnoop.c: so much is 2000-01-01, 946,684,800 s after 1970.
-      let since2000 = Int64(number(place + 16, 8)) - 0x00E0_3AB4_4A67_6000
-      let since1970 = since2000 + 946_684_800 * 1_000_000
-      #expect((before...after).contains(since1970 / 1_000_000))
-      place += 24 + Int(number(place))
-    }
-    #expect(kinds == [0, 8, 3, 4, 5, 3])
-  }
-
   @Test("At its limit the capture ends with a log line, and the file is readable")
   func limit() async throws {
     let scratch = try Scratch()
@@ -94,7 +66,7 @@ struct CaptureWriterTests {
       let writer = try CaptureWriter(path, limit: 10_000)
       var errors: [SystemError] = []
       writer.onError = { errors.append($0) }
-      let link = StubLink()
+      let link = stubLink()
       for _ in 0..<1_000 { writer.record([0x02, 0x05, 0x02], .sent, on: link) }
       writer.ended(link)
       return errors
@@ -114,7 +86,7 @@ struct CaptureWriterTests {
   {
     try await onLoop {
       let writer = try CaptureWriter(path, limit: limit, files: files)
-      let link = StubLink()
+      let link = stubLink()
       for _ in 0..<count { writer.record([0x02, 0x05, 0x02], .sent, on: link) }
       writer.ended(link)
     }
@@ -180,23 +152,6 @@ struct CaptureWriterTests {
 }
 
 /// A link that goes nowhere.
-@LoopActor
-private final class StubLink: Link {
-  let profile: AdvertisingProfile? = nil
-  let adapter: String? = "hci0"
-  let phone: DeviceAddress? = nil
-  let isBonded = true
-  let security = LinkSecurity.encrypted
-  let isUpAndSecured = true
-  let wasSecured = true
-  let wait: Wait? = nil
-  let history = LinkHistory(scheduler: Loop.shared, at: .now)
-  var onPacket: (ArraySlice<UInt8>) -> Void = { _ in }
-  var onChange: (LinkChange) -> Void = { _ in }
-
-  func work(backlog: Int) {}
-  func condition() async -> LinkReport { LinkReport() }
-  func send(_ pdu: [UInt8]) {}
-  func raiseSecurity() async -> Bool { false }
-  func end(_ reason: String) {}
+@LoopActor private func stubLink() -> WiredLink {
+  WiredLink(VirtualLink(scheduler: Loop.shared), LinkHistory(scheduler: Loop.shared, at: .now))
 }

@@ -35,38 +35,28 @@ struct ServiceManagerTests {
   @Test(
     "If the manager's queue is full, the latest of each kind is sent later; at the end, only that",
     arguments: [
-      ([.waiting("old"), .ready, .waiting("new")], ["READY=1", "STATUS=new"]),
+      (
+        [{ $0.wait(for: "old") }, { $0.ready() }, { $0.wait(for: "new") }],
+        ["READY=1", "STATUS=new"]
+      ),
       // A reload is reported completely, since the manager waits for its end.
-      ([.ready, .reloading], ["RELOADING=1", "READY=1"]),
-      ([.ready, .stopping], ["STOPPING=1"]),
-    ] as [([Notice], [String])])
-  func fullQueue(notices: [Notice], told: [String]) async throws {
+      ([{ $0.ready() }, { $0.reloading {} }], ["RELOADING=1", "READY=1"]),
+      ([{ $0.ready() }, { $0.stopping() }], ["STOPPING=1"]),
+    ] as [([@Sendable @LoopActor (ServiceManager) -> Void], [String])])
+  func fullQueue(
+    notices: [@Sendable @LoopActor (ServiceManager) -> Void], told: [String]
+  ) async throws {
     try await onLoop {
       let (receiver, clock) = (DatagramReceiver(), HandClock())
       let manager = ServiceManager(NotifySocket(at: receiver.path, watchdog: nil), clock)
       let filler = try DatagramSocket(to: receiver.path)
       while (try? filler.send([0])) != nil {}
-      for notice in notices { notice.give(to: manager) }
+      for notice in notices { notice(manager) }
       _ = clock.turn()
       #expect(receiver.datagrams().allSatisfy { $0 == "\0" })
       while clock.turn() {}
       withExtendedLifetime(manager) {}
       #expect(receiver.datagrams().map { $0.prefix { $0 != "\n" } } == told.map { $0[...] })
-    }
-  }
-
-  /// What a daemon tells its manager.
-  enum Notice {
-    case ready, reloading, stopping
-    case waiting(String)
-
-    @LoopActor func give(to manager: ServiceManager) {
-      switch self {
-      case .ready: manager.ready()
-      case .reloading: manager.reloading {}
-      case .stopping: manager.stopping()
-      case .waiting(let status): manager.wait(for: status)
-      }
     }
   }
 
