@@ -109,8 +109,7 @@ struct ForwardQueue {
     let facts = RuleFacts(
       event: report.event, attributes: report.attributes, phone: (event.event.phone, phone),
       time: time)
-    if target.conditions.obstacle(for: facts) == nil { return true }
-    return false
+    return target.conditions.obstacle(for: facts) == nil
   }
 
   private mutating func shorten() -> Int {

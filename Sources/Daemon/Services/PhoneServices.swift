@@ -93,46 +93,32 @@ extension ServiceClient {
     _ context: ServiceContext,
     onChange: @escaping (HandleRange, _ responsesBefore: Int) -> Void
   ) -> ServiceClient {
-    let changes = ServiceChanges(context, onChange: onChange)
+    /// Where changes are indicated, as far as is known.
+    var handle: Handle?
     return ServiceClient(
       uuid: .genericAttribute, characteristics: [.serviceChanged], name: nil,
       title: "Service Changed", phase: .first
     ) { service, _ throws(ATTFailure) in
-      try await changes.subscribe(to: service)
-      return changes
-    }
-  }
-}
-
-/// The changes of the phone's services, which it indicates on one link.
-@LoopActor private final class ServiceChanges: RunningService {
-  /// Where changes are indicated, as far as is known.
-  private var handle: Handle?
-  private let context: ServiceContext
-  private let onChange: (HandleRange, _ responsesBefore: Int) -> Void
-
-  init(
-    _ context: ServiceContext,
-    onChange: @escaping (HandleRange, _ responsesBefore: Int) -> Void
-  ) {
-    self.context = context
-    self.onChange = onChange
-  }
-
-  func subscribe(to service: LocatedService) async throws(ATTFailure) {
-    guard let changed = service[.serviceChanged], let cccd = changed.cccd else {
-      return context.log.notice("the phone has no Service Changed to subscribe to")
-    }
-    if let handle { context.client.removeHandler(for: handle) }
-    handle = changed.value
-    // The client retains this closure, so the closure must not retain the client.
-    context.client.setArrivalHandler(for: changed.value) { [onChange, log = context.log] arrival in
-      do throws(DecodeError) {
-        onChange(try ServiceChanged(decoding: Array(arrival.value)).range, arrival.responsesBefore)
-      } catch {
-        log.dropped("a Service Changed: \(error)", Array(arrival.value))
+      guard let changed = service[.serviceChanged], let cccd = changed.cccd else {
+        context.log.notice("the phone has no Service Changed to subscribe to")
+        return ServiceChanges()
       }
+      if let handle { context.client.removeHandler(for: handle) }
+      handle = changed.value
+      // The client retains this closure, so the closure must not retain the client.
+      context.client.setArrivalHandler(for: changed.value) { [log = context.log] arrival in
+        do throws(DecodeError) {
+          onChange(
+            try ServiceChanged(decoding: Array(arrival.value)).range, arrival.responsesBefore)
+        } catch {
+          log.dropped("a Service Changed: \(error)", Array(arrival.value))
+        }
+      }
+      try await context.client.enable(cccd, .indications, attempts: 2)
+      return ServiceChanges()
     }
-    try await context.client.enable(cccd, .indications, attempts: 2)
   }
 }
+
+/// A subscription to Service Changed, which lasts as long as the link.
+@LoopActor private final class ServiceChanges: RunningService {}

@@ -135,8 +135,6 @@ import Wire
     case .assume:
       for service in cache.services { setLocated(service) }
       isValid = try await subscribeToFirst() ? verify(cache.services, onVerify) : false
-      if !isValid { forgetHandles() }
-      return isValid
     case .verify: isValid = try await verify(cache.services, onVerify)
     // Vol 3 Part G, 2.5.2.1.
     case .hash:
@@ -144,7 +142,7 @@ import Wire
     case .discover: isValid = false
     }
     guard isValid else {
-      context.phone.cache.handles = nil
+      forgetHandles()
       return false
     }
     for service in cache.services { setLocated(service) }
