@@ -3,17 +3,8 @@ import Companion
 import Testing
 import Wire
 
-@Suite("Companion: battery and time")
+@Suite("Companion: time")
 struct CompanionTests {
-  @Test("A battery level is one byte of at most 100")
-  func battery() throws {
-    #expect(try BatteryLevel(decoding: [0]).percent == 0)
-    #expect(try BatteryLevel(decoding: [100]).percent == 100)
-    for bytes in [[], [101], [255], [50, 0]] as [[UInt8]] {
-      #expect(throws: DecodeError.self) { try BatteryLevel(decoding: bytes) }
-    }
-  }
-
   @Test("A time is decoded and encoded")
   func time() throws {
     // 21 November 2026 is a Saturday.

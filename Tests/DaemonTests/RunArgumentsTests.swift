@@ -79,55 +79,43 @@ struct RunArgumentsTests {
   @Test(
     "What is wrong is one line that names it",
     arguments: [
-      ("--hci", "ancsd: unknown option “--hci”; did you mean --hciN?"),
-      ("--hcix", "ancsd: unknown option “--hcix”; did you mean --hciN?"),
-      ("--hci99999", "ancsd: unknown option “--hci99999”"),
-      ("--sockt /tmp/x", "ancsd: unknown option “--sockt”; did you mean --socket?"),
-      ("--frobnicate", "ancsd: unknown option “--frobnicate”"),
-      ("-x", "ancsd: unknown option “-x”"), ("--\u{1B}[2J", "ancsd: unknown option “--␛[2J”"),
-      ("--adapter", "ancsd: --adapter needs a value (hciN|ADDRESS)"),
-      ("--adapter --once", "ancsd: --adapter needs a value (hciN|ADDRESS)"),
-      (
-        "--adapter usb0",
-        "ancsd: --adapter must be hciN or an address (AA:BB:CC:DD:EE:FF), not “usb0”"
-      ),
-      ("--att /tmp/x", "ancsd: --att must be unix:PATH, not “/tmp/x”"),
-      ("--att unix:", "ancsd: --att must be unix:PATH, not “unix:”"),
-      (
-        "--pairable=soon",
-        "ancsd: --pairable must be a time such as 30, 90s, 10m, 2h or 1d, not “soon”"
-      ),
-      ("--pairable 60", "ancsd: unexpected argument “60”; did you mean --pairable=60?"),
-      ("--io yes", "ancsd: --io must be none, display, keyboard or yesno, not “yes”; did you mean"),
-      (
-        "--format jsno",
-        "ancsd: --format must be text or json, not “jsno”; did you mean --format json?"
-      ),
-      (
-        "--log-level warn",
-        "ancsd: --log-level must be error, warning, notice, info or debug, not “warn”; did"
-      ),
-      ("--once=1", "ancsd: --once takes no value"),
-      ("--fetch app,,date", "ancsd: --fetch must be all, none, or names separated by commas"),
+      ("--hci", "unknown option “--hci”; did you mean --hciN?"),
+      ("--hcix", "unknown option “--hcix”; did you mean --hciN?"),
+      ("--hci99999", "unknown option “--hci99999”"),
+      ("--sockt /tmp/x", "unknown option “--sockt”; did you mean --socket?"),
+      ("--frobnicate", "unknown option “--frobnicate”"),
+      ("-x", "unknown option “-x”"), ("--\u{1B}[2J", "unknown option “--␛[2J”"),
+      ("--adapter", "--adapter needs a value (hciN|ADDRESS)"),
+      ("--adapter --once", "--adapter needs a value (hciN|ADDRESS)"),
+      ("--adapter usb0", "--adapter must be hciN or an address (AA:BB:CC:DD:EE:FF), not “usb0”"),
+      ("--att /tmp/x", "--att must be unix:PATH, not “/tmp/x”"),
+      ("--att unix:", "--att must be unix:PATH, not “unix:”"),
+      ("--pairable=soon", "--pairable must be a time such as 30, 90s, 10m, 2h or 1d, not “soon”"),
+      ("--pairable 60", "unexpected argument “60”; did you mean --pairable=60?"),
+      ("--io yes", "--io must be none, display, keyboard or yesno, not “yes”; did you mean"),
+      ("--format jsno", "--format must be text or json, not “jsno”; did you mean --format json?"),
+      ("--log-level warn", "--log-level must be error, warning, notice, info or debug, not “warn”"),
+      ("--once=1", "--once takes no value"),
+      ("--fetch app,,date", "--fetch must be all, none, or names separated by commas"),
       (
         "--fetch titel",
-        "ancsd: --fetch must be all, none, or names separated by commas, not “titel”; did you mean "
+        "--fetch must be all, none, or names separated by commas, not “titel”; did you mean "
           + "--fetch title?"
       ),
-      ("--max-length 0", "ancsd: --max-length must be a number of bytes from 1 to 65535, not “0”"),
-      ("--max-length 65536", "ancsd: --max-length must be a number of bytes from 1 to 65535"),
-      ("--name ", "ancsd: --name needs a value (NAME)"),
-      ("--exec added=/bin/true", "ancsd: --exec must be EVENT=PROGRAM, an event's name"),
-      ("--exec-jobs 0", "ancsd: --exec-jobs must be a number from 1 to 64, not “0”"),
-      ("--hci0 --virtual-phone", "ancsd: --hci0 can't be combined with --att or --virtual-phone"),
-      ("--att unix:/x --hci1", "ancsd: --hci1 can't be combined with --att or --virtual-phone"),
-      ("--once hci0", "ancsd: unexpected argument “hci0”"),
-      ("-- --hci0", "ancsd: unexpected argument “--hci0”"),
+      ("--max-length 0", "--max-length must be a number of bytes from 1 to 65535, not “0”"),
+      ("--max-length 65536", "--max-length must be a number of bytes from 1 to 65535"),
+      ("--name ", "--name needs a value (NAME)"),
+      ("--exec added=/bin/true", "--exec must be EVENT=PROGRAM, an event's name"),
+      ("--exec-jobs 0", "--exec-jobs must be a number from 1 to 64, not “0”"),
+      ("--hci0 --virtual-phone", "--hci0 can't be combined with --att or --virtual-phone"),
+      ("--att unix:/x --hci1", "--hci1 can't be combined with --att or --virtual-phone"),
+      ("--once hci0", "unexpected argument “hci0”"),
+      ("-- --hci0", "unexpected argument “--hci0”"),
     ])
   func errors(line: String, error: String) {
     let failure = #expect(throws: Failure.self) { try parse(line) }
     #expect(failure?.status == .usage)
-    #expect(failure?.line.hasPrefix(error) == true, "\(failure?.line ?? "")")
+    #expect(failure?.line.hasPrefix("ancsd: \(error)") == true, "\(failure?.line ?? "")")
   }
 
   @Test(

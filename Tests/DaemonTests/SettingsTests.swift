@@ -229,10 +229,7 @@ struct SettingsTests {
       ("max-length = 'x'", "1:14: max-length must be a number (N), not \"x\""),
       ("max-length = 2.5", "1:14: max-length must be a number (N), not 2.5"),
       ("io = 'voice'", "1:6: io must be none, display, keyboard or yesno, not “voice”"),
-      (
-        "adapter = [1]",
-        "1:11: adapter must be a string in quotes (hciN|ADDRESS), or an array of them, not an array"
-      ),
+      ("adapter = [1]", "1:11: adapter must be a string in quotes (hciN|ADDRESS), or an array"),
       ("log-level = 1979-05-27", "1:13: log-level must be a string in quotes"),
       ("verbose = true", "1:1: there is no setting “verbose”"),
       ("config = '/x'", "1:1: there is no setting “config”"),
@@ -387,21 +384,18 @@ struct SettingsTests {
   }
 
   @Test(
-    "A program that can't be run is told, and one in a home directory, which the service does not see"
-  )
-  func programs() {
-    #expect(Hook.hindrance(to: "/bin/sh", isService: true) == nil)
-    #expect(
-      Hook.hindrance(to: "/nowhere/lamp", isService: false)?
-        .hasPrefix("/nowhere/lamp can't be run: ") == true)
-    #expect(
-      Hook.hindrance(to: "/nowhere/lamp on", isService: false)?
-        .hasSuffix("run = [\"/nowhere/lamp\", \"on\"]") == true)
-    let atHome = Hook.hindrance(to: "/home/nobody/lamp", isService: true)
-    #expect(atHome?.contains("the service sees no home directories") == true)
-    let rule = Self.read(
+    "A program that can't be run is told, and one in a home directory, which the service does not see",
+    arguments: [
+      ("/nowhere/lamp", false, "/nowhere/lamp can't be run: "),
+      ("/nowhere/lamp on", false, "run = [\"/nowhere/lamp\", \"on\"]"),
+      ("/home/nobody/lamp", true, "the service sees no home directories"),
+    ])
+  func programs(path: String, isService: Bool, why: String) {
+    #expect(Hook.hindrance(to: "/bin/sh", isService: isService) == nil)
+    #expect(Hook.hindrance(to: path, isService: isService)?.contains(why) == true)
+    let file = Self.read(
       "[[rule]]\nrun = ['/bin/lamp', 'on']\n[[hook]]\nevent = 'media'\nrun = '/bin/x'")
-    #expect(rule.programs.map { "\($0.place) \($0.path)" } == ["f:2:7 /bin/lamp", "f:5:7 /bin/x"])
+    #expect(file.programs.map { "\($0.place) \($0.path)" } == ["f:2:7 /bin/lamp", "f:5:7 /bin/x"])
   }
 
   /// Why settings with this file, at a path, are refused.
