@@ -74,20 +74,16 @@ struct MonitorTests {
   private static func service(
     _ service: UUID, _ uuid: UUID, _ value: Handle, zone: Handle? = nil
   ) -> LocatedService {
-    var characteristics = [
+    let followed = Characteristic(
+      declaration: value - 1, properties: [.read, .notify], value: value, uuid: uuid,
+      end: value + 1, cccd: value + 1)
+    let zone = zone.map {
       Characteristic(
-        declaration: value - 1, properties: [.read, .notify], value: value, uuid: uuid,
-        end: value + 1, cccd: value + 1)
-    ]
-    if let zone {
-      characteristics.append(
-        Characteristic(
-          declaration: zone - 1, properties: .read, value: zone, uuid: .localTimeInformation,
-          end: zone))
+        declaration: $0 - 1, properties: .read, value: $0, uuid: .localTimeInformation, end: $0)
     }
     return LocatedService(
       service: Service(uuid: service, range: HandleRange(value - 2, value + 9)),
-      characteristics: characteristics)
+      characteristics: [followed, zone].compactMap { $0 })
   }
 
   @Test(

@@ -140,11 +140,8 @@ struct CaptureWriterTests {
 
   @Test("If the disk is full, the capture says so, with the file")
   func fullDisk() async throws {
-    let error = try await onLoop {
-      do throws(SystemError) {
-        _ = try CaptureWriter("/dev/full")
-        return SystemError?.none
-      } catch { return error }
+    let error = await #expect(throws: SystemError.self) {
+      try await onLoop { _ = try CaptureWriter("/dev/full") }
     }
     #expect(error?.errno == .noSpace)
     #expect("\(try #require(error))".contains("/dev/full"))

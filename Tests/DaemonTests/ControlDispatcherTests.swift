@@ -113,17 +113,18 @@ struct ControlDispatcherTests {
     let meaning = try await meaning(
       of: #"[{"jsonrpc":"2.0","id":1,"method":"status"},{"jsonrpc":"2.0","method":"status"},"#
         + #"{"jsonrpc":"2.0","id":2,"method":"subscribe"},7]"#)
-    guard case .batch(let all) = meaning else {
-      Issue.record("it is no batch")
-      return
-    }
     #expect(
-      all.prefix(3) == [.call(RequestID(1)), .call(nil), .subscribe(Subscription(), RequestID(2))])
-    #expect(
-      all.last
-        == .reply(
-          #"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"#
-            + #""Invalid Request: not an object"}}"#))
+      meaning
+        == .batch([
+          .call(RequestID(1)), .call(nil), .subscribe(Subscription(), RequestID(2)),
+          Self.invalid("not an object"),
+        ]))
+  }
+
+  /// The reply to what is no request.
+  private static func invalid(_ why: String) -> Meaning {
+    .reply(
+      #"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request: \#(why)"}}"#)
   }
 
   @Test(
@@ -134,17 +135,12 @@ struct ControlDispatcherTests {
       #"{"jsonrpc":"2.0","id":"123e4567-e89b-12d3-a456-426614174000","method":"notifications.get","#
       + #""params":{"uid":4294967295,"attributes":["app","title","message"],"phone":"C0:11:22:33:44:55"}}"#
     let line = "[" + Array(repeating: request, count: count).joined(separator: ",") + "]"
-    switch try await meaning(of: line) {
-    case .batch(let all):
-      #expect(count <= 64 && all.count == count)
-      #expect(all.allSatisfy { if case .call = $0 { true } else { false } })
-    case .reply(let reply):
-      #expect(count > 64)
-      #expect(
-        reply == #"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"#
-          + #""message":"Invalid Request: a batch of more than 64 requests"}}"#)
-    default: Issue.record("it is no batch")
-    }
+    let call = Meaning.call(RequestID(json: "123e4567-e89b-12d3-a456-426614174000"))
+    #expect(
+      try await meaning(of: line)
+        == (count <= 64
+          ? .batch(Array(repeating: call, count: count))
+          : Self.invalid("a batch of more than 64 requests")))
   }
 
   @Test(
@@ -221,10 +217,7 @@ struct ControlDispatcherTests {
       ),
     ])
   func costly(line: String, why: String) async throws {
-    let reply = try await reply(to: line)
-    #expect(
-      reply == #"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"#
-        + #""message":"Invalid Request: \#(why)"}}"#)
+    #expect(try await meaning(of: line) == Self.invalid(why))
   }
 
   @Test("A response too long for any client is replaced by an error")

@@ -398,34 +398,27 @@ struct SettingsTests {
     #expect(file.programs.map { "\($0.place) \($0.path)" } == ["f:2:7 /bin/lamp", "f:5:7 /bin/x"])
   }
 
-  /// Why settings with this file, at a path, are refused.
-  private static func failure(at path: String) throws -> Failure {
-    try #require(throws: Failure.self) { try Settings(["--config", path]) }
-  }
-
-  @Test("A wrong file is one line with its place, and how many more faults there are")
-  func failure() throws {
-    let path = try file("nam = 'x'\nio = 5\n")
-    let failure = try Self.failure(at: path)
-    #expect(failure.status == .badSettings)
-    #expect(
-      failure.line
-        == "ancsd: \(path):1:1: there is no setting “nam”; did you mean name? “ancsd config check \(path)” shows 1 more"
-    )
-  }
-
   @Test(
-    "A file that others may write to is refused, since it names programs",
-    arguments: [mode_t(0o666), 0o664])
-  func writable(_ mode: mode_t) throws {
-    let path = try file("name = 'x'", mode: mode)
-    let failure = try Self.failure(at: path)
+    "A wrong file is one line with its place and the number of other faults; one that others may write to is refused",
+    arguments: [
+      (
+        "nam = 'x'\nio = 5\n", 0o644,
+        "PATH:1:1: there is no setting “nam”; did you mean name? “ancsd config check PATH” shows 1 more"
+      ),
+      ("name = 'x'", 0o666, "chmod go-w PATH"), ("name = 'x'", 0o664, "chmod go-w PATH"),
+    ] as [(String, mode_t, String)])
+  func refused(text: String, mode: mode_t, why: String) throws {
+    let path = try file(text, mode: mode)
+    let failure = try #require(throws: Failure.self) { try Settings(["--config", path]) }
     #expect(failure.status == .badSettings)
-    #expect(failure.line.contains("chmod go-w \(path)"))
+    #expect(failure.line.contains(why.replacing("PATH", with: path)), "\(failure.line)")
   }
 
   @Test("A file that is named has to be there")
-  func missing() throws { #expect(try Self.failure(at: "/nowhere/x.toml").status == .noInput) }
+  func missing() {
+    let failure = #expect(throws: Failure.self) { try Settings(["--config", "/nowhere/x.toml"]) }
+    #expect(failure?.status == .noInput)
+  }
 
   /// Settings of a file with this text.
   private static func settings(_ text: String) throws -> Settings {
