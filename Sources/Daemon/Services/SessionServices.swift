@@ -220,14 +220,12 @@ import Wire
     }
   }
 
-  /// Subscribes to the one service that the phone waits for: ANCS, or else AMS.
+  /// Subscribes to the one service that the phone waits for: ANCS, or else AMS, as they are listed.
   ///
   /// - Returns: whether it accepted that.
   private func subscribeToFirst() async throws(ATTFailure) -> Bool {
-    for name in [PhoneService.ancs, .ams] {
-      guard let index = slots.firstIndex(where: { $0.client.name == name }),
-        case .located(let service, let again) = slots[index].state
-      else { continue }
+    for index in slots.indices where slots[index].client.isAppleService {
+      guard case .located(let service, let again) = slots[index].state else { continue }
       try await subscribe(index, to: service, again: again, isCertain: false)
       return slots[index].running != nil
     }

@@ -369,9 +369,8 @@ import Wire
       discovery.servicesChanged()
       isChange = true
       cameBack = try await services.rediscover(in: range)
-    case .search: cameBack = try await services.search()
-    case .revival:
-      services.dropNotifications()
+    case .search, .revival:
+      if step == .revival { services.dropNotifications() }
       cameBack = try await services.search()
     }
     if isChange || services.names != before { publish(.servicesChanged(services.names)) }
@@ -406,16 +405,15 @@ import Wire
 
   /// What the session waits for; nil once it has ended.
   var wait: Wait? {
-    if case .ended = stage { return nil }
-    // Security may be raised at any stage.
-    if let wait = link.wait { return wait }
-    if bearer.responsesReceived == 0 { return .mtu }
     switch stage {
-    case .securing: return .encryption
-    case .discovering: return .discovery
-    case .subscribing: return .subscription
-    case .serving: return services.wait
-    case .ended: return nil
+    case .ended: nil
+    // Security may be raised at any stage.
+    case _ where link.wait != nil: link.wait
+    case _ where bearer.responsesReceived == 0: .mtu
+    case .securing: .encryption
+    case .discovering: .discovery
+    case .subscribing: .subscription
+    case .serving: services.wait
     }
   }
 
