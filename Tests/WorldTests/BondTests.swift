@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 import Control
+import EventLoop
+import GATT
 import JSON
 import Mgmt
+import System
 import Testing
 import VirtualKernel
 import VirtualPhone
+import Wire
 
 @testable import Board
 @testable import Daemon
@@ -103,7 +107,6 @@ struct OneSidedBondTests: InWorld {
   func keysDiffer() async throws {
     try await world.begin(.phoneLeft)
     world.phone.spoilKey(of: world.adapter)
-    await world.pass(.seconds(1))
     await world.phoneFlutters()
     // The phone has given up until then.
     try world.phoneDoes(.tap)
@@ -170,5 +173,230 @@ struct SightingTests: InWorld {
     #expect(files().count == 2)
     try await world.forgetPhone()
     #expect(files().isEmpty)
+  }
+}
+
+@Suite("A bond belongs to its phone", .inWorld)
+struct BondOwnerTests: InWorld {
+  @Test("A bond that could not be saved is saved once there is room")
+  func savedLater() async throws {
+    try await world.bondOnFullDisk()
+    await world.pass(.seconds(300))
+    #expect(world.bondKeys == nil)
+    world.platform.disk.fail(nil)
+    await world.pass(.seconds(70))
+    #expect(world.bondKeys != nil)
+    try await world.stop()
+    try await world.start()
+    try await world.phoneConnectsEncrypted()
+  }
+
+  @Test("A bond that could not be saved outlives an unplugged adapter")
+  func savedAfterReplug() async throws {
+    try await world.bondOnFullDisk()
+    world.unplug()
+    await world.pass(.seconds(3))
+    world.replug()
+    try await world.until(.advertising)
+    try await world.phoneConnectsEncrypted()
+    world.platform.disk.fail(nil)
+    try await world.stop()
+    #expect(world.bondKeys != nil)
+  }
+
+  @Test("Bonds that can't be read at the start are used once they can")
+  func readLater() async throws {
+    try await world.begin(.phoneLeft)
+    try await world.stop()
+    for prevents in [World.isBond, { !$0.contains("json") }] {
+      world.platform.disk.failReads(.inputOutput, where: prevents)
+      try await world.start()
+      #expect(world.daemon?.phoneReports.isEmpty == true)
+      await world.pass(.seconds(20))
+      world.platform.disk.readAgain()
+      await world.pass(.seconds(40))
+      #expect(world.daemon?.phoneReports.count == 1)
+      #expect(world.adapter.keyedPeers.count == 1)
+      try await world.phoneConnectsEncrypted()
+      world.phone.leave()
+      try await world.stop()
+    }
+  }
+
+  @Test("A refused legacy re-pairing costs no good bond")
+  func legacyAgain() async throws {
+    try await world.begin(.phoneLeft)
+    try await world.openPairing()
+    let before = world.bondKeys
+    // The same phone by its private address, with another Security Manager.
+    let again = await world.strangerComes {
+      $0 = world.phone.kind
+      $0.isSecureConnections = false
+    }
+    again.pair()
+    try await world.until(.pairingFailed)
+    await world.pass(.seconds(20))
+    #expect(world.bondKeys == before && before != nil)
+    try await world.phoneConnectsEncrypted()
+  }
+
+  @Test("A public and a random address of the same number are two phones")
+  func addressTypes() async throws {
+    try await world.begin(.phoneLeft)
+    let other = try await world.strangerPairs {
+      $0.identity = DeviceAddress(world.phone.kind.identity.address, .public)
+    }
+    #expect(world.bondFiles.count == 2)
+    other.leave()
+    try await world.until(.disconnected)
+    try await world.phoneConnectsEncrypted()
+  }
+
+  @Test("Bonds that were filed by the address alone are found, and filed again")
+  func formerNames() async throws {
+    try await world.begin(.paired)
+    try await world.stop()
+    world.platform.disk.rename { $0.replacing("random-c01122334455", with: "c01122334455") }
+    try await world.start()
+    try await world.phoneConnectsEncrypted()
+    let names = world.platform.disk.paths.compactMap { $0.split(separator: "/").last }
+    #expect(names.contains("random-c01122334455.bond.json"))
+    #expect(!names.contains("c01122334455.bond.json"))
+    #expect(!names.contains("c01122334455.cache.json"))
+  }
+
+  @Test("What a bonded address writes before it has encrypted is not kept as the bond's")
+  func unencryptedWrites() async throws {
+    try await world.begin(.phoneLeft)
+    let before = world.platform.disk.content { $0.hasSuffix(".cache.json") }
+    world.phone.encryptsAfter = nil
+    world.phone.otherServer = { end in
+      // Writes Client Supported Features and configurations of a server whose handles it knows.
+      for handle in UInt8(1)...0x40 { end.send([0x52, handle, 0, 0x01]) }
+      for handle in UInt8(1)...0x40 { end.send([0x12, handle, 0, 0x02, 0x00]) }
+    }
+    await world.phoneConnects()
+    await world.pass(.seconds(3))
+    world.phone.leave()
+    await world.pass(.seconds(3))
+    #expect(world.platform.disk.content { $0.hasSuffix(".cache.json") } == before)
+  }
+}
+
+@Suite("Forgetting", .inWorld)
+struct ForgettingTests: InWorld {
+  @Test(
+    "What can't be removed from the disk is refused and not used, and goes by hand or by itself once it can",
+    arguments: [true, false])
+  func readOnly(byHand: Bool) async throws {
+    try await world.begin(.paired)
+    world.platform.disk.fail(Errno(rawValue: 30))
+    let failure = await #expect(throws: RPCError.self) { try await world.forgetPhone() }
+    #expect(failure?.message.contains("still on the disk") == true)
+    #expect(failure?.message.contains("refused from now on") == true)
+    await world.pass(.seconds(2))
+    #expect(world.adapter.keyedPeers == [] && world.daemon?.phoneReports == [])
+    #expect(world.adapter.connections.isEmpty)
+    await world.replugLater()
+    try await world.until(.ready)
+    await world.pass(.seconds(5))
+    #expect(world.adapter.keyedPeers == [] && world.daemon?.phoneReports == [])
+    #expect(world.bondKeys != nil)
+    world.platform.disk.fail(nil)
+    if byHand { try await world.forgetPhone() } else { await world.pass(.seconds(70)) }
+    #expect(world.bondFiles.isEmpty)
+  }
+
+  @Test("An adapter that is plugged in while the kernel is waited for has no bond of it")
+  func pluggedInMeanwhile() async throws {
+    try await world.begin(.paired)
+    world.kernel.unanswered = [.unpairDevice]
+    let forgetting = Loop.start { try? await world.forgetPhone() }
+    await world.pass(.milliseconds(100))
+    world.unplug()
+    await world.pass(.milliseconds(100))
+    world.replug()
+    await world.pass(.seconds(30))
+    await forgetting.value
+    #expect(world.daemon?.phoneReports == [])
+    #expect(world.bondFiles.isEmpty)
+  }
+
+  @Test("A bond that could not be saved is forgotten, too")
+  func neverSaved() async throws {
+    try await world.bondOnFullDisk()
+    world.platform.disk.fail(nil)
+    try await world.forgetPhone()
+    #expect(world.daemon?.phoneReports == [])
+  }
+
+  @Test("A copy of the bond by another name is removed with it")
+  func copied() async throws {
+    try await world.begin(.paired)
+    try await world.stop()
+    world.platform.disk.rename { $0.replacing("random-c01122334455.bond", with: "copy.bond") }
+    try await world.start()
+    await world.pass(.seconds(1))
+    try await world.forgetPhone()
+    #expect(world.bondFiles.isEmpty)
+  }
+}
+
+@Suite("World: who may pair with a board of two adapters, of which one may be absent", .inWorld)
+struct TwoAdapterTests: InWorld {
+  /// Pairing is closed by hand, and the phone is forgotten while its adapter is absent.
+  private func closeAndForgetWhileAbsent() async throws {
+    try await world.closePairing()
+    world.unplug()
+    await world.pass(.seconds(1))
+    try await world.forgetPhone()
+    world.replug()
+    await world.pass(.seconds(5))
+  }
+
+  @Test(
+    "What was opened and closed again while the adapter was absent is closed",
+    arguments: [false, true])
+  func closedWhileAbsent(isItsOwn: Bool) async throws {
+    try await world.begin(.phoneLeft)
+    let opened = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: nil))
+    world.unplug()
+    await world.pass(.seconds(1))
+    _ = try await world.call(
+      ControlMethods.closePairing,
+      isItsOwn ? ClosingParameters(opening: opened.opening) : ClosingParameters())
+    world.replug()
+    await world.pass(.seconds(5))
+    #expect(world.pairable == [false])
+  }
+
+  @Test("An adapter that is plugged in while pairing is open is open, too, and a phone closes it")
+  func pluggedIntoOpenBoard() async throws {
+    try await world.begin(.phoneLeft)
+    try await world.openPairing()
+    let second = world.plugSecond()
+    await world.pass(.seconds(5))
+    #expect(world.pairable == [true, true])
+    let other = world.stranger()
+    #expect(other.connect(to: second))
+    try await world.until(.paired)
+    await world.pass(.seconds(5))
+    #expect(world.pairable == [false, false])
+  }
+
+  @Test("Forgetting one of two phones of an absent adapter opens nothing")
+  func oneOfAbsent() async throws {
+    try await world.begin(.phoneLeft)
+    try await world.strangerPairs()
+    try await closeAndForgetWhileAbsent()
+    #expect(world.pairable == [false])
+  }
+
+  @Test("Forgetting the last phone opens the board, also if its adapter is absent")
+  func lastOfAbsent() async throws {
+    try await world.begin(.phoneLeft)
+    try await closeAndForgetWhileAbsent()
+    #expect(world.pairable == [true])
+    #expect(world.bondFiles.isEmpty && world.adapter.keyedPeers == [])
   }
 }

@@ -71,8 +71,7 @@ struct ImpostorTests: InWorld {
   func impostorBefore(
     _ order: (keys: Handset.KeyOrder, isFirst: Bool), _ address: Address
   ) async throws {
-    try await world.start { $0.pairable = .always }
-    try await world.until(.advertising)
+    try await world.begin(.onAir) { $0.radio.pairable = .always }
     let impostor = impostor(order.keys, at: address)
     impostor.consent = .refuses(after: .milliseconds(100))
     // While one of them pairs the other waits.
@@ -186,17 +185,14 @@ struct AttackTests: InWorld {
     "A device in a phone's name, without its key, changes nothing and is told nothing",
     arguments: Way.allCases, Moment.allCases)
   func attack(_ way: Way, _ moment: Moment) async throws {
-    try await world.bond { $0.hooks = [Hook("notification=/bin/lamp")!] }
+    try await world.begin(.paired) { $0.live.hooks = [Hook("notification=/bin/lamp")!] }
     let key = world.bondKeys
     let attacker = try attacker(way)
-    if moment != .phoneServed {
-      try await world.phoneLeaves()
-      await world.pass(.seconds(1))
-    }
+    if moment != .phoneServed { try await world.phoneLeaves() }
+    await world.pass(.seconds(1))
     if moment == .daemonStarts {
       try await world.stop()
-      try await world.start { $0.hooks = [Hook("notification=/bin/lamp")!] }
-      try await world.until(.advertising)
+      try await world.begin(.onAir) { $0.live.hooks = [Hook("notification=/bin/lamp")!] }
     }
     if moment == .phoneBeforeEncryption {
       world.phone.encryptsAfter = nil
@@ -279,7 +275,7 @@ struct SecuredCommandTests: InWorld {
 
   @Test("What a phone has told outlasts strangers, also if it is removed while one has its address")
   func shelf() async throws {
-    try await world.bond { $0.grace = .seconds(60) }
+    try await world.begin(.paired) { $0.live.grace = .seconds(60) }
     try await world.bringMailAndLeave()
     let impostor = world.stranger { $0.privateAddress = world.phone.kind.identity.address }
     await world.pass(.seconds(55))

@@ -20,7 +20,7 @@ import Wire
 /// returns with another one. The person does what the daemon says.
 @LoopActor final class Life {
   /// How it stands. What went wrong before must not show.
-  struct State: Hashable, CustomStringConvertible {
+  struct State: Hashable {
     var bonds: [String] = []
     var keys = 0
     var wait = ""
@@ -35,35 +35,23 @@ import Wire
       (state.active, state.track) = ([], nil)
       return state
     }
-    var description: String {
-      "bonds \(bonds), keys \(keys), wait \(wait), sessions \(sessions), active \(active), "
-        + "track \(track ?? "none"), powered \(isPowered)"
-    }
   }
 
   /// What is left once nothing goes wrong any more.
-  struct End: Hashable, CustomStringConvertible {
+  struct End: Hashable {
     /// Some time after the last fault, without any help from the phone.
     var settled = State()
     /// After the phone has been away and back.
     var returned = State()
     /// After the board has lost its power and has it again.
     var restarted = State()
-    var description: String {
-      "settled: \(settled); returned: \(returned); restarted: \(restarted)"
-    }
   }
 
   let world: World
-  /// How often there was an opportunity for a fault, by place.
-  var opportunities: [Fault.Place: Int] { others.merging(files.opportunities) { $1 } }
-  private var others: [Fault.Place: Int] = [:]
+  let plan: FaultPlan
+  private(set) var end = End()
   /// What must never be, and was.
   private(set) var violations: [String] = []
-  /// The faults that did not come up.
-  var rest: [Fault] { plan + files.rest }
-  private var plan: [Fault]
-  private let files: FileFaults
   private let canLoseFiles: Bool
   /// How long notifications are kept without the phone: in half of the lives not at all.
   private let grace: Duration
@@ -71,8 +59,6 @@ import Wire
   private let doubtful: Int
   private var isNear = true
   private var air = Air()
-  /// Whether nothing goes wrong any more.
-  private var isOver = false
   /// The notifications that a client knows, which believes all that it is told.
   private var known: [NotificationUID: String] = [:]
   /// The life of the daemon that it hears of.
@@ -101,8 +87,7 @@ import Wire
   init(_ world: World, _ plan: [Fault] = [], rules: PhoneRules? = nil) {
     self.world = world
     if let rules { world.phone.phone.rules = rules }
-    self.plan = plan.filter { $0.place != .file && $0.place != .read }
-    files = FileFaults(plan)
+    self.plan = FaultPlan(plan)
     doubtful = plan.count { $0.place == .pdu }
     grace = plan.first.map { $0.index % 2 == 1 } == true ? .zero : .seconds(120)
     canLoseFiles = plan.contains { $0.place == .file || $0.place == .read }
@@ -120,13 +105,12 @@ import Wire
   private func equip() {
     world.kernel.commandFate = { [unowned self] _ in command() }
     world.kernel.packetFate = { [unowned self] in packet($0, $1) }
-    let files = files
-    world.platform.disk.fault.withLock { $0 = { files.operation($0) } }
+    world.platform.disk.fault.withLock { $0 = { [plan] in plan.operation($0) } }
   }
 
   // MARK: The story
 
-  func live() async -> End {
+  func live() async {
     launch()
     await attend(.seconds(40))
     for title in Self.titles.prefix(5) {
@@ -153,9 +137,7 @@ import Wire
     add(Self.titles[5])
     await attend(.seconds(60))
     // What goes wrong is over; the rest heals with time.
-    isOver = true
-    files.end()
-    var end = End()
+    plan.end()
     await attend(.seconds(900))
     end.settled = state
     world.phone.leave()
@@ -164,7 +146,6 @@ import Wire
     cutPower()
     await attend(.seconds(120))
     end.restarted = state
-    return end
   }
 
   private func launch() {
@@ -173,8 +154,8 @@ import Wire
     rule.conditions.title = try? TextPattern("^hidden$")
     rule.outcome.display = .hidden
     world.launch { [rule, grace] in
-      $0.rules = [rule]
-      $0.grace = grace
+      $0.live.rules = [rule]
+      $0.live.grace = grace
     }
   }
 
@@ -203,7 +184,7 @@ import Wire
     var left = duration
     while left > .zero {
       // Later nothing much happens.
-      let step = min(left, left > .seconds(300) && isOver ? .seconds(20) : .seconds(5))
+      let step = min(left, left > .seconds(300) && plan.isOver ? .seconds(20) : .seconds(5))
       left -= step
       await world.pass(step)
       if let end = world.end, world.daemon != nil {
@@ -245,7 +226,7 @@ import Wire
     let adapter = world.adapter
     // The board's end of an unheard link is not over yet.
     guard phone.otherServer == nil else { return }
-    let fault = next(.meeting)
+    let fault = plan.next(.meeting)
     if fault == .halfOpen { return connectUnheard() }
     guard phone.connect(to: adapter) else { return }
     if fault == .linkLost {
@@ -401,20 +382,9 @@ import Wire
 
   // MARK: Faults
 
-  /// The kind of fault for the next opportunity of a place, if one is due.
-  private func next(_ place: Fault.Place) -> Fault.Kind? {
-    if isOver { return nil }
-    let index = others[place, default: 0]
-    others[place] = index + 1
-    guard let due = plan.firstIndex(where: { $0.place == place && $0.index == index }) else {
-      return nil
-    }
-    return plan.remove(at: due).kind
-  }
-
   private func pdu(_ pdu: [UInt8], toPhone: Bool) -> Fate<[UInt8]> {
     if let opening = air.opening(at: world.clock.now) { return .late(opening - world.clock.now) }
-    switch next(.pdu) {
+    switch plan.next(.pdu) {
     case .linkLost:
       let phone = world.phone
       _ = world.clock.schedule(after: .zero) { phone.goOutOfRange() }
@@ -428,15 +398,18 @@ import Wire
       // Error Response: Unlikely Error, in place of a response.
       guard !toPhone, let opcode = pdu.first, opcode % 2 == 1, opcode < 0x1A else { return .lost }
       return .fails([0x01, opcode - 1, 0, 0, 0x0E])
-    case let kind?:
-      changeAdapter(kind)
-      return .arrives
-    case nil: return .arrives
+    case let kind: return happens(kind)
     }
   }
 
+  /// What goes wrong otherwise while something arrives.
+  private func happens<Content>(_ kind: Fault.Kind?) -> Fate<Content> {
+    if let kind { changeAdapter(kind) }
+    return .arrives
+  }
+
   private func command() -> Fate<MgmtStatus> {
-    switch next(.command) {
+    switch plan.next(.command) {
     case .error: return .fails(.failed)
     case .late: return .late(.seconds(3))
     // Past the time-outs of all but Pair Device.
@@ -445,10 +418,7 @@ import Wire
     case .unplugged:
       changeAdapter(.unplugged)
       return .lost
-    case let kind?:
-      changeAdapter(kind)
-      return .arrives
-    case nil: return .arrives
+    case let kind: return happens(kind)
     }
   }
 
@@ -459,7 +429,7 @@ import Wire
       return .lost
     }
     let isResponse = code <= 0x0002
-    switch next(isResponse ? .response : .event) {
+    switch plan.next(isResponse ? .response : .event) {
     case .lost: return .lost
     case .twice: return .twice
     case .late: return .late(.seconds(1))
@@ -470,17 +440,14 @@ import Wire
       return .fails(
         packet[..<4] + [UInt8(length & 0xFF), UInt8(length >> 8)] + packet[6...].dropLast())
     case .malformed, .truncated: return .fails(Array(packet.prefix(packet.count / 2)))
-    case let kind?:
-      changeAdapter(kind)
-      return .arrives
-    case nil: return .arrives
+    case let kind: return happens(kind)
     }
   }
 
   private func turn() {
     check()
-    if files.takePowerCut() { cutPower() }
-    switch next(.turn) {
+    if plan.takePowerCut() { cutPower() }
+    switch plan.next(.turn) {
     case .linkLost: world.phone.goOutOfRange()
     case .suspended: world.clock.skip(.seconds(3600))
     case .powerCut: cutPower()
@@ -494,7 +461,8 @@ import Wire
 
   /// Nothing is heard for half a second to eight; no link outlives its supervision timeout.
   private func blackOut() {
-    let length = Air.blackouts[others[.turn, default: 0] % Air.blackouts.count]
+    let turn = plan.opportunities[.turn, default: 0]
+    let length = Air.blackouts[turn % Air.blackouts.count]
     air.fallSilent(for: length, at: world.clock.now)
     guard length > Air.supervision else { return }
     let phone = world.phone
@@ -533,5 +501,159 @@ import Wire
     amnesias += 1
     world.cutPower()
     equip()
+  }
+}
+
+/// Something that goes wrong in a life: where, at the how manyth opportunity, and how.
+struct Fault: Hashable, Sendable, CustomStringConvertible {
+  enum Place: String, CaseIterable, Sendable {
+    /// A PDU on the air, in either direction.
+    case pdu
+    /// A command to the kernel, a response to one, and an event of the kernel.
+    case command, response, event
+    /// A turn of the clock.
+    case turn
+    /// The phone connects.
+    case meeting
+    /// A change on the disk, and a look at it.
+    case file, read
+  }
+
+  enum Kind: String, CaseIterable, Sendable {
+    case linkLost, lost, twice, late, tooLate, error, malformed, truncated
+    case unplugged, replugUnseen, poweredOff, suspended
+    /// The air is silent for a while; or it loses so much for a minute that most things come late.
+    case blackout, poorAir
+    /// The board believes that the phone is connected, and the phone does not.
+    case halfOpen
+    /// The phone takes ANCS away for some seconds, and has it at other handles then.
+    case servicesMoved
+    case noSpace, inputOutput, readOnly, powerCut
+    /// From then on until nothing goes wrong any more.
+    case full, broken
+  }
+
+  var place: Place
+  var index: Int
+  var kind: Kind
+  var description: String { "\(place.rawValue) \(index) \(kind.rawValue)" }
+
+  /// What can go wrong where.
+  static let kinds: [Place: [Kind]] = [
+    .pdu: [
+      .linkLost, .lost, .twice, .late, .error, .malformed, .truncated, .unplugged, .poweredOff,
+    ],
+    .command: [.error, .late, .tooLate, .lost, .unplugged, .poweredOff],
+    .response: [.lost, .twice, .late, .tooLate, .malformed, .truncated],
+    .event: [.lost, .twice, .late, .tooLate, .malformed, .truncated, .unplugged, .poweredOff],
+    .turn: [
+      .linkLost, .suspended, .powerCut, .unplugged, .replugUnseen, .poweredOff, .servicesMoved,
+      .blackout, .poorAir,
+    ],
+    .meeting: [.linkLost, .halfOpen],
+    .file: [.noSpace, .inputOutput, .readOnly, .powerCut, .full],
+    .read: [.inputOutput, .broken],
+  ]
+}
+
+/// The faults of a life that are to come. The disk, whose they are too, is used from anywhere.
+final class FaultPlan: Sendable {
+  private struct State {
+    var rest: [Fault]
+    var opportunities: [Fault.Place: Int] = [:]
+    var isOver = false
+    /// Since a power cut nothing reaches the disk.
+    var isCut = false
+    /// Why nothing can be written, or read, any more.
+    var lasting: [Fault.Place: Errno] = [:]
+
+    mutating func next(_ place: Fault.Place) -> Fault.Kind? {
+      if isOver { return nil }
+      let index = opportunities[place, default: 0]
+      opportunities[place] = index + 1
+      let due = rest.firstIndex { $0.place == place && $0.index == index }
+      return due.map { rest.remove(at: $0).kind }
+    }
+  }
+
+  private let state: Mutex<State>
+
+  init(_ faults: [Fault]) { state = Mutex(State(rest: faults)) }
+
+  /// Nothing goes wrong any more, and nothing is counted.
+  func end() { state.withLock { $0.isOver = true } }
+
+  /// Whether nothing goes wrong any more.
+  var isOver: Bool { state.withLock { $0.isOver } }
+
+  /// How often there was an opportunity for a fault, by place.
+  var opportunities: [Fault.Place: Int] { state.withLock { $0.opportunities } }
+
+  /// The faults that did not come up.
+  var rest: [Fault] { state.withLock { $0.rest } }
+
+  /// The kind of fault for the next opportunity of a place, if one is due.
+  func next(_ place: Fault.Place) -> Fault.Kind? { state.withLock { $0.next(place) } }
+
+  /// Something is to be done: why it is not.
+  func operation(_ call: MemoryDisk.Call) -> Errno? {
+    let place = call.changesSomething ? Fault.Place.file : .read
+    return state.withLock { state in
+      if state.isOver { return nil }
+      let kind = state.next(place)
+      if kind == .powerCut { state.isCut = true }
+      if kind == .full { state.lasting[place] = .noSpace }
+      if kind == .broken { state.lasting[place] = .inputOutput }
+      if state.isCut { return .inputOutput }
+      return switch kind {
+      case .noSpace: .noSpace
+      case .inputOutput: .inputOutput
+      case .readOnly: Errno(rawValue: 30)
+      default: state.lasting[place]
+      }
+    }
+  }
+
+  /// Whether the power is to be cut now.
+  func takePowerCut() -> Bool {
+    state.withLock { state in
+      defer { state.isCut = false }
+      return state.isCut
+    }
+  }
+}
+
+/// The air between a phone and a board, which may be silent or poor for a while. Nothing is lost and the order stays, since
+/// the link layer repeats each packet until it is acknowledged (Core Specification Vol 6 Part B, 4.5.9): things come late.
+struct Air {
+  /// For how long a link survives without a packet (Vol 6 Part B, 4.5.2), once the phone has granted what the board asks for.
+  static let supervision = Duration.seconds(6)
+  static let blackouts: [Duration] = [
+    .milliseconds(500), .seconds(1), .seconds(2), .seconds(4), .seconds(8),
+  ]
+  /// How long poor air stays so. In the first fifth of each period packets get through; later ones wait for the next.
+  private static let poorTime = Duration.seconds(60)
+  private static let period = Duration.milliseconds(500)
+  /// Nothing else happens so shortly after a moment, so that what waits for it goes before what comes then.
+  private static let nextTo = Duration.nanoseconds(7)
+
+  private var silentUntil = Instant.zero
+  private var poor: (since: Instant, until: Instant)?
+
+  mutating func fallSilent(for length: Duration, at now: Instant) {
+    silentUntil = max(silentUntil, now + length + Self.nextTo)
+  }
+
+  mutating func becomePoor(at now: Instant) {
+    poor = (now, now + Self.poorTime)
+  }
+
+  /// When what is sent now gets through; nil: at once.
+  func opening(at now: Instant) -> Instant? {
+    if now < silentUntil { return silentUntil }
+    guard let poor, now < poor.until else { return nil }
+    let within = (now - poor.since).nanoseconds % Self.period.nanoseconds
+    if within < Self.period.nanoseconds / 5 { return nil }
+    return now + .nanoseconds(Self.period.nanoseconds - within) + Self.nextTo
   }
 }

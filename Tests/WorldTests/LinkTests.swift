@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
 import ATT
+import Bluetooth
 import Control
+import EventLoop
+import GAP
 import GATT
-import Mgmt
+import TestLoop
 import Testing
 import VirtualKernel
 import VirtualPhone
+import Wire
 
 @testable import Board
 @testable import Daemon
+@testable import Mgmt
 
 @Suite("Link states and their time limits", .inWorld)
 struct LinkTests: InWorld {
@@ -28,8 +34,8 @@ struct LinkTests: InWorld {
   func secondAttempt(_ io: IOCapability, pause: Int) async throws {
     world.phone.typesCorrectly = false
     try await world.meet {
-      $0.io = io
-      $0.pairable = .always
+      $0.radio.io = io
+      $0.radio.pairable = .always
     }
     try await world.answer(accept: io != .displayYesNo, passkey: 1)
     try await world.until(.pairingFailed)
@@ -43,7 +49,6 @@ struct LinkTests: InWorld {
   @Test("While pairing is open it has the time that a person needs to pair again")
   func pairsAnewSlowly() async throws {
     try await world.begin(.phoneLeft)
-    await world.pass(.seconds(1))
     world.phone.forget(world.adapter)
     world.phone.consent = .accepts(after: .seconds(25))
     try await world.openPairing()
@@ -55,14 +60,9 @@ struct LinkTests: InWorld {
   @Test("Three links in a row that never encrypt are a bond that the phone has lost")
   func stale() async throws {
     try await world.begin(.phoneLeft)
-    await world.pass(.seconds(1))
     world.phone.forget(world.adapter)
     world.phone.consent = .ignores
-    for _ in 1..<StaleBondWatch.drops {
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.disconnected)
-      await world.pass(.seconds(1))
-    }
+    for _ in 1..<StaleBondWatch.drops { try await world.phoneIsLeft() }
     // The board does not end the last one, which would count for a phone that has not lost it.
     #expect(world.phone.connect(to: world.adapter))
     await world.pass(.seconds(20))
@@ -77,14 +77,9 @@ struct LinkTests: InWorld {
   @Test("The phone displaces who only uses its address", arguments: Stage.allCases)
   func displaced(_ stage: Stage) async throws {
     try await world.begin(.phoneLeft)
-    await world.pass(.seconds(1))
     // Beside one that may still encrypt by itself the board is on the air only for others.
-    if stage == .expected {
-      try await world.openPairing()
-      await world.pass(.seconds(1))
-    }
-    let impostor = world.impostor()
-    #expect(impostor.connect(to: world.adapter))
+    if stage == .expected { try await world.openPairing() }
+    let impostor = await world.impostorComes()
     await world.pass(stage == .expected ? .seconds(1) : .seconds(6))
     let mark = world.events.count
     try await world.phoneComes()
@@ -108,10 +103,8 @@ struct LinkTests: InWorld {
   func impostorEnds(eventFirst: Bool, milliseconds: Int64) async throws {
     try await world.begin(.paired)
     try await world.openPairing()
-    await world.pass(.seconds(1))
-    let impostor = world.impostor()
+    let impostor = await world.impostorComes()
     (impostor.endsWithEventFirst, world.phone.endsWithEventFirst) = (eventFirst, eventFirst)
-    #expect(impostor.connect(to: world.adapter))
     await world.pass(.milliseconds(milliseconds))
     try await world.phoneLeaves()
     try await world.phoneConnectsEncrypted()
@@ -126,10 +119,8 @@ struct LinkTests: InWorld {
   func impostorEndsFirst(eventFirst: Bool) async throws {
     try await world.begin(.paired)
     try await world.openPairing()
-    await world.pass(.seconds(1))
     world.phone.endsWithEventFirst = eventFirst
-    let impostor = world.impostor()
-    #expect(impostor.connect(to: world.adapter))
+    let impostor = await world.impostorComes()
     await world.pass(.seconds(1))
     impostor.leave()
     await world.pass(.seconds(10))
@@ -165,8 +156,7 @@ struct LinkTests: InWorld {
     "A phone without ANCS that has paired is known by its identity",
     arguments: Handset.KeyOrder.allCases)
   func identityWithoutServices(_ order: Handset.KeyOrder) async throws {
-    try world.phoneDoes(.unpublish(.ancs))
-    try world.phoneDoes(.unpublish(.ams))
+    try world.phoneDoes(.unpublish(.ancs), .unpublish(.ams))
     world.phone.keyOrder = order
     try await world.meet()
     try await world.until(.paired)
@@ -178,9 +168,7 @@ struct LinkTests: InWorld {
   }
 
   /// What the disk has of the configurations that the phone has written.
-  private func configurations() throws -> [Handle:
-    ClientConfiguration]
-  {
+  private func configurations() throws -> [Handle: ClientConfiguration] {
     let phone = world.phone.kind.identity
     let adapter = try #require(world.daemon?.radio?.sortedAdapters.first?.address)
     let place = BondStore.Place(adapter: adapter, phone: phone)
@@ -225,5 +213,366 @@ struct LinkTests: InWorld {
     try await world.phoneLeaves()
     #expect(try configurations().isEmpty)
     try await world.phoneConnectsEncrypted()
+  }
+}
+
+@Suite("Connection parameters of a link", .inWorld)
+struct LinkTuningTests: InWorld {
+  @Test("Fast at first, idle later, fast again for a burst; nothing when the link is over")
+  func paces() async throws {
+    try await world.begin(.paired)
+    let controller = try #require(world.platform.controller)
+    let handle = try #require(world.phone.connection?.handle)
+    func wanted(_ parameters: ConnectionParameters...) -> [HCICommand] {
+      parameters.map { .connectionUpdate(handle, $0) }
+    }
+    await world.pass(.seconds(60))
+    #expect(controller.requests == wanted(.fast, .idle))
+    try world.phoneDoes(.burst(20, NotificationContents()))
+    await world.pass(.seconds(5))
+    #expect(controller.requests == wanted(.fast, .idle, .fast))
+    try await world.phoneLeaves()
+    await world.pass(.seconds(60))
+    #expect(controller.requests == wanted(.fast, .idle, .fast))
+  }
+
+  @Test("The first request follows encryption by a second, however long the set-up takes")
+  func first() async throws {
+    try await world.begin(.phoneLeft)
+    let controller = try #require(world.platform.controller)
+    let before = controller.requests.count
+    // The phone answers nothing but the MTU.
+    world.phone.transform = { pdu, toPhone in toPhone && pdu.first != 0x02 ? nil : pdu }
+    #expect(world.phone.connect(to: world.adapter))
+    await world.pass(.milliseconds(900))
+    #expect(world.phone.connection?.isEncrypted == true && controller.requests.count == before)
+    await world.pass(.milliseconds(700))
+    #expect(controller.requests.count == before + 1)
+  }
+
+  @Test(
+    "The kernel is silent, whatever interval the phone begins with",
+    arguments: [12, 24, 60] as [UInt16])
+  func kernelIsSilent(interval: UInt16) async throws {
+    world.phone.interval = interval
+    try await world.begin(.paired)
+    #expect(world.phone.connection?.parameterRequest == nil)
+    try await world.stop()
+    // Other programs find the kernel's own range again.
+    #expect(world.adapter.intervalRange == 24...40)
+  }
+
+  @Test(
+    "If the controller refuses, status says so, and the kernel sends the request from the next link on"
+  )
+  func refused() async throws {
+    try await world.begin(.onAir)
+    let controller = try #require(world.platform.controller)
+    controller.response = 0x0C
+    try await world.phoneComes()
+    await world.pass(.seconds(60))
+    #expect(controller.requests.count == 1)
+    #expect(world.phone.connection?.parameterRequest == nil)
+    let adapter = try await world.status().adapters[0]
+    #expect(adapter.parametersRefusalText?.contains("0x0C, Command Disallowed") == true)
+    // The next link.
+    try await world.phoneReturnsEncrypted()
+    #expect(world.phone.connection?.parameterRequest == 36...48)
+    // And also after the adapter was set up again.
+    world.kernel.failHardware(of: world.adapter)
+    await world.phoneConnects(after: .seconds(5))
+    await world.pass(.seconds(5))
+    #expect(world.phone.connection?.parameterRequest == 36...48)
+  }
+
+  @Test(
+    "Where the kernel survives it, L2CAP requests what the controller refuses to, on later links at once",
+    arguments: [0x0C, 0x1A])
+  func signals(status: Int) async throws {
+    try await world.begin(.onAir)
+    let controller = try #require(world.platform.controller)
+    controller.signals = true
+    if status == 0x1A { controller.result = 0x1A } else { controller.response = 0x0C }
+    try await world.phoneComes()
+    await world.pass(.seconds(5))
+    let first = try await world.status()
+    #expect(first.links.first?.timeout == 6_000)
+    #expect(first.adapters[0].parametersRefusal == nil)
+    #expect(controller.requests.count == 1 && controller.signalled.count == 1)
+    try await world.phoneReturnsEncrypted()
+    await world.pass(.seconds(5))
+    #expect(controller.requests.count == 1 && controller.signalled.count > 1)
+    #expect(controller.signalled.allSatisfy { $0.timeout == 600 })
+  }
+
+  @Test(
+    "A controller that refuses, if only at the end, is not asked again; that a link has just gone is no refusal",
+    arguments: [
+      (response: 0x0C, result: 0, refusal: 0x0C), (0, 0x1A, 0x1A),
+      (0x02, 0, nil),  // Unknown Connection Identifier
+    ] as [(response: UInt8, result: UInt8, refusal: Int?)])
+  func refusals(_ says: (response: UInt8, result: UInt8, refusal: Int?)) async throws {
+    try await world.begin(.onAir)
+    let controller = try #require(world.platform.controller)
+    (controller.response, controller.result) = (says.response, says.result)
+    try await world.phoneComes()
+    await world.pass(.seconds(60))
+    #expect(says.refusal == nil || controller.requests.count == 1)
+    #expect(try await world.status().adapters[0].parametersRefusal.map { Int($0) } == says.refusal)
+  }
+
+  @Test(
+    "A phone that drops two links soon after a request is not asked for a day",
+    arguments: [0x28, 0x08, 0x22, 0x13])
+  func drops(reason: Int) async throws {
+    try await world.begin(.phoneLeft)
+    let controller = try #require(world.platform.controller)
+    @LoopActor func link() async throws -> Int {
+      let before = controller.requests.count
+      await world.phoneConnects()
+      let handle = try #require(world.phone.connection?.handle)
+      await world.pass(.seconds(4))
+      world.phone.goOutOfRange()
+      controller.onEvent?(.disconnected(handle: handle, reason: UInt8(reason)))
+      try await world.until(.disconnected)
+      return controller.requests.count - before
+    }
+    let isOrdinary = reason == 0x13
+    #expect(try await link() == 1)
+    #expect(try await link() == 1)
+    #expect(try await link() == (isOrdinary ? 1 : 0))
+    await world.pass(.seconds(1))
+    try await world.phoneComes()
+    let link2 = try await world.status().links[0]
+    #expect((link2.parametersPause != nil) == !isOrdinary)
+    world.phone.leave()
+    await world.pass(.seconds(24 * 3600))
+    #expect(try await link() == 1)
+  }
+
+  @Test(
+    "An end that the kernel has no error for is one by different keys only if the controller says so",
+    arguments: [(0x28, "Instant Passed"), (0x3D, "Connection Terminated due to MIC Failure")])
+  func unnamedEnd(reason: Int, name: String) async throws {
+    try await world.begin(.phoneLeft)
+    world.phone.encryptsAfter = nil
+    for _ in 0..<StaleBondWatch.drops {
+      await world.phoneConnects(after: .seconds(2))
+      let handle = try #require(world.phone.connection?.handle)
+      await world.pass(.seconds(1))
+      world.platform.controller?.onEvent?(.disconnected(handle: handle, reason: UInt8(reason)))
+      world.phone.dropUnnamed()
+      try await world.until(.disconnected)
+      #expect(world.last(.disconnected) == .disconnected(reason: name))
+    }
+    await world.pass(.seconds(2))
+    #expect((world.wait == "keys-differ") == (reason == 0x3D))
+  }
+
+  @Test("With the quirk phy=1m the controller is told so once")
+  func onlyPHY1M() async throws {
+    try await world.start { $0.radio.onlyPHY1M = true }
+    #expect(world.platform.controller?.requests == [.onlyPHY1M])
+    let adapter = try await world.status().adapters[0]
+    #expect(adapter.phy == "1m" && "\(adapter.lines(TextStyle()))".contains("PHY 1m"))
+  }
+
+  @Test("After a MIC failure the board is quiet for a second")
+  func quietAfterMICFailure() async throws {
+    try await world.begin(.phoneLeft)
+    world.phone.spoilKey(of: world.adapter)
+    await world.phoneConnects()
+    try await world.until(.disconnected)
+    await world.pass(.milliseconds(500))
+    #expect(!world.adapter.isOnAir && world.wait == "resting")
+    await world.pass(.milliseconds(600))
+    #expect(world.adapter.isOnAir && world.wait == "bonded-phone")
+  }
+}
+
+/// A phone that counts links without a subscription, and stays away after three (`PhoneRules.strikes`).
+@Suite("World: the phone's patience", .inWorld)
+struct PatienceTests: InWorld {
+  /// After they have met, the board leaves the phone twice, because it is slow to encrypt.
+  func meetAndLeaveTwice() async throws {
+    try await world.begin(.phoneLeft)
+    world.phone.encryptsAfter = .seconds(25)
+    world.phone.heedsRequests = false
+    for _ in 0..<2 { try await world.phoneIsLeft() }
+  }
+
+  @Test(
+    "On a return the first request after encryption subscribes, whatever else there is to ask",
+    arguments: [true, false])
+  func firstRequest(hasNotifications: Bool) async throws {
+    if !hasNotifications { try world.phoneDoes(.unpublish(.ancs)) }
+    try await world.begin(.phoneLeft)
+    var requests: [[UInt8]] = []
+    world.phone.hears { pdu in
+      // Requests have even opcodes below 0x1E; Exchange MTU was sent before encryption.
+      if pdu[0] % 2 == 0, (4..<0x1E).contains(pdu[0]) { requests.append(pdu) }
+    }
+    try await world.phoneComes()
+    #expect(
+      // Without ANCS the handles are not remembered, so it is the first after discovery.
+      requests.first { hasNotifications || $0.first == 0x12 }
+        == (hasNotifications ? [0x12, 0x1F, 0, 1, 0] : [0x12, 0x2B, 0, 1, 0]))
+  }
+
+  @Test(
+    "A phone that is slow to encrypt is not left a third time, and does not give up",
+    arguments: [false, true])
+  func slowToEncrypt(atLast: Bool) async throws {
+    try await meetAndLeaveTwice()
+    #expect(world.phone.phone.strikes == 2)
+    #expect(world.phone.connect(to: world.adapter))
+    await world.pass(.seconds(20))
+    #expect(world.phone.connection != nil)
+    if !atLast {
+      // The person carries it away: that is the third.
+      world.phone.goOutOfRange()
+      await world.pass(.seconds(5))
+      #expect(world.phone.phone.hasGivenUp)
+      try world.phoneDoes(.tap)
+      world.phone.encryptsAfter = .milliseconds(20)
+      await world.phoneConnects()
+    }
+    try await world.until(.subscribed)
+    #expect(world.phone.phone.strikes == 0)
+  }
+
+  @Test(
+    "Nor if the board counted the first two before it was started again, or lost its power",
+    arguments: [false, true])
+  func countedBefore(isCut: Bool) async throws {
+    try await meetAndLeaveTwice()
+    if isCut { world.cutPower() } else { try await world.stop() }
+    await world.pass(.seconds(2))
+    try await world.start()
+    try await world.until("on the air") { world.adapter.isOnAir }
+    #expect(world.phone.phone.strikes == 2)
+    #expect(world.phone.connect(to: world.adapter))
+    await world.pass(.seconds(20))
+    #expect(world.phone.connection != nil)
+    if isCut {
+      world.phone.goOutOfRange()
+      await world.pass(.seconds(5))
+      #expect(world.wait == "given-up")
+    } else {
+      try await world.until(.subscribed)
+      #expect(world.phone.phone.strikes == 0)
+    }
+  }
+
+  @Test("However often the daemon is restarted while the phone connects, it subscribes first")
+  func restarts() async throws {
+    try await world.begin(.phoneLeft)
+    for round in 1...6 {
+      try await world.until("on the air") { world.adapter.isOnAir }
+      #expect(world.phone.connect(to: world.adapter))
+      await world.pass(.milliseconds(Int64(round * 60)))
+      try await world.stop()
+      #expect(world.phone.phone.strikes == 0, "round \(round): \(world.story.suffix(12))")
+      await world.pass(.seconds(1))
+      try await world.start()
+    }
+    #expect(!world.phone.phone.hasGivenUp)
+  }
+
+  @Test("A phone that never answers is not waited for longer than an exit may take")
+  func exitInTime() async throws {
+    try await world.begin(.phoneLeft)
+    world.dropRequests()
+    #expect(world.phone.connect(to: world.adapter))
+    await world.pass(.milliseconds(200))
+    let start = world.clock.now
+    try await world.stop()
+    #expect(world.clock.now - start < .seconds(5))
+  }
+
+  @Test("Requests that are never answered do not end a third link from this side")
+  func timeouts() async throws {
+    try await world.begin(.phoneLeft)
+    world.dropRequests()
+    for _ in 0..<2 { try await world.phoneIsLeft() }
+    #expect(world.phone.connect(to: world.adapter))
+    await world.pass(.seconds(300))
+    #expect(world.phone.connection != nil && world.phone.phone.strikes == 2)
+    #expect(try await world.status().totals?.timeouts == 3)
+    world.phone.transform = { pdu, _ in pdu }
+    world.phone.leave()
+    try world.phoneDoes(.tap)
+    await world.pass(.seconds(1))
+    try await world.phoneComes()
+  }
+
+  @Test(
+    "An older phone responds without permission: that is not known until something is announced")
+  func unproven() async throws {
+    world.phone.phone.rules.respondsUnshared = true
+    try world.phoneDoes(.authorize(false))
+    try await world.meet()
+    await world.pass(.seconds(60))
+    #expect(world.last(.authorization) == .authorization(.unknown(until: .notification)))
+    #expect(
+      try await world.status().links.first?.waiting.why?.contains("Share System Notifications")
+        == true)
+    try world.phoneDoes(.authorize(true))
+    try world.phoneDoes(.add(NotificationContents(.email, app: "a", title: "t")))
+    await world.pass(.seconds(5))
+    #expect(world.last(.authorization) == .authorization(.granted))
+  }
+
+  /// What happens to a board again and again.
+  enum Calamity: CaseIterable { case crash, adapterTaken, adapterSwitchedOff }
+
+  @Test(
+    "A board to which something happens again and again, each time at another moment of its set-up, is not given up",
+    arguments: Calamity.allCases)
+  func again(_ calamity: Calamity) async throws {
+    try await world.begin(.phoneLeft)
+    world.onTurn = {
+      if world.phone.connection == nil, world.adapter.isOnAir {
+        world.phone.connect(to: world.adapter)
+      }
+    }
+    for round in 1...15 {
+      await world.pass(.milliseconds(round * 87))
+      switch calamity {
+      case .crash:
+        world.phone.goOutOfRange()
+        world.cutPower()
+      case .adapterTaken: world.unplug()
+      case .adapterSwitchedOff: world.adapter.powerOff()
+      }
+      await world.pass(.seconds(3))
+      if calamity == .crash { world.launch() }
+      if calamity == .adapterTaken { world.replug() }
+      #expect(!world.phone.phone.hasGivenUp, "round \(round): \(world.story.suffix(12))")
+    }
+    await world.pass(.seconds(30))
+    #expect(world.wait == "news" && world.phone.phone.strikes == 0)
+    world.onTurn = {}
+  }
+
+  @Test("Pairing that is opened, used and closed beside the phone costs it no subscription")
+  func pairingBeside() async throws {
+    try await world.begin(.phoneLeft)
+    for round in 0..<8 {
+      let other = world.stranger()
+      other.consent = round % 2 == 0 ? .accepts(after: .seconds(1)) : .refuses(after: .seconds(1))
+      #expect(world.phone.connect(to: world.adapter))
+      await world.pass(.milliseconds(round * 40))
+      try await world.openPairing()
+      try await world.until("on the air") { world.adapter.isOnAir }
+      #expect(other.connect(to: world.adapter))
+      await world.pass(.milliseconds(round * 150))
+      try await world.closePairing()
+      await world.pass(.seconds(20))
+      #expect(world.phone.phone.strikes == 0, "round \(round): \(world.story.suffix(12))")
+      other.leave()
+      world.phone.leave()
+      await world.pass(.seconds(5))
+    }
   }
 }

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Control
 import EventLoop
+import GATT
 import Mgmt
+import System
 import Testing
 import VirtualKernel
+import VirtualPhone
+import Wire
 
 @testable import Board
 @testable import Daemon
@@ -49,8 +53,7 @@ struct PairingTests: InWorld {
   @Test("The method follows from what both sides can show and take", arguments: capabilities)
   func methods(_ capabilities: Capabilities) async throws {
     world.usePhone { $0.capability = capabilities.phone }
-    try await world.start { $0.io = capabilities.board }
-    try await world.until(.advertising)
+    try await world.begin(.onAir) { $0.radio.io = capabilities.board }
     try await succeeds { try await world.answer() }
     #expect(world.last(.pairing)?.question?.method == capabilities.method)
     let key = try #require(world.daemon?.phoneReports.first?.key)
@@ -102,9 +105,6 @@ struct FailedPairingTests: InWorld {
 
   nonisolated static let failures: [Failing] = [
     .init(
-      what: "the phone's user refuses", act: { $0.phone.consent = .refuses(after: .seconds(2)) },
-      reason: "the phone refused"),
-    .init(
       what: "the phone's user refuses, and the channel's end is read first",
       act: { world in
         world.phone.consent = .refuses(after: .seconds(2))
@@ -114,16 +114,8 @@ struct FailedPairingTests: InWorld {
       what: "nobody looks at the phone", act: { $0.phone.consent = .ignores },
       reason: "the phone did not respond"),
     .init(
-      what: "the board's user says no", io: .displayYesNo,
-      act: { world in try await world.answer(accept: false) },
-      reason: "it was declined on this board"),
-    .init(
       what: "the board's user types another number", io: .keyboardOnly,
       act: { world in try await world.answer(passkey: 1) },
-      reason: "the phone refused, or the numbers did not match"),
-    .init(
-      what: "the phone's user types another number", io: .displayOnly,
-      act: { $0.phone.typesCorrectly = false },
       reason: "the phone refused, or the numbers did not match"),
     .init(
       what: "the link is lost", act: { try await ends($0) { $0.goOutOfRange() } },
@@ -158,8 +150,7 @@ struct FailedPairingTests: InWorld {
   @Test("It is logged once, with the reason, and nothing is kept", arguments: failures)
   func fails(_ failure: Failing) async throws {
     world.usePhone(failure.phone)
-    try await world.start { $0.io = failure.io }
-    try await world.until(.advertising)
+    try await world.begin(.onAir) { $0.radio.io = failure.io }
     let mark = world.events.count
     world.phone.connect(to: world.adapter)
     try await failure.act(world)
@@ -194,8 +185,7 @@ struct FailedPairingTests: InWorld {
   @Test(
     "A phone that pairs while pairing is closed by hand gets no bond", arguments: [true, false])
   func closedMeanwhile(isAsked: Bool) async throws {
-    try await world.start { $0.io = isAsked ? .displayYesNo : .noInputNoOutput }
-    try await world.until(.advertising)
+    try await world.begin(.onAir) { $0.radio.io = isAsked ? .displayYesNo : .noInputNoOutput }
     world.phone.consent = .accepts(after: .seconds(3))
     world.phone.connect(to: world.adapter)
     await world.pass(.seconds(2))
@@ -211,7 +201,7 @@ struct FailedPairingTests: InWorld {
     "Ending an opening refuses the phone that pairs under it, unless the options let it pair",
     arguments: [PairingWindow.Rule.always, .firstPhone])
   func openingEnded(pairable: PairingWindow.Rule) async throws {
-    try await world.bond { $0.pairable = pairable }
+    try await world.begin(.paired) { $0.radio.pairable = pairable }
     let opened = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
     let stranger = world.stranger()
     stranger.consent = .accepts(after: .seconds(3))
@@ -250,5 +240,314 @@ struct FailedPairingTests: InWorld {
     #expect(removal < load)
     #expect(world.adapter.keyedPeers == [world.phone.kind.identity])
     #expect(other.connection == nil && world.phone.connection != nil)
+  }
+}
+
+@Suite("Who may pair, and when", .inWorld)
+struct AdmissionTests: InWorld {
+  @Test(
+    "A board takes its first phone within half an hour, then only by hand, also if it advertises the same",
+    arguments: [nil, AdvertisingProfile.solicit])
+  func halfAnHour(advertise: AdvertisingProfile?) async throws {
+    try await world.start { $0.radio.advertise = advertise }
+    await world.pass(PairingWindow.firstPhoneTime + .seconds(1))
+    #expect(world.wait == "nobody")
+    #expect(world.last(.advertising) == .advertising(pairable: false))
+    try await world.refusesStranger()
+    try await world.openPairing(seconds: 60)
+    await world.pass(.seconds(1))
+    try await world.phoneComes()
+  }
+
+  /// What became of the file of a board's only bond.
+  enum Misfortune: CaseIterable { case damaged, truncated, empty, later, unreadable, unlisted }
+
+  @Test("A board whose bond can't be used stays closed and says so", arguments: Misfortune.allCases)
+  func unusableBond(_ misfortune: Misfortune) async throws {
+    try await world.begin(.paired)
+    try await world.stop()
+    let disk = world.platform.disk
+    switch misfortune {
+    case .damaged: disk.damage(#"{"version":1,"phone":"x"}"#, where: World.isBond)
+    case .truncated: disk.damage(#"{"version":1,"#, where: World.isBond)
+    case .empty: disk.damage("", where: World.isBond)
+    case .later: disk.damage(#"{"version":2,"keys":[]}"#, where: World.isBond)
+    case .unreadable: disk.failReads(.inputOutput, where: World.isBond)
+    case .unlisted:
+      let folder = world.bondFiles.first.flatMap { Files.parent(of: $0) }
+      disk.failReads(.permissionDenied) { $0 == folder }
+    }
+    for _ in 0..<2 {  // also when a damaged file was set aside before
+      try await world.start()
+      await world.pass(.seconds(1))
+      #expect(world.wait == "bonds-unusable")
+      try await world.refusesStranger()
+      try await world.stop()
+    }
+    let isSetAside = disk.paths.contains { $0.contains(".bond.json.bad") }
+    #expect(isSetAside == ![.later, .unreadable, .unlisted].contains(misfortune))
+    try await world.start()
+    try await world.openPairing(seconds: 60)
+    world.phone.forget(world.adapter)
+    await world.phoneConnects()
+    try await world.until(.paired)
+  }
+
+  @Test(
+    "A board whose address is lost stays closed, since its bonds are with that",
+    arguments: [Misfortune.damaged, .later, .unreadable])
+  func lostAddress(_ misfortune: Misfortune) async throws {
+    try await world.begin(.phoneLeft) { $0.radio.address = .static }
+    try await world.stop()
+    let disk = world.platform.disk
+    let isAddress = { (path: String) in path.hasSuffix("/static-address.json") }
+    switch misfortune {
+    case .later: disk.damage(#"{"version":2}"#, where: isAddress)
+    case .unreadable: disk.failReads(.inputOutput, where: isAddress)
+    default: disk.damage("{", where: isAddress)
+    }
+    let before = disk.content(where: isAddress)
+    for _ in 0..<2 {
+      try await world.start { $0.radio.address = .static }
+      await world.pass(.seconds(1))
+      #expect(world.wait == "bonds-unusable")
+      try await world.stop()
+    }
+    #expect(misfortune == .damaged || disk.content(where: isAddress) == before)
+  }
+
+  @Test("What was closed by hand stays closed when the adapter is plugged in again")
+  func closedOverReplug() async throws {
+    try await world.begin(.onAir)
+    try await world.closePairing()
+    await world.replugLater()
+    await world.pass(.seconds(5))
+    #expect(world.pairable == [false])
+  }
+
+  /// Starts a board with a bond of legacy pairing, which its options do not allow any more.
+  private func startWithLegacyBond() async throws {
+    world.usePhone { $0.isSecureConnections = false }
+    try await world.begin(.paired) { $0.radio.allowLegacy = true }
+    #expect(world.daemon?.phoneReports.first?.key?.isSecureConnections == false)
+    try await world.stop()
+    try await world.start()
+    await world.pass(.seconds(1))
+  }
+
+  @Test("A bond that the options don't allow is kept, not used, and keeps the board closed")
+  func policyOfStoredBonds() async throws {
+    try await startWithLegacyBond()
+    #expect(world.adapter.keyedPeers == [])
+    #expect(world.wait == "bonds-unusable")
+    try await world.stop()
+    try await world.start { $0.radio.allowLegacy = true }
+    try await world.phoneConnectsEncrypted()
+  }
+
+  @Test("Forgetting a bond that the options don't allow opens the board for a first phone")
+  func forgottenByPolicy() async throws {
+    try await startWithLegacyBond()
+    try await world.forgetPhone()
+    await world.pass(.seconds(1))
+    #expect(world.wait == "first-phone")
+    await world.strangerComes()
+    try await world.until(.paired)
+  }
+
+  @Test("--require-mitm takes a board that can show or take a number")
+  func requireAuthentication() async throws {
+    world.launch { $0.radio.requiresAuthentication = true }
+    let failure = await #expect(throws: Failure.self) { try await world.exit() }
+    #expect(failure?.status == .usage && failure?.line.contains("--io") == true)
+    try await world.start {
+      $0.radio.requiresAuthentication = true
+      $0.radio.io = .displayYesNo
+    }
+    await world.strangerComes { $0.capability = .noInputNoOutput }
+    let reason = try await world.pairingFailure()
+    #expect(reason.contains("--require-mitm"))
+    await world.pass(.seconds(20))
+    #expect(world.adapter.keyedPeers == [])
+    #expect(world.phone.connect(to: world.adapter))
+    try await world.answer()
+    try await world.until(.subscribed)
+  }
+}
+
+@Suite("Pairing questions, and the pairing that an answer belongs to", .inWorld)
+struct PairingAnswerTests: InWorld {
+  /// A board on which two phones have asked, one after the other.
+  private func twoPhonesAsk() async throws -> Handset {
+    try await world.start { $0.radio.io = .displayYesNo }
+    await world.phoneConnects()
+    try await world.until(.pairing)
+    world.phone.leave()
+    await world.pass(.seconds(1))
+    let other = world.stranger()
+    other.shownPasskey = 161_803
+    #expect(other.connect(to: world.adapter))
+    try await world.until(.pairing)
+    return other
+  }
+
+  @Test("An answer to one phone's question is not taken for another's")
+  func misdirected() async throws {
+    let other = try await twoPhonesAsk()
+    func yes(_ phone: Handset, _ passkey: UInt32? = nil) -> PairingResponse {
+      PairingResponse(
+        accept: true, passkey: passkey.map { Passkey(value: $0) },
+        phone: PhoneSelector("\(phone.address.address)"))
+    }
+    for response in [PairingResponse(accept: true), yes(world.phone), yes(other, 271_828)] {
+      await #expect(throws: RPCError.self, "\(response)") { try await world.respond(response) }
+    }
+    await world.pass(.seconds(5))
+    #expect(world.daemon?.phoneReports == [])
+    try await world.respond(yes(other, 161_803))
+    try await world.until(.subscribed)
+    #expect(world.daemon?.phoneReports.map(\.phone) == [other.kind.identity.address])
+  }
+
+  @Test("An answer is not taken for the phone that asks again while another has just asked")
+  func asksAgain() async throws {
+    let other = try await twoPhonesAsk()
+    other.leave()
+    await world.pass(.seconds(1))
+    #expect(other.connect(to: world.adapter))
+    try await world.until(.pairing)
+    await #expect(throws: RPCError.self) { try await world.respond(PairingResponse(accept: true)) }
+  }
+
+  @Test("A stranger who comes and goes does not take the question from the terminal")
+  func bystander() async throws {
+    world.platform.isInteractive = true
+    try await world.meet {
+      $0.radio.io = .displayYesNo
+      $0.radio.pairable = .always
+    }
+    try await world.until(.pairing)
+    #expect(world.platform.type != nil)
+    let other = await world.strangerComes()
+    await world.pass(.seconds(12))
+    #expect(other.connection == nil)
+    #expect(world.platform.type != nil)
+    world.platform.type?("y")
+    try await world.until(.paired)
+    #expect(world.platform.type == nil)
+  }
+
+  @Test("A phone that can show no number pairs only if somebody agrees", arguments: [true, false])
+  func consent(agrees: Bool) async throws {
+    world.usePhone { $0.capability = .noInputNoOutput }
+    try await world.meet { $0.radio.io = .displayYesNo }
+    #expect(try await world.question() == PairingQuestion(.justWorks, seconds: 30))
+    await world.pass(.seconds(5))
+    #expect(world.daemon?.phoneReports == [])
+    try await world.respond(PairingResponse(accept: agrees))
+    try await world.until(agrees ? .paired : .pairingFailed)
+    #expect(world.daemon?.phoneReports.count == (agrees ? 1 : 0))
+  }
+
+  @Test("A phone on another adapter has its turn when the first is done")
+  func onOtherAdapter() async throws {
+    let second = world.plugSecond()
+    try await world.start {
+      $0.radio.io = .displayYesNo
+      $0.radio.pairable = .always
+    }
+    await world.phoneConnects(after: .seconds(5))
+    try await world.until(.pairing)
+    let other = world.stranger()
+    #expect(other.connect(to: second))
+    await world.pass(.seconds(2))
+    try await pairsNext(other)
+  }
+
+  /// While the world's phone pairs, another one comes, and waits.
+  @discardableResult
+  private func secondWaits() async throws -> Handset {
+    try await world.until(.pairing)
+    let other = await world.strangerComes()
+    await world.pass(.seconds(2))
+    #expect(world.wait == "another-pairs")
+    return other
+  }
+
+  /// Declines the only pairing so far, and has the phone that waits pair.
+  private func pairsNext(_ other: Handset) async throws {
+    #expect(world.story.filter { $0 == "pairing" }.count == 1)
+    try await world.respond(PairingResponse(accept: false))
+    try await world.answer()
+    try await world.until(.subscribed)
+    #expect(world.daemon?.phoneReports.map(\.phone) == [other.kind.identity.address])
+  }
+
+  @Test("One phone pairs at a time: the next one's turn comes when the first is done")
+  func oneAtATime() async throws {
+    try await world.meet {
+      $0.radio.io = .displayYesNo
+      $0.radio.pairable = .always
+    }
+    try await pairsNext(try await secondWaits())
+  }
+
+  @Test(
+    "A phone that waited for its turn is told why it has none where pairing closes behind the first"
+  )
+  func latecomer() async throws {
+    try await world.meet { $0.radio.io = .displayYesNo }
+    try await secondWaits()
+    try await world.respond(PairingResponse(accept: true))
+    try await world.until(.subscribed)
+    #expect(try await world.status().links.contains { $0.waiting.wait == "closed-out" })
+    let end = try await world.until(.disconnected).content
+    #expect(end == .disconnected(reason: "pairing is closed for unknown phones"))
+  }
+}
+
+@Suite("A number that somebody has to confirm", .inWorld)
+struct TerminalTests: InWorld {
+  /// A daemon on a terminal, with a phone that shows a number.
+  private func ask() async throws {
+    world.platform.isInteractive = true
+    try await world.begin(.onAir)
+    #expect(world.platform.type == nil)
+    world.phone.connect(to: world.adapter)
+    let number = Passkey(value: world.phone.shownPasskey)
+    let question = try await world.question()
+    #expect(question == PairingQuestion(.confirm, passkey: number, seconds: 30))
+  }
+
+  @Test(
+    "The daemon's own terminal asks, and takes y or n",
+    arguments: [(["y"], true), (["what", "", "YES"], true), (["n"], false)])
+  func typed(lines: [String], isPaired: Bool) async throws {
+    try await ask()
+    await world.pass(.seconds(12))
+    for line in lines {
+      let type = try #require(world.platform.type)
+      type(line)
+      await world.pass(.seconds(1))
+    }
+    try await world.until(isPaired ? .paired : .pairingFailed)
+    #expect(world.platform.type == nil)
+    #expect(world.daemon?.phoneReports.count == (isPaired ? 1 : 0))
+  }
+
+  @Test("A pending question is sent to clients that open pairing, with the remaining time")
+  func pending() async throws {
+    try await ask()
+    await world.pass(.seconds(8))
+    // Where nothing can be typed, it can still be answered.
+    world.platform.type?(nil)
+    let report = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+    let number = Passkey(value: world.phone.shownPasskey)
+    #expect(report.phone == world.phone.address.address)
+    #expect(report.question == PairingQuestion(.confirm, passkey: number, seconds: 22))
+    try await world.respond(PairingResponse(accept: true))
+    try await world.until(.paired)
+    let later = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+    #expect(later.question == nil)
   }
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 import Control
+import EventLoop
 import JSON
 import Patterns
 import System
+import TestLoop
 import Testing
 import VirtualKernel
 import VirtualPhone
@@ -12,19 +14,26 @@ import Wire
 @testable import Board
 @testable import Daemon
 
+extension Rule {
+  /// A rule that does this with what meets some conditions.
+  fileprivate init(
+    _ conditions: (inout Conditions) -> Void, _ outcome: (inout Outcome) -> Void
+  ) {
+    self.init(name: "rule")
+    conditions(&self.conditions)
+    outcome(&self.outcome)
+  }
+
+  /// A rule that hides what meets some conditions.
+  fileprivate static func hiding(_ conditions: (inout Conditions) -> Void) -> Rule {
+    Rule(conditions) { $0.display = .hidden }
+  }
+}
+
 @Suite("Rules on a phone's notifications", .inWorld)
 struct RulesInForceTests: InWorld {
   private static func contents(_ category: Category, _ title: String) -> NotificationContents {
     NotificationContents(category, app: "com.apple.MobileSMS", title: title, negative: "Clear")
-  }
-
-  private nonisolated static func rule(
-    _ conditions: (inout Rule.Conditions) -> Void, _ outcome: (inout Rule.Outcome) -> Void
-  ) -> Rule {
-    var rule = Rule(name: "rule")
-    conditions(&rule.conditions)
-    outcome(&rule.outcome)
-    return rule
   }
 
   /// The command in a PDU to the phone, if it is a write of the Control Point.
@@ -38,15 +47,15 @@ struct RulesInForceTests: InWorld {
     arguments: [
       [],
       [
-        rule({ $0.title = try? TextPattern("^Buy$") }, { $0.display = .urgent }),
-        rule({ $0.message = try? TextPattern("message") }, { $0.display = .urgent }),
+        Rule({ $0.title = try? TextPattern("^Buy$") }, { $0.display = .urgent }),
+        Rule({ $0.message = try? TextPattern("message") }, { $0.display = .urgent }),
       ],
     ])
   func hidden(behind others: [Rule]) async throws {
-    let rules = others + [Self.rule({ $0.apps = [Glob("com.spam.*")] }, { $0.display = .hidden })]
+    let rules = others + [.hiding { $0.apps = [Glob("com.spam.*")] }]
     var asked: [ControlPointCommand] = []
     world.phone.hears { if let command = Self.command(in: $0) { asked.append(command) } }
-    try await world.serve { $0.rules = rules }
+    try await world.serve { $0.live.rules = rules }
     try world.phoneDoes(
       .add(.message(from: "Buy", app: "com.spam.One", "The message"), uid: 1),
       .add(.message(from: "Mum", "The message"), uid: 2))
@@ -72,7 +81,7 @@ struct RulesInForceTests: InWorld {
     try world.phoneDoes(.add(Self.contents(.social, "Old"), uid: 1))
     let selector = PhoneSelector(name ?? "\(world.phone.kind.identity.address)")
     try await world.serve {
-      $0.rules = [Self.rule({ $0.phone = selector }, { $0.display = .hidden })]
+      $0.live.rules = [.hiding { $0.phone = selector }]
     }
     try world.phoneDoes(.add(Self.contents(.social, "New"), uid: 2))
     await world.pass(.seconds(10))
@@ -86,8 +95,8 @@ struct RulesInForceTests: InWorld {
       if case .action(let uid, .negative) = event { actions.append(uid) }
     }
     try await world.serve {
-      $0.rules = [
-        Self.rule(
+      $0.live.rules = [
+        Rule(
           {
             $0.categories = [.incomingCall]
             $0.title = try? TextPattern("^\\+49 666")
@@ -97,8 +106,8 @@ struct RulesInForceTests: InWorld {
             $0.action = .negative
           }),
         // What the phone makes of a call that was declined.
-        Self.rule({ $0.categories = [.missedCall] }, { $0.display = .hidden }),
-        Self.rule(
+        .hiding { $0.categories = [.missedCall] },
+        Rule(
           { $0.title = try? TextPattern("mum") },
           {
             $0.display = .urgent
@@ -131,7 +140,7 @@ struct RulesInForceTests: InWorld {
       return nil
     }
     try await world.serve {
-      $0.rules = [Self.rule({ $0.categories = [.incomingCall] }, { $0.action = .negative })]
+      $0.live.rules = [Rule({ $0.categories = [.incomingCall] }, { $0.action = .negative })]
     }
     try world.phoneDoes(.add(Self.contents(.incomingCall, "Spam"), uid: 5))
     try await world.until(.disconnected)
@@ -142,10 +151,10 @@ struct RulesInForceTests: InWorld {
   @Test("A rule whose expression exceeds its limit is skipped, which is logged once")
   func beyondLimit() async throws {
     try await world.serve {
-      $0.logLevel = .warning
-      $0.rules = [
-        Self.rule({ $0.title = try? TextPattern("(a+)+$") }, { $0.display = .hidden }),
-        Self.rule({ $0.title = try? TextPattern("!$") }, { $0.display = .urgent }),
+      $0.live.logLevel = .warning
+      $0.live.rules = [
+        .hiding { $0.title = try? TextPattern("(a+)+$") },
+        Rule({ $0.title = try? TextPattern("!$") }, { $0.display = .urgent }),
       ]
     }
     let title = String(repeating: "a", count: 40) + "!"
@@ -161,8 +170,8 @@ struct RulesInForceTests: InWorld {
   @Test("A rule may have everything fetched where nothing is, and less where all is")
   func fetching() async throws {
     try await world.serve {
-      $0.fetch = .none
-      $0.rules = [Self.rule({ $0.categories = [.email] }, { $0.fetch = [.title] })]
+      $0.live.fetch = .none
+      $0.live.rules = [Rule({ $0.categories = [.email] }, { $0.fetch = [.title] })]
     }
     try world.phoneDoes(.add(Self.contents(.email, "Letter")), .add(Self.contents(.news, "News")))
     await world.pass(.seconds(5))
@@ -172,15 +181,11 @@ struct RulesInForceTests: InWorld {
 
 @Suite("What was known survives a short break", .inWorld)
 struct GraceTests: InWorld {
-  private static func message(_ title: String) -> NotificationContents {
-    NotificationContents(.missedCall, app: "com.apple.mobilephone", title: title, message: "Missed")
-  }
-
   /// A world whose phone has two notifications, that were told.
-  private func begin(_ change: (inout World.Options) -> Void = { _ in }) async throws {
-    try await world.bond(change)
+  private func begin(_ change: (inout RunOptions) -> Void = { _ in }) async throws {
+    try await world.begin(.paired, change)
     for title in ["Mum", "Dad"] {
-      try world.phoneDoes(.add(Self.message(title)))
+      try world.phoneDoes(.add(.message(from: title)))
       try await world.until(.notification)
     }
   }
@@ -200,13 +205,13 @@ struct GraceTests: InWorld {
     #expect(world.told(since: mark) == ["added Dad repeat", "removed Mum"])
     let list = try await world.notifications().map(\.report)
     #expect(list.map(\.attributes.title) == ["Dad"] && list.map(\.isStale) == [false])
-    #expect(world.lastReport?.attributes.appIdentifier == "com.apple.mobilephone")
+    #expect(world.lastReport?.attributes.appIdentifier == "com.apple.MobileSMS")
     #expect(world.lastReport?.isStale == true)
   }
 
   @Test("What is listed while its phone is away can be shown")
   func shownWhileAway() async throws {
-    try await begin { $0.grace = .seconds(60) }
+    try await begin { $0.live.grace = .seconds(60) }
     try await world.phoneLeaves()
     let list = try await world.notifications()
     #expect(list.count == 2)
@@ -219,7 +224,7 @@ struct GraceTests: InWorld {
 
   @Test("Without a grace time everything is removed before the end of the link is reported")
   func none() async throws {
-    try await begin { $0.grace = .zero }
+    try await begin { $0.live.grace = .zero }
     let mark = world.events.count
     try await world.phoneLeaves()
     #expect(try await world.notifications().isEmpty)
@@ -229,7 +234,7 @@ struct GraceTests: InWorld {
 
   @Test("Without a grace time everything is removed when ANCS goes, or its session dies")
   func noneMeanwhile() async throws {
-    try await begin { $0.grace = .zero }
+    try await begin { $0.live.grace = .zero }
     var mark = world.events.count
     try world.phoneDoes(.unpublish(.ancs))
     try await world.until(.servicesChanged)
@@ -260,9 +265,309 @@ struct GraceTests: InWorld {
 
   @Test("The end of the daemon removes nothing", arguments: [.zero, .seconds(120)] as [Duration])
   func exits(grace: Duration) async throws {
-    try await begin { $0.grace = grace }
+    try await begin { $0.live.grace = grace }
     let mark = world.events.count
     try await world.stop()
     #expect(world.told(since: mark) == [])
+  }
+}
+
+@Suite("Clients know exactly what was sent to them", .inWorld)
+struct ToldTests: InWorld {
+  private static let spam = Rule.hiding { $0.apps = [Glob("com.spam.*")] }
+
+  private func listed() async throws -> [String] {
+    try await world.notifications()
+      .map { "\($0.report.event.uid) \($0.report.attributes.title ?? "-")" }
+  }
+
+  /// Has the phone do something, and waits until it is told.
+  private func phone(_ commands: PhoneCommand...) async throws {
+    for command in commands { try world.phoneDoes(command) }
+    await world.pass(.seconds(5))
+  }
+
+  private func begin(_ rules: [Rule]) async throws {
+    try await world.serve { $0.live.rules = rules }
+    await world.pass(.seconds(5))
+  }
+
+  @Test("A rule with the time of day is judged when something happens to the notification")
+  func timeOfDay() async throws {
+    // The virtual board's clock begins in the morning.
+    let now = TimeOfDay(world.platform.wallTime, zoneOffset: world.platform.wallTime.zoneOffset)
+    let later = (now.minutes + 30) % (24 * 60)
+    let night = "\(later / 60):\(later % 60)-\(now.minutes / 60):\(now.minutes % 60)"
+    try await begin([.hiding { $0.time = TimeOfDay.Span(night) }])
+    try await phone(.add(.message(from: "Mum"), uid: 1), .add(.message(from: "Dad"), uid: 2))
+    await world.pass(.seconds(3600))
+    #expect(world.told() == ["added Mum", "added Dad"])
+    try await phone(.modify(1, .message(from: "Mum (2)")))
+    try await phone(.remove(1), .remove(2))
+    #expect(world.told() == ["added Mum", "added Dad", "removed Mum", "removed Dad"])
+  }
+
+  @Test(
+    "What a reload hides by a text that was not fetched is removed once it is, and added when it is unhidden"
+  )
+  func reload() async throws {
+    let settings = "fetch = [\"app\", \"title\"]\n"
+    try await world.serve(settings: settings)
+    try await phone(
+      .add(.message(from: "Mum"), uid: 1), .add(.message(from: "Ad", "Win a prize"), uid: 2))
+    world.reload(settings + "[[rule]]\nmessage = \"prize\"\nshow = false\n")
+    await world.pass(.seconds(5))
+    #expect(world.told() == ["added Mum", "added Ad", "modified Mum", "removed Ad"])
+    #expect(try await listed() == ["1 Mum"])
+    world.reload(settings)
+    await world.pass(.seconds(5))
+    #expect(try await listed() == ["1 Mum", "2 Ad"])
+    try await phone(.remove(1), .remove(2))
+    #expect(world.told().suffix(3) == ["added Ad", "removed Mum", "removed Ad"])
+  }
+
+  @Test("What is removed before it was fetched was never there")
+  func removedBefore() async throws {
+    try await begin([Self.spam])
+    try world.phoneDoes(
+      .pace(response: .seconds(3), fragment: .zero),
+      .add(.message(from: "Buy", app: "com.spam.One"), uid: 1), .add(.message(from: "Mum"), uid: 2))
+    await world.pass(.seconds(1))
+    #expect(try await listed() == [])
+    let client = try world.connectClient()
+    client.subscribe(Subscription(events: [.notification], replay: true))
+    await world.pass(.milliseconds(100))
+    #expect(client.events.isEmpty)
+    let status = try await world.status()
+    #expect(status.links.first?.notifications == 0)
+    try world.phoneDoes(.remove(1), .remove(2))
+    await world.pass(.seconds(30))
+    #expect(world.told() == [])
+  }
+
+  @Test("A phone that pairs again while its bond can't be read is one phone")
+  func pairsAgainUnread() async throws {
+    try await world.begin(.paired)
+    try await phone(.add(.message(from: "Mum"), uid: 1))
+    // The phone leaves with the adapter, which comes back while the disk reads no bond.
+    world.platform.disk.failReads(.inputOutput) { $0.hasSuffix(".bond.json") }
+    await world.replugLater()
+    await world.pass(.seconds(5))
+    world.phone.forget(world.adapter)
+    try await world.openPairing(seconds: 60)
+    try await world.phoneComes()
+    await world.pass(.seconds(600))
+    #expect(world.daemon?.phoneBook.phones.count == 1)
+    #expect(world.told() == ["added Mum", "added Mum repeat"])
+    #expect(try await listed() == ["1 Mum"])
+  }
+}
+
+@Suite("Programs that are run for events", .inWorld)
+struct HookTests: InWorld {
+  private static let lamp = "/usr/local/bin/lamp"
+
+  private static func message(_ title: String) -> NotificationContents {
+    NotificationContents(.social, app: "com.apple.MobileSMS", title: title, message: "Hi\0 you")
+  }
+
+  /// Has the daemon run these for events, and log what comes of it, while the phone is served.
+  private func serve(
+    _ hooks: String..., change: (inout RunOptions) -> Void = { _ in }
+  ) async throws {
+    try await world.serve {
+      $0.live.logLevel = .notice
+      $0.live.hooks = hooks.compactMap { Hook($0) }
+      change(&$0)
+    }
+  }
+
+  /// The phone brings a message, and time passes.
+  private func bring(_ title: String = "n", passing: Duration = .seconds(2)) async throws {
+    try world.phoneDoes(.add(Self.message(title)))
+    await world.pass(passing)
+  }
+
+  @Test(
+    "An option names an event and an absolute path",
+    arguments: [
+      ("notification=/bin/lamp", true), ("notification+=/bin/lamp", true), ("battery=/a b", true),
+      ("notifications=/bin/lamp", false), ("notification=lamp", false), ("notification", false),
+      ("=/bin/lamp", false), ("notification=", false), ("notification=/bin/\0", false),
+    ])
+  func option(_ text: String, _ isGood: Bool) {
+    #expect((Hook(text) != nil) == isGood)
+  }
+
+  @Test("What variables hold can be printed on a terminal; the JSON is as the phone has sent it")
+  func hostile() async throws {
+    try await serve("notification=\(Self.lamp)")
+    try world.phoneDoes(
+      .add(
+        NotificationContents(
+          .social, app: "com.apple.MobileSMS", title: "\u{1B}[2J\u{202E}mu\nM",
+          message: "one\u{7}\r\ntwo\u{9B}31m")))
+    try await world.until(.notification)
+    let run = try #require(world.platform.programs.runs.first)
+    #expect(run.environment["ANCSD_TITLE"] == "␛[2Jmu M")
+    #expect(run.environment["ANCSD_MESSAGE"] == "one␇\ntwo\u{FFFD}31m")
+    #expect(run.event?["title"] == "\u{1B}[2J\u{202E}mu\nM")
+  }
+
+  @Test("A program gets the event as JSON and as variables")
+  func event() async throws {
+    world.platform.environment = [
+      "PATH=/bin", "NOTIFY_SOCKET=/run/x", "ANCSD_TITLE=forged", "WATCHDOG_USEC=1",
+    ]
+    try await serve("notification=\(Self.lamp)")
+    try world.phoneDoes(.add(Self.message("Mum=you")))
+    try await world.until(.notification)
+    let run = try #require(world.platform.programs.runs.first)
+    #expect(run.arguments == [Self.lamp])
+    #expect(run.event?["title"] == "Mum=you")
+    #expect(run.input.last == UInt8(ascii: "\n"))
+    #expect(run.environment["ANCSD_EVENT"] == "notification")
+    #expect(run.environment["ANCSD_TITLE"] == "Mum=you")
+    #expect(run.environment["ANCSD_MESSAGE"] == "Hi\u{2400} you")
+    #expect(run.environment["ANCSD_CATEGORY"] == "social")
+    #expect(run.environment["PATH"] == "/bin")
+    #expect(run.environment["ANCSD_SOCKET"]?.hasSuffix(".sock") == true)
+    #expect(run.environment["NOTIFY_SOCKET"] == nil)
+    #expect(run.environment["WATCHDOG_USEC"] == nil)
+  }
+
+  @Test(
+    "What was on the phone before is left out, unless it is asked for", arguments: [false, true])
+  func preExisting(_ isAskedFor: Bool) async throws {
+    try world.phoneDoes(.add(Self.message("before")))
+    try await serve("notification\(isAskedFor ? "+" : "")=\(Self.lamp)")
+    await world.pass(.seconds(10))
+    try await bring("after", passing: .seconds(10))
+    let titles = world.platform.programs.runs.map { $0.environment["ANCSD_TITLE"] }
+    #expect(titles == (isAskedFor ? ["before", "after"] : ["after"]))
+  }
+
+  @Test(
+    "In a burst of 500, with one program that hangs, the others run, and what was left out is said")
+  func burst() async throws {
+    let hung = "/usr/local/bin/hung"
+    world.platform.programs.behaviours[hung] = .hangs(endedBy: [.kill])
+    try await serve("subscribed=\(hung)", "notification=\(Self.lamp)") {
+      $0.live.hookLimits.time = .seconds(5)
+    }
+    for _ in 0..<500 { try world.phoneDoes(.add(Self.message("n"))) }
+    await world.pass(.seconds(60))
+    let programs = world.platform.programs
+    let lamps = programs.runs.count { $0.arguments == [Self.lamp] }
+    #expect(programs.most == 4)
+    #expect(world.events.count { $0.name == .notification } == 500)
+    let omitted = world.log.compactMap { line in
+      line.contains("were dropped, because")
+        ? line.split(separator: " ").compactMap { Int($0) }.first : nil
+    }
+    #expect(lamps + omitted.reduce(0, +) == 500)
+    #expect(lamps >= HookRunner.capacity)
+    // First it is asked to end, then it is killed.
+    let stuck = try #require(programs.runs.first { $0.arguments == [hung] })
+    #expect(stuck.signals.map(\.0) == [.terminate, .kill])
+    #expect(
+      world.log.contains { $0.contains("\(hung) was killed, because it ran longer than 5 s") })
+  }
+
+  @Test("A program's failure is logged once, and its recovery too")
+  func failing() async throws {
+    let programs = world.platform.programs
+    programs.behaviours[Self.lamp] = .ends(.exit(3), lines: ["no lamp"])
+    try await serve("notification=\(Self.lamp)")
+    for _ in 0..<3 { try await bring() }
+    #expect(world.log.count { $0.hasSuffix("\(Self.lamp) exited with status 3") } == 1)
+    #expect(world.log.count { $0.hasSuffix("lamp: no lamp") } == 3)
+    programs.behaviours[Self.lamp] = .isMissing
+    try await bring()
+    #expect(world.log.contains { $0.contains("\(Self.lamp) was not started: posix_spawn") })
+    programs.behaviours[Self.lamp] = .ends()
+    try await bring()
+    #expect(world.log.count { $0.hasSuffix("\(Self.lamp) works again") } == 1)
+  }
+
+  @Test("A program that fails every other time is not logged every time")
+  func failsNowAndThen() async throws {
+    let programs = world.platform.programs
+    try await serve("notification=\(Self.lamp)")
+    for turn in 0..<100 {
+      programs.behaviours[Self.lamp] = turn % 2 == 0 ? .ends(.exit(1)) : .ends()
+      try await bring(passing: .milliseconds(500))
+    }
+    let lines = world.log.count { $0.contains("lamp") }
+    #expect(lines > 10 && lines <= 31)
+  }
+
+  @Test("At the end, programs that run have two seconds to end by themselves")
+  func end() async throws {
+    world.platform.programs.behaviours[Self.lamp] = .hangs()
+    try await serve("subscribed=\(Self.lamp)")
+    await world.pass(.milliseconds(10))
+    let asked = world.clock.now
+    try await world.stop()
+    #expect(world.clock.now - asked < .seconds(5))
+    #expect(world.platform.programs.runs.first?.signals.map(\.0) == [.kill])
+  }
+}
+
+@Suite("The helper that keeps the history", .inWorld)
+struct HistoryHelperTests: InWorld {
+  @Test(
+    "It is started where the settings ask for a history, again where it ends, and with pauses that grow"
+  )
+  func helper() async throws {
+    try await world.start(settings: "[log]\nage = '7d'\ntexts = true")
+    await world.pass(.seconds(1))
+    let runs = world.platform.programs.runs
+    #expect(runs.count == 1)
+    #expect(runs[0].arguments.prefix(2) == ["/proc/self/exe", "history-helper"])
+    var history = HistoryReport()
+    history.file = "\(try #require(world.daemon).bonds.directory.path)/log.db"
+    (history.age, history.size, history.hasTexts) = (604_800, 16, true)
+    #expect(runs[0].input == HistoryTask(history).json)
+    #expect(try await world.status().history == history)
+    await world.pass(.seconds(3_600))
+    let count = world.platform.programs.runs.count
+    #expect(count > 1 && count < 16)
+  }
+
+  @Test(
+    "Clients read the history through a helper, page by page; without a history they learn why there is none"
+  )
+  func read() async throws {
+    try await world.start(settings: "[log]")
+    world.platform.programs.behaviours["/proc/self/exe"] = .ends(
+      lines: [#"{"events":[{"event":"battery","seq":1}],"next":"7"}"#])
+    let page = try await world.call(
+      ControlMethods.readHistory, HistoryQuery(since: WallTime(seconds: 5)))
+    #expect(page.next == "7")
+    #expect(page.elements.map(\.json) == [Array(#"{"event":"battery","seq":1}"#.utf8)])
+    let task = try HistoryTask(
+      reading: JSONValue(parsing: try #require(world.platform.programs.runs.last).input))
+    #expect(task.query == HistoryQuery(since: WallTime(seconds: 5)))
+    world.platform.programs.behaviours["/proc/self/exe"] = .ends(
+      .exit(66), lines: ["reading the history: it is damaged"])
+    #expect(await refusal()?.contains("it is damaged") == true)
+    try await world.stop()
+    try await world.start()
+    #expect(await refusal()?.contains("[log]") == true)
+  }
+
+  /// Why the history can't be read.
+  private func refusal() async -> String? {
+    await #expect(throws: RPCError.self) {
+      try await world.call(ControlMethods.readHistory, HistoryQuery())
+    }?.message
+  }
+
+  @Test("Nothing starts unless requested", arguments: ["", "[log]\non = false"])
+  func none(settings: String) async throws {
+    try await world.start(settings: settings)
+    await world.pass(.seconds(60))
+    #expect(world.platform.programs.runs.isEmpty)
   }
 }

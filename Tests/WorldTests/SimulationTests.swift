@@ -9,36 +9,23 @@ import VirtualPhone
 ///
 /// The suite plays a sample of the single faults. `scripts/simulate` plays all of them, and pairs by seed.
 @Suite("Whatever goes wrong, it heals", .inWorld) struct SimulationTests: InWorld {
-  struct Result {
-    var end: Life.End
-    var violations: [String]
-    var opportunities: [Fault.Place: Int]
-    /// The faults that did not come up.
-    var rest: [Fault]
-    var story: [String]
-  }
-
-  static func play(_ plan: [Fault], rules: PhoneRules? = nil) async throws -> Result {
+  static func play(_ plan: [Fault], rules: PhoneRules? = nil) async throws -> Life {
     let world = World()
     let life = Life(world, plan, rules: rules)
-    let end = await life.live()
+    await life.live()
     life.checkEvents()
-    let result = Result(
-      end: end, violations: life.violations, opportunities: life.opportunities, rest: life.rest,
-      story: world.story)
     world.onTurn = {}
     if world.end == nil, world.daemon != nil { try await world.stop() }
-    withExtendedLifetime(life) {}
-    return result
+    return life
   }
 
   /// How often each place comes up in any life. One without a grace period, which an odd index makes, has fewer turns.
   static func opportunities(
-    of sound: Result, rules: PhoneRules? = nil
+    of sound: Life, rules: PhoneRules? = nil
   ) async throws -> [Fault.Place: Int] {
     let never = Fault(place: .turn, index: .max, kind: .linkLost)
     let other = try await play([never], rules: rules)
-    return sound.opportunities.merging(other.opportunities, uniquingKeysWith: min)
+    return sound.plan.opportunities.merging(other.plan.opportunities, uniquingKeysWith: min)
   }
 
   /// All single faults of a life.
@@ -67,7 +54,7 @@ import VirtualPhone
       #expect(state.bonds == ["random-c01122334455.bond.json"] && state.keys == 1)
       #expect(state.track == Life.tracks[1] && state.sessions == 1 && state.isPowered)
     }
-    #expect(!result.story.contains("error") && !result.story.contains("stale"))
+    #expect(!result.world.story.contains("error") && !result.world.story.contains("stale"))
   }
 
   /// Rules for a seed, any of which the phone may keep.
@@ -87,7 +74,7 @@ import VirtualPhone
   func rules(seed: UInt64) async throws {
     let rules = Self.rules(seed)
     let sound = try await Self.play([], rules: rules)
-    #expect(sound.violations == [] && !sound.story.contains("error"), "\(rules)")
+    #expect(sound.violations == [] && !sound.world.story.contains("error"), "\(rules)")
     for state in [sound.end.settled, sound.end.returned, sound.end.restarted] {
       #expect(state.active == Life.titles.sorted() && state.wait == "news", "\(rules)")
       #expect(state.sessions == 1 && state.keys == 1, "\(rules)")
@@ -96,7 +83,7 @@ import VirtualPhone
     let all = Self.singles(try await Self.opportunities(of: sound, rules: rules))
     let plan = [all[Int(seed * 197) % all.count]]
     let result = try await Self.play(plan, rules: rules)
-    #expect(result.violations == [] && result.rest.isEmpty, "\(plan) \(rules)")
+    #expect(result.violations == [] && result.plan.rest.isEmpty, "\(plan) \(rules)")
     #expect(Self.hasHealed(result.end, plan, sound.end), "\(plan) \(rules) \(result.end)")
   }
 
@@ -105,8 +92,8 @@ import VirtualPhone
     let opportunities = try await Self.opportunities(of: Self.play([]))
     let plan = Self.pair(seed, Self.singles(opportunities))
     let (one, other) = (try await Self.play(plan), try await Self.play(plan))
-    #expect(one.end == other.end && one.story == other.story)
-    #expect(one.opportunities == other.opportunities)
+    #expect(one.end == other.end && one.world.story == other.world.story)
+    #expect(one.plan.opportunities == other.plan.opportunities)
   }
 
   @Test("Faults, chosen by the environment variable SIMULATE or a sample of the single ones")
@@ -119,13 +106,13 @@ import VirtualPhone
     for (name, plan) in plans {
       if getenv("SIMULATE_TRACE") != nil { try? FileDescriptor.writeAll("\(plan)\n".utf8, to: 2) }
       let result = try await Self.play(plan)
-      if !result.rest.isEmpty { incomplete += 1 }
+      if !result.plan.rest.isEmpty { incomplete += 1 }
       // The first fault comes up in any case: until then nothing is different.
-      let isPlayed = result.rest.count < plan.count
+      let isPlayed = result.plan.rest.count < plan.count
       let hasHealed = Self.hasHealed(result.end, plan, sound.end)
       if isPlayed, hasHealed, result.violations.isEmpty { continue }
       Issue.record(
-        "\(name): \(plan): \(result.violations) \(hasHealed ? "" : "\(result.end)") \(result.story)"
+        "\(name): \(plan): \(result.violations) \(hasHealed ? "" : "\(result.end)") \(result.world.story)"
       )
     }
     if order != "sample" {

@@ -15,43 +15,50 @@ import Wire
 /// A story of Tests/Vectors/stories.json. Tests/Lab/cases_stories.py plays the same stories on real
 /// kernels, which judge the virtual one.
 struct Story: CustomTestStringConvertible, Sendable {
+  typealias Act = @LoopActor @Sendable (World, Story) async throws -> Void
+
   /// What somebody does. A word of the file is an act here and a method in Tests/Lab/cases_stories.py.
-  enum Act: String, Sendable {
-    case daemonStarts = "daemon starts"
-    case daemonStops = "daemon stops"
-    case boardAccepts = "board accepts"
-    case boardDeclines = "board declines"
-    case boardOpensPairing = "board opens pairing"
-    case boardForgetsPhone = "board forgets phone"
-    case phoneConnects = "phone connects"
-    case phoneLeaves = "phone leaves"
-    case phoneIsLost = "phone is lost"
-    case phoneRefuses = "phone refuses"
-    case phoneAgrees = "phone agrees"
-    case phoneWaitsToBeAsked = "phone waits to be asked"
-    case phoneTypesTheNumber = "phone types the number"
-    case phoneTypesAnotherNumber = "phone types another number"
-    case phoneForgetsBoard = "phone forgets board"
-    case phoneHasAnotherKey = "phone has another key"
-    case adapterIsUnplugged = "adapter is unplugged"
-    case adapterIsPluggedIn = "adapter is plugged in"
-    case adapterIsPoweredOff = "adapter is powered off"
-    case radioIsBlocked = "radio is blocked"
-    case radioIsUnblocked = "radio is unblocked"
-    case bluetoothdStarts = "bluetoothd starts"
-    case bluetoothdEnds = "bluetoothd ends"
-  }
+  private static let acts: [String: Act] = [
+    "daemon starts": { world, story in world.launch { $0.radio.io = story.io } },
+    "daemon stops": { world, _ in try await world.stop() },
+    "board accepts": { world, _ in try await world.respond(PairingResponse(accept: true)) },
+    "board declines": { world, _ in try await world.respond(PairingResponse(accept: false)) },
+    "board opens pairing": { world, _ in try await world.openPairing(seconds: 60) },
+    "board forgets phone": { world, _ in try await world.forgetPhone() },
+    "phone connects": { world, _ in
+      world.phone.leave()
+      try await world.until("the board is on the air") { world.adapter.isOnAir }
+      world.phone.connect(to: world.adapter)
+    },
+    "phone leaves": { world, _ in world.phone.leave() },
+    "phone is lost": { world, _ in world.phone.goOutOfRange() },
+    "phone refuses": { world, _ in world.phone.consent = .refuses(after: .seconds(1)) },
+    "phone agrees": { world, _ in world.phone.consent = .accepts(after: .seconds(1)) },
+    "phone waits to be asked": { world, _ in world.phone.encryptsAfter = nil },
+    "phone types the number": { world, _ in world.phone.typesCorrectly = true },
+    "phone types another number": { world, _ in world.phone.typesCorrectly = false },
+    "phone forgets board": { world, _ in world.phone.forget(world.adapter) },
+    "phone has another key": { world, _ in world.phone.spoilKey(of: world.adapter) },
+    "adapter is unplugged": { world, _ in world.unplug() },
+    "adapter is plugged in": { world, _ in world.replug() },
+    "adapter is powered off": { world, _ in try await world.command(.setPowered(false)) },
+    "radio is blocked": { world, _ in world.kernel.block(world.adapter, .soft) },
+    "radio is unblocked": { world, _ in world.kernel.block(world.adapter, nil) },
+    "bluetoothd starts": { world, _ in world.kernel.startBluetoothDaemon() },
+    "bluetoothd ends": { world, _ in world.kernel.stopBluetoothDaemon() },
+  ]
 
   /// An act, and the events that follow. Those of one group come in either order.
   struct Scene: Sendable {
+    var name: String
     var act: Act
     var groups: [[String]]
 
     init?(_ json: JSONValue) {
-      guard let items = json.array, let act = items.first?.string.flatMap(Act.init) else {
+      guard let items = json.array, let name = items.first?.string, let act = acts[name] else {
         return nil
       }
-      self.act = act
+      (self.name, self.act) = (name, act)
       groups = items.dropFirst().map { item in
         item.string.map { [$0] } ?? item.array?.compactMap(\.string) ?? []
       }
@@ -132,7 +139,7 @@ private final class StoryTeller {
     world.phone.encryptsAfter = .milliseconds(300)
     world.phone.pairsAfter = .milliseconds(300)
     for scene in story.scenes {
-      try await perform(scene.act)
+      try await scene.act(world, story)
       for expected in scene.groups {
         var found: [String] = []
         for _ in expected {
@@ -142,7 +149,7 @@ private final class StoryTeller {
         try #require(
           found.count == expected.count
             && zip(found.sorted(), expected.sorted()).allSatisfy { Self.matches($0, $1) },
-          "\(scene.act.rawValue); \(world.story)")
+          "\(scene.name); \(world.story)")
       }
     }
     await world.pass(.milliseconds(300))
@@ -175,38 +182,6 @@ private final class StoryTeller {
       $0.isAuthenticated ? "authenticated key" : "unauthenticated key"
     }
     return facts.filter(\.1).map(\.0) + keys
-  }
-
-  private func perform(_ act: Story.Act) async throws {
-    let (phone, kernel) = (world.phone, world.kernel)
-    switch act {
-    case .daemonStarts: world.launch { $0.io = story.io }
-    case .daemonStops: try await world.stop()
-    case .boardAccepts, .boardDeclines:
-      try await world.respond(PairingResponse(accept: act == .boardAccepts))
-    case .boardOpensPairing: try await world.openPairing(seconds: 60)
-    case .boardForgetsPhone: try await world.forgetPhone()
-    case .phoneConnects:
-      phone.leave()
-      try await world.until("the board is on the air") { world.adapter.isOnAir }
-      phone.connect(to: world.adapter)
-    case .phoneLeaves: phone.leave()
-    case .phoneIsLost: phone.goOutOfRange()
-    case .phoneRefuses: phone.consent = .refuses(after: .seconds(1))
-    case .phoneAgrees: phone.consent = .accepts(after: .seconds(1))
-    case .phoneWaitsToBeAsked: phone.encryptsAfter = nil
-    case .phoneTypesTheNumber: phone.typesCorrectly = true
-    case .phoneTypesAnotherNumber: phone.typesCorrectly = false
-    case .phoneForgetsBoard: phone.forget(world.adapter)
-    case .phoneHasAnotherKey: phone.spoilKey(of: world.adapter)
-    case .adapterIsUnplugged: world.unplug()
-    case .adapterIsPluggedIn: world.replug()
-    case .adapterIsPoweredOff: try await world.command(.setPowered(false))
-    case .radioIsBlocked: kernel.block(world.adapter, .soft)
-    case .radioIsUnblocked: kernel.block(world.adapter, nil)
-    case .bluetoothdStarts: kernel.startBluetoothDaemon()
-    case .bluetoothdEnds: kernel.stopBluetoothDaemon()
-    }
   }
 }
 

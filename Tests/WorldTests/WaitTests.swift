@@ -17,15 +17,14 @@ import VirtualPhone
 struct WaitTests: InWorld {
   /// How a wait comes about.
   struct Scene: CustomStringConvertible {
-    let name: String
+    let description: String
     let beginning: Beginning
     let play: @LoopActor @Sendable (World) async throws -> Void
-    var description: String { name }
 
     init(
       _ name: String, after beginning: Beginning = .nothing,
       _ play: @escaping @LoopActor @Sendable (World) async throws -> Void
-    ) { (self.name, self.beginning, self.play) = (name, beginning, play) }
+    ) { (description, self.beginning, self.play) = (name, beginning, play) }
   }
 
   nonisolated static let scenes = adapters + phones + security + services
@@ -34,9 +33,9 @@ struct WaitTests: InWorld {
   func comesAbout(_ scene: Scene) async throws {
     try await world.begin(scene.beginning)
     try await scene.play(world)
-    try await world.until("the wait \(scene.name)") {
-      world.events.contains { event in
-        if case .why(scene.name, _) = event.content { true } else { false }
+    try await world.until("the wait \(scene)") {
+      world.events.contains {
+        if case .why(scene.description, _) = $0.content { true } else { false }
       }
     }
   }
@@ -49,8 +48,7 @@ struct WaitTests: InWorld {
       return line.split(separator: "`").dropFirst().first.map(String.init)
     }
     #expect(names.count > 30)
-    #expect(Set(names).subtracting(Self.scenes.map(\.name)).sorted() == [])
-    #expect(Set(Self.scenes.map(\.name)).subtracting(names).sorted() == [])
+    #expect(Set(names).symmetricDifference(Self.scenes.map(\.description)) == [])
   }
 
   // MARK: Adapters
@@ -73,9 +71,7 @@ struct WaitTests: InWorld {
     },
     Scene("silent-links") { world in
       world.platform.silentLinksLeft = 1
-      try await world.bond()
-      world.phone.leave()
-      await world.pass(.seconds(1))
+      try await world.begin(.phoneLeft)
       world.phone.otherServer = { _ in }
       world.phone.encryptsAfter = nil
       world.phone.connect(to: world.adapter)
@@ -103,19 +99,16 @@ struct WaitTests: InWorld {
     Scene("bond-lost-by-phone", after: .phoneLeft) { world in
       world.phone.forget(world.adapter)
       world.phone.consent = .ignores
-      await world.pass(.seconds(1))
       await world.phoneFlutters()
     },
     Scene("bond-lost-here", after: .paired) { world in
       try await world.stop()
       for path in world.platform.disk.paths { try world.platform.disk.remove(path) }
       try await world.start()
-      await world.pass(.seconds(1))
       await world.phoneFlutters()
     },
     Scene("keys-differ", after: .phoneLeft) { world in
       world.phone.spoilKey(of: world.adapter)
-      await world.pass(.seconds(1))
       await world.phoneFlutters()
     },
     Scene("resting", after: .phoneLeft) { world in
@@ -137,10 +130,10 @@ struct WaitTests: InWorld {
       try await world.start()
     },
     Scene("nobody-listens") { world in
-      world.launch { $0.source = .att(path: "/nonexistent/phone") }
+      world.launch { $0.start.source = .att(path: "/nonexistent/phone") }
     },
     Scene("dialling") { world in
-      world.launch { $0.source = .virtualPhone }
+      world.launch { $0.start.source = .virtualPhone }
       try await world.until(.subscribed)
       world.daemon?.sessions.first?.link.end("interrupted")
     },
@@ -155,12 +148,10 @@ struct WaitTests: InWorld {
     },
     Scene("mtu") { world in try await world.connects { $0.phone.lose(requests: 0x02) } },
     Scene("encryption", after: .phoneLeft) { world in
-      await world.pass(.seconds(1))
       world.phone.encryptsAfter = nil
       world.phone.connect(to: world.adapter)
     },
     Scene("security-request", after: .phoneLeft) { world in
-      await world.pass(.seconds(1))
       world.phone.forget(world.adapter)
       world.phone.consent = .ignores
       world.phone.connect(to: world.adapter)
@@ -169,17 +160,13 @@ struct WaitTests: InWorld {
     Scene("entry-there") { world in try await world.connects(.displayOnly) },
     Scene("confirmation-here") { world in try await world.connects(.displayYesNo) },
     Scene("consent-here") { world in
-      try await world.start { $0.io = .displayYesNo }
-      await world.pass(.seconds(1))
-      let phone = world.stranger { $0.capability = .noInputNoOutput }
-      #expect(phone.connect(to: world.adapter))
+      try await world.start { $0.radio.io = .displayYesNo }
+      await world.strangerComes { $0.capability = .noInputNoOutput }
       await world.pass(.seconds(10))
     },
     Scene("another-pairs") { world in
       try await world.connects(.displayYesNo)
-      let other = world.stranger()
-      await world.pass(.seconds(1))
-      #expect(other.connect(to: world.adapter))
+      await world.strangerComes()
       await world.pass(.seconds(1))
     },
     Scene("entry-here") { world in try await world.connects(.keyboardOnly) },
@@ -247,7 +234,7 @@ extension World {
   fileprivate func connects(
     _ io: IOCapability = .noInputNoOutput, _ change: (World) -> Void = { _ in }
   ) async throws {
-    try await start { $0.io = io }
+    try await start { $0.radio.io = io }
     await pass(.seconds(1))
     change(self)
     phone.connect(to: adapter)

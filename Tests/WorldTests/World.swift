@@ -79,54 +79,22 @@ final class World {
     return stranger
   }
 
-  /// Somebody who uses the address of the phone, and has no key.
-  func impostor() -> Handset {
-    let impostor = stranger { $0 = phone.kind }
-    impostor.consent = .ignores
-    return impostor
-  }
-
   // MARK: The daemon
 
-  /// The options of the daemon, whichever part of the settings they are in.
-  @dynamicMemberLookup struct Options {
-    fileprivate var options = RunOptions()
-    var quirks: Quirks {
-      get { options.quirks }
-      set { options.quirks = newValue }
-    }
-
-    subscript<Value>(dynamicMember member: WritableKeyPath<StartSettings, Value>) -> Value {
-      get { options.start[keyPath: member] }
-      set { options.start[keyPath: member] = newValue }
-    }
-
-    subscript<Value>(dynamicMember member: WritableKeyPath<RadioSettings, Value>) -> Value {
-      get { options.radio[keyPath: member] }
-      set { options.radio[keyPath: member] = newValue }
-    }
-
-    subscript<Value>(dynamicMember member: WritableKeyPath<LiveSettings, Value>) -> Value {
-      get { options.live[keyPath: member] }
-      set { options.live[keyPath: member] = newValue }
-    }
-  }
-
   /// Starts the daemon and waits until it is ready. Nothing of an earlier run is left but the disk.
-  func start(_ change: (inout Options) -> Void = { _ in }) async throws {
+  func start(_ change: (inout RunOptions) -> Void = { _ in }) async throws {
     launch(change)
     try await until(.ready)
   }
 
   /// Starts the daemon, and connects the phone once the board is on the air.
-  func meet(_ change: (inout Options) -> Void = { _ in }) async throws {
-    try await start(change)
-    try await until(.advertising)
+  func meet(_ change: (inout RunOptions) -> Void = { _ in }) async throws {
+    try await begin(.onAir, change)
     #expect(phone.connect(to: adapter))
   }
 
   /// Starts the daemon, and has it serve the phone.
-  func serve(_ change: (inout Options) -> Void = { _ in }) async throws {
+  func serve(_ change: (inout RunOptions) -> Void = { _ in }) async throws {
     try await meet(change)
     try await until(.subscribed)
   }
@@ -168,12 +136,12 @@ final class World {
   }
 
   /// Starts the daemon.
-  func launch(_ change: (inout Options) -> Void = { _ in }) {
-    var options = Options()
-    options.logLevel = .error
-    options.name = "kitchen"
+  func launch(_ change: (inout RunOptions) -> Void = { _ in }) {
+    var options = RunOptions()
+    options.live.logLevel = .error
+    options.start.name = "kitchen"
     change(&options)
-    launch(Settings(options.options))
+    launch(Settings(options))
   }
 
   private func launch(_ settings: Settings) {

@@ -18,29 +18,28 @@ enum Beginning {
   case onAir
   /// The phone has paired.
   case paired
-  /// The phone has paired, and has left.
+  /// The phone has paired, and has left a second ago.
   case phoneLeft
 }
 
 /// What happens in many tests.
 extension World {
-  func begin(_ beginning: Beginning) async throws {
+  func begin(
+    _ beginning: Beginning, _ change: (inout RunOptions) -> Void = { _ in }
+  ) async throws {
     switch beginning {
     case .nothing: break
     case .onAir:
-      try await start()
+      try await start(change)
       try await until(.advertising)
-    case .paired: try await bond()
+    case .paired:
+      try await serve(change)
+      await pass(.seconds(10))
     case .phoneLeft:
-      try await bond()
+      try await begin(.paired, change)
       try await phoneLeaves()
+      await pass(.seconds(1))
     }
-  }
-
-  /// The phone pairs.
-  func bond(_ change: (inout Options) -> Void = { _ in }) async throws {
-    try await serve(change)
-    await pass(.seconds(10))
   }
 
   /// The phone pairs while the disk takes nothing any more.
@@ -84,11 +83,28 @@ extension World {
   /// The phone connects, finds that nothing works, and leaves, a few times.
   func phoneFlutters() async {
     for _ in 0..<StaleBondWatch.drops {
-      #expect(phone.connect(to: adapter))
+      await phoneConnects()
       await pass(.seconds(2))
       phone.leave()
-      await pass(.seconds(3))
+      await pass(.seconds(2))
     }
+  }
+
+  /// The phone connects, and the board ends the link after a while.
+  func phoneIsLeft() async throws {
+    #expect(phone.connect(to: adapter))
+    try await until(.disconnected)
+    await pass(.seconds(1))
+  }
+
+  /// Pairing is opened, and a stranger pairs.
+  @discardableResult
+  func strangerPairs(_ change: (inout Handset.Kind) -> Void = { _ in }) async throws -> Handset {
+    try await openPairing()
+    let stranger = await strangerComes(change)
+    try await until(.paired)
+    await pass(.seconds(5))
+    return stranger
   }
 
   /// The phone's services do something, or its person.
@@ -151,6 +167,13 @@ extension World {
     await pass(.seconds(30))
     #expect(adapter.keyedPeers.isDisjoint(with: [stranger.kind.identity]))
     #expect(!story.contains("paired") || daemon?.phoneReports.count ?? 0 <= 1)
+  }
+
+  /// Somebody who uses the address of the phone, and has no key, connects a second later.
+  func impostorComes() async -> Handset {
+    let impostor = await strangerComes { $0 = phone.kind }
+    impostor.consent = .ignores
+    return impostor
   }
 
   /// A second adapter of the same kind.

@@ -1,0 +1,549 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import EventLoop
+import GAP
+import Mgmt
+import OnLoop
+import System
+import TestLoop
+import Testing
+import VirtualPhone
+import Wire
+
+@testable import Bluetooth
+@testable import Board
+@testable import Daemon
+@testable import VirtualKernel
+
+@Suite("The board is on the air when a phone is to come, and only then", .inWorld)
+struct AirTests: InWorld {
+  private static let advertising: [MgmtOpcode] = [
+    .addAdvertising, .addExtendedAdvertisingParameters, .addExtendedAdvertisingData,
+  ]
+
+  @Test(
+    "Commands that fail while nobody is connected are tried again until the board is on the air")
+  func failedAdvertising() async throws {
+    try await world.begin(.phoneLeft)
+    await world.pass(.seconds(28))
+    #expect(world.adapter.isOnAir)
+    // The change to the slow pace fails.
+    for opcode in Self.advertising { world.kernel.refusals[opcode] = .authenticationFailed }
+    await world.pass(.seconds(20))
+    #expect(!world.adapter.isOnAir && world.wait == "silent")
+    // mgmt's status for a time-out is Authentication Failed.
+    guard case .error("advertising", _, let message, _)? = world.last(.error),
+      message.contains("did not respond in time")
+    else { return _ = Issue.record("\(world.events)") }
+    #expect(world.story.count { $0 == "error" } == 1)
+    world.kernel.refusals = [:]
+    await world.pass(.seconds(30))
+    #expect(world.adapter.isOnAir && world.wait == "bonded-phone")
+  }
+
+  @Test(
+    "An adapter is found though the event that tells of it was lost, named or not",
+    arguments: [true, false])
+  func lostIndexAdded(isNamed: Bool) async throws {
+    try await world.begin(.onAir) {
+      if isNamed { $0.radio.adapters = [AdapterChoice(ControllerIndex(0))] }
+    }
+    world.unplug()
+    let told = try await world.until(.error)
+    await world.pass(.seconds(3))
+    #expect("\(told)".contains("hci0 was removed; plug it in again to continue"))
+    #expect(world.wait == "no-adapter" && world.story.filter { $0 == "error" }.count == 1)
+    world.kernel.packetFate = { code, _ in code == 0x0004 ? .lost : .arrives }
+    world.replug()
+    await world.pass(.seconds(40))
+    #expect(world.adapter.isOnAir)
+  }
+
+  @Test("A command that succeeds after its timeout causes a new setup of the adapter")
+  func carriedOutLate() async throws {
+    try await world.start()
+    world.kernel.commandFate = { $0 == .setPowered ? .late(.seconds(200)) : .arrives }
+    await world.replugLater()
+    await world.pass(.seconds(20))
+    world.kernel.commandFate = { _ in .arrives }
+    await world.pass(.seconds(60))
+    #expect(world.adapter.isOnAir)
+    // Now it is switched off, by a command of minutes ago.
+    await world.pass(.seconds(300))
+    #expect(world.adapter.isOnAir)
+    #expect(world.events.contains { "\($0.content)".contains("long after it timed out") })
+  }
+
+  @Test(
+    "What the kernel can't tell at the start is asked for again",
+    arguments: [MgmtOpcode.readCommands, .readIndexList])
+  func askedAgain(opcode: MgmtOpcode) async throws {
+    for fate in [Fate<MgmtStatus>.fails(.failed), .lost] {
+      var isFirst = true
+      world.kernel.commandFate = { sent in
+        guard sent == opcode, isFirst else { return .arrives }
+        isFirst = false
+        return fate
+      }
+      try await world.start()
+      #expect(!isFirst)
+      try await world.stop()
+    }
+  }
+
+  @Test("Another bonded phone can connect in addition, and is advertised to after it disconnects")
+  func twoPhones() async throws {
+    try await world.begin(.paired)
+    let second = try await world.strangerPairs()
+    await world.pass(.seconds(120))
+    #expect(!world.adapter.isOnAir)
+    second.leave()
+    await world.pass(.seconds(2))
+    #expect(world.adapter.isOnAir)
+    #expect(second.connect(to: world.adapter))
+  }
+
+  @Test(
+    "Where the newer commands fail, or the controller cannot tell its transmit power, the intervals are the same",
+    arguments: [true, false])
+  func plainAdvertising(tellsPower: Bool) async throws {
+    world.useAdapter { $0.tellsPower = tellsPower }
+    if tellsPower { world.kernel.refusals[.addExtendedAdvertisingParameters] = .failed }
+    try await world.begin(.phoneLeft)
+    #expect(world.adapter.isOnAir && world.adapter.advertisingInterval == 32)
+    await world.pass(.seconds(60))
+    #expect(world.adapter.isOnAir && world.adapter.advertisingInterval == 244)
+    #expect(world.last(.error) == nil)
+  }
+
+  @Test(
+    "Beside a phone that does not share yet the solicitation stays on the air, whatever was before",
+    arguments: SharingAdvertisement.allCases)
+  func untilShared(_ advertisement: SharingAdvertisement) async throws {
+    try world.phoneDoes(.authorize(false))
+    try await world.serve {
+      $0.radio.advertise = .hid
+      $0.quirks.sharingAdvertisement = advertisement
+    }
+    await world.pass(.seconds(60))
+    #expect(world.wait == "forbidden")
+    #expect(world.adapter.isVisible == (advertisement != .off))
+    #expect(world.adapter.isOnAir == (advertisement == .connectable))
+    if advertisement != .off {
+      let solicitation = UUID.notificationCenter.littleEndian
+      #expect(world.adapter.advertisement?.starts(with: [0x11, 0x15] + solicitation) == true)
+      #expect(world.adapter.advertisingInterval == 244)
+    }
+    try world.phoneDoes(.authorize(true))
+    await world.pass(.seconds(120))
+    #expect(world.wait == "news" && !world.adapter.isVisible)
+    // Nothing goes on the air for the moment that a returning phone takes to respond.
+    try await world.phoneLeaves()
+    await world.pass(.seconds(1))
+    let before = world.kernel.commands.count { $0 == .addExtendedAdvertisingParameters }
+    #expect(world.phone.connect(to: world.adapter))
+    await world.pass(.seconds(60))
+    #expect(world.kernel.commands.count { $0 == .addExtendedAdvertisingParameters } == before)
+  }
+
+  @Test("`connected` says which profile was on the air", arguments: [0, 1, 2, 3, 4, 5, 6])
+  func profile(turn: Int) async throws {
+    try await world.begin(.onAir)
+    await world.pass(AdvertisingProfile.turn * turn + .seconds(1))
+    world.phone.connect(to: world.adapter)
+    try await world.until(.connected)
+    let all = AdvertisingProfile.allCases
+    let profile = all[turn % all.count]
+    #expect(world.last(.connected) == .connected(encrypted: false, bonded: false, profile: profile))
+  }
+
+  @Test("Whoever opens pairing by hand has the board advertise fast again")
+  func openedByHand() async throws {
+    try await world.begin(.onAir)
+    await world.pass(.seconds(301))
+    #expect(world.adapter.advertisingInterval == 244)
+    try await world.openPairing(seconds: 60)
+    await world.pass(.seconds(1))
+    #expect(world.adapter.advertisingInterval == 32)
+  }
+
+  @Test("After a hardware error the board is back on the air within two seconds")
+  func hardwareError() async throws {
+    try await world.begin(.phoneLeft)
+    world.kernel.failHardware(of: world.adapter)
+    await world.pass(.seconds(2))
+    #expect(world.adapter.isOnAir, "\(world.story)")
+    try await world.phoneConnectsEncrypted()
+  }
+}
+
+@Suite("An adapter vanishes without a word, and another one may take its number", .inWorld)
+struct VanishedAdapterTests: InWorld {
+  /// What the adapter is in when it vanishes.
+  enum Moment: String, CaseIterable { case blocked, beingSetUp, serving }
+
+  private func vanish(_ moment: Moment) async throws {
+    try await world.begin(.paired)
+    switch moment {
+    case .blocked: world.kernel.block(world.adapter, .soft)
+    case .beingSetUp:
+      world.kernel.unanswered = [.setPowered]
+      world.kernel.failHardware(of: world.adapter)
+    case .serving: break
+    }
+    await world.pass(.seconds(3))
+    world.kernel.unplug(world.adapter, tells: false)
+    world.kernel.unanswered = []
+  }
+
+  @Test("It is noticed", arguments: [Moment.blocked, .beingSetUp])
+  func isNoticed(_ moment: Moment) async throws {
+    try await vanish(moment)
+    await world.pass(.seconds(60))
+    #expect(world.wait == "no-adapter", "\(world.wait ?? "")")
+    world.replug()
+    try await world.until(.ready)
+    try await world.phoneConnectsEncrypted()
+  }
+
+  @Test("The other one gets its own name, address and bonds", arguments: Moment.allCases)
+  func exchanged(_ moment: Moment) async throws {
+    try await vanish(moment)
+    let other = world.kernel.plug(.init { $0.address = Address(0x001A_7DDA_7199) })
+    await world.pass(.seconds(60))
+    guard case .ready(let address, _, _, _)? = world.last(.ready) else { return }
+    #expect(address == other.kind.address)
+    #expect(other.keyedPeers == [] && other.isOnAir)
+    #expect(world.wait == "first-phone")
+  }
+}
+
+@Suite("The board's own address on the air", .inWorld)
+struct AddressTests: InWorld {
+  /// Has an adapter that has this address when it is found.
+  private func find(_ address: UInt64, isUnconfigured: Bool = false, takesAddress: Bool = false) {
+    world.useAdapter {
+      $0.address = Address(address)
+      ($0.isUnconfigured, $0.takesAddress) = (isUnconfigured, takesAddress)
+    }
+  }
+
+  /// A phone pairs, comes back, and comes back after the daemon was started again: the address is the same.
+  private func serves(_ address: AddressKind = .public) async throws -> DeviceAddress {
+    try await world.begin(.onAir) { $0.radio.address = address }
+    let found = world.adapter.address
+    try await world.phoneComes()
+    await world.pass(.seconds(10))
+    try await world.phoneReturnsEncrypted()
+    let folder = found.address.description.filter { $0 != ":" }.lowercased()
+    let bonds = world.bondFiles
+    #expect(bonds.count == 1 && bonds.allSatisfy { $0.contains("/\(folder)/") }, "\(bonds)")
+    world.phone.leave()
+    try await world.stop()
+    try await world.start { $0.radio.address = address }
+    await world.pass(.seconds(1))
+    #expect(world.adapter.address == found)
+    #expect(try await world.status().adapters.map(\.address) == [found.address])
+    try await world.phoneConnectsEncrypted()
+    return found
+  }
+
+  @Test("The phones of an adapter that another program serves stay that program's")
+  func others() async throws {
+    let other = world.plugSecond()
+    let theirs = world.kernel.listen(at: other.address) { _ in }
+    try await world.begin(.onAir) { $0.radio.adapters = [AdapterChoice(ControllerIndex(0))] }
+    #expect(world.kernel.listener(at: other.address) === theirs)
+    #expect(world.kernel.listener(at: world.adapter.address) !== theirs)
+  }
+
+  @Test(
+    "A placeholder is replaced by a public address where the driver can set one, which is kept",
+    arguments: [true, false])
+  func placeholder(isUnconfigured: Bool) async throws {
+    find(0xAAAA_AAAA_AAAA, isUnconfigured: isUnconfigured, takesAddress: true)
+    let address = try await serves()
+    #expect(address.type == .public && address.address.value >> 40 & 3 == 2)
+  }
+
+  @Test("One that needs more than an address is reported, and served when it can be")
+  func external() async throws {
+    find(0, isUnconfigured: true)
+    world.launch()
+    let error = try await world.until(.error)
+    #expect("\(error)".contains("vendor"), "\(error)")
+    await world.pass(.seconds(5))
+    #expect(world.wait == "no-adapter")
+  }
+
+  @Test(
+    "Where it cannot, and where there is no address, a static random one is used",
+    arguments: [0xAAAA_AAAA_AAAA, 0] as [UInt64])
+  func staticRandom(address: UInt64) async throws {
+    find(address)
+    let address = try await serves()
+    #expect(address.type == .random && address.address.value >> 46 == 3)
+  }
+
+  @Test("--address static: also where there is a public one, and back again")
+  func chosen() async throws {
+    let address = try await serves(.static)
+    #expect(address.type == .random && address.address.value >> 46 == 3)
+    try await world.stop()
+    // The adapter is left as it was found.
+    #expect(world.adapter.address == DeviceAddress(world.adapter.kind.address, .public))
+    try await world.start()
+    await world.pass(.seconds(1))
+    #expect(world.adapter.address.type == .public && world.wait == "first-phone")
+  }
+
+  @Test("Two adapters without an address have different ones")
+  func two() async throws {
+    find(0)
+    let second = world.kernel.plug(world.adapter.kind)
+    try await world.start()
+    await world.pass(.seconds(5))
+    #expect(world.adapter.isOnAir && second.isOnAir)
+    #expect(world.adapter.address != second.address)
+  }
+
+  @Test("Bonds that were kept under no address move to the one on the air")
+  func adopted() async throws {
+    find(0)
+    try await world.begin(.phoneLeft)
+    try await world.stop()
+    let bonds = world.bondFiles
+    let folder = bonds.first?.split(separator: "/").dropLast().last ?? ""
+    world.platform.disk.rename { $0.replacing(folder, with: "000000000000") }
+    #expect(world.bondFiles != bonds)
+    try await world.start()
+    await world.pass(.seconds(1))
+    try await world.phoneConnectsEncrypted()
+    #expect(world.bondFiles == bonds)
+  }
+}
+
+/// Somebody who wants the phone connected: brings it back whenever the board is on the air, and where
+/// nothing comes of that, forgets the board on the phone and tries again.
+@LoopActor
+final class Person {
+  private let world: World
+  private var secondsInVain = 0
+  private var isGone = false
+
+  init(_ world: World) {
+    self.world = world
+    act()
+  }
+
+  func leave() { isGone = true }
+
+  private func act() {
+    guard !isGone else { return }
+    secondsInVain = isServed ? 0 : secondsInVain + 1
+    if secondsInVain % 40 == 39 {
+      world.phone.leave()
+      world.phone.forget(world.adapter)
+    }
+    if world.phone.connection == nil { world.phone.connect(to: world.adapter) }
+    _ = world.clock.schedule(after: .seconds(1)) { [weak self] in self?.act() }
+  }
+
+  private var isServed: Bool { world.daemon?.sessions.contains { $0.wasSubscribed } ?? false }
+}
+
+@Suite("Something happens on the way, at any step", .inWorld)
+struct TroubleTests: InWorld {
+  @Test("A board that can't listen for phones again says so, and listens once it can")
+  func deaf() async throws {
+    try await world.begin(.phoneLeft)
+    world.platform.listenFailure = BluetoothError(SystemError("bind", .addressInUse))
+    world.adapter.powerOff()
+    await world.pass(.seconds(60))
+    #expect(world.wait == "failing")
+    let adapter = try await world.status().adapters.first
+    #expect(adapter?.waiting.why?.contains("no phone can be accepted") == true)
+    world.platform.listenFailure = nil
+    await world.pass(.seconds(15))
+    try await world.phoneConnectsEncrypted()
+  }
+
+  /// Something that takes the adapter away for a while.
+  struct Trouble: CustomTestStringConvertible {
+    let testDescription: String
+    /// What the board waits for meanwhile; nil: there is no daemon.
+    let wait: String?
+    let strike: @LoopActor @Sendable (World) async throws -> Void
+    let end: @LoopActor @Sendable (World) -> Void
+  }
+
+  nonisolated static let troubles = [
+    Trouble(
+      testDescription: "unplugged", wait: "no-adapter", strike: { $0.unplug() },
+      end: { $0.replug() }),
+    Trouble(
+      testDescription: "blocked by software", wait: "blocked",
+      strike: { $0.kernel.block($0.adapter, .soft) }, end: { $0.kernel.block($0.adapter, nil) }),
+    Trouble(
+      testDescription: "blocked by its switch", wait: "blocked-by-switch",
+      strike: { $0.kernel.block($0.adapter, .hard) }, end: { $0.kernel.block($0.adapter, nil) }),
+    Trouble(
+      testDescription: "taken by bluetoothd", wait: "bluetoothd",
+      strike: { $0.kernel.startBluetoothDaemon() }, end: { $0.kernel.stopBluetoothDaemon() }),
+    Trouble(
+      testDescription: "stopped", wait: nil, strike: { try await $0.stop() },
+      end: { $0.launch { $0.radio.pairable = .always } }),
+  ]
+
+  /// So many turns of the clock after the daemon was started. After some 115 of them the phone is
+  /// subscribed to, and after 165 nothing is left to do.
+  nonisolated static let steps = Array(stride(from: 0, to: 170, by: 4))
+
+  @Test(
+    "The board says what it waits for, and serves the phone again", arguments: troubles,
+    steps)
+  func recovers(_ trouble: Trouble, step: Int) async throws {
+    world.launch { $0.radio.pairable = .always }
+    let person = Person(world)
+    defer { person.leave() }
+    for _ in 0..<step {
+      await idle()
+      _ = world.clock.turn()
+    }
+    await idle()
+    try await trouble.strike(world)
+    await world.pass(.seconds(20))
+    if let wait = trouble.wait {
+      let waits = try await world.status().waits
+      #expect(waits.map(\.wait).contains(wait), "\(world.story)")
+    }
+    #expect(trouble.wait == "bluetoothd" || world.adapter.connections.isEmpty)
+    let mark = world.events.count
+    trouble.end(world)
+    try await world.until("served again") { world.story(since: mark).contains("subscribed") }
+    #expect(world.daemon?.phoneReports.count == 1)
+  }
+}
+
+@Suite("The kernel leaves something out, and the daemon neither hangs nor gives up", .inWorld)
+struct EndTests: InWorld {
+  /// When the kernel stops answering.
+  enum Moment: CaseIterable {
+    case start, firstCommand, setUp, advertising, serving
+
+    @LoopActor func come(_ world: World) async throws {
+      switch self {
+      case .start: world.kernel.unanswered = [.readCommands]
+      case .firstCommand: world.kernel.unanswered = [.readControllerInformation]
+      case .setUp: world.kernel.unanswered = [.setPowered, .setLowEnergy]
+      case .advertising: world.kernel.unanswered = [.addExtendedAdvertisingParameters]
+      case .serving:
+        try await world.serve()
+        return world.kernel.unanswered = Set(VirtualAdapter.commands)
+      }
+      world.launch()
+      await world.pass(.seconds(2))
+    }
+  }
+
+  @Test(
+    "The daemon exits within five seconds, whatever goes unanswered", arguments: Moment.allCases)
+  func ends(at moment: Moment) async throws {
+    try await moment.come(world)
+    #expect(world.end == nil)
+    world.daemon?.leave(.terminated)
+    #expect(try await world.exit(within: .seconds(5)) == .terminated)
+  }
+
+  @Test("A daemon that is stopped before it has started changes nothing")
+  func endsAtOnce() async throws {
+    world.launch()
+    world.daemon?.leave(.terminated)
+    try await world.exit(within: .seconds(5))
+    await world.pass(.seconds(20))
+    #expect(world.kernel.commands.isEmpty && !world.adapter.settings.contains(.powered))
+  }
+
+  @Test("An adapter that responds in time is restored, in spite of one that does not")
+  func others() async throws {
+    let other = world.kernel.plug()
+    try await world.start()
+    world.kernel.deaf = [world.adapter.number]
+    try await world.stop()
+    #expect(!other.settings.contains(.powered) && world.adapter.settings.contains(.powered))
+  }
+
+  @Test(
+    "An adapter whose first command fails is tried again after 1, 2, 4 … 30 s",
+    arguments: [false, true])
+  func firstCommand(isNamed: Bool) async throws {
+    world.kernel.refusals[.readControllerInformation] = .busy
+    world.launch { if isNamed { $0.radio.adapters = [AdapterChoice(ControllerIndex(0))] } }
+    await world.pass(.seconds(100))
+    #expect(attempts == 8)
+    #expect(world.story == ["error"])
+    #expect(world.wait == "failing")
+    let status = try await world.status()
+    #expect(status.adapters.map(\.adapter) == ["hci0"])
+    #expect(status.adapters.map(\.waiting.wait) == ["failing"])
+    world.kernel.refusals = [:]
+    try await world.until(.ready, within: .seconds(30))
+    #expect(world.story.count { $0 == "error" } == 1)
+  }
+
+  /// How often an adapter was asked what it is.
+  private var attempts: Int { world.kernel.commands.count { $0 == .readControllerInformation } }
+
+  @Test("An adapter unplugged before that is abandoned, and its successor is tried once")
+  func unplugged() async throws {
+    world.kernel.refusals[.readControllerInformation] = .busy
+    world.launch()
+    await world.pass(.milliseconds(100))
+    world.unplug()
+    await world.pass(.milliseconds(100))
+    world.replug()
+    await world.pass(.milliseconds(1_500))
+    #expect(attempts == 3)
+    world.unplug()
+    await world.pass(.seconds(60))
+    #expect(attempts == 3)
+    #expect(world.wait == "no-adapter")
+  }
+
+  @Test(
+    "A link whose end is reported by half, or not at all, ends with its adapter",
+    arguments: [true, false])
+  func half(isReported: Bool) async throws {
+    try await world.serve()
+    world.kernel.losesChannelEnds = true
+    if isReported {
+      world.phone.leave()
+      try await world.until(.disconnected, within: .seconds(5))
+    } else {
+      world.unplug()
+      try await world.until(.disconnected, within: .seconds(1))
+    }
+    #expect(world.daemon?.sessions.isEmpty == true)
+    #expect(world.daemon?.radio?.adapters.values.flatMap(\.links).isEmpty == true)
+  }
+
+  @Test(
+    "A state directory that is not the daemon's alone is refused with what to do, also without a radio",
+    arguments: [StartSettings.Source.radio, .virtualPhone, .att(path: "/phone")],
+    [
+      (PrivateDirectory.Fault.isTaken, Control.ExitStatus.unavailable, "stop that one"),
+      (.isAnothers(1_000), .noPermission, "chown"),
+      (.isBehindLink(of: 1_000), .noPermission, "name the directory itself"),
+      (.isOpen(mode: 0o777), .noPermission, "chmod 700"),
+    ])
+  func state(
+    _ source: StartSettings.Source,
+    _ refusal: (fault: PrivateDirectory.Fault, status: Control.ExitStatus, remedy: String)
+  ) async throws {
+    world.platform.disk.refuseClaim(refusal.fault)
+    world.launch { $0.start.source = source }
+    let failure = await #expect(throws: Failure.self) { try await world.exit() }
+    #expect(failure?.status == refusal.status && failure?.line.contains(refusal.remedy) == true)
+    #expect(world.platform.disk.writes == 0)
+  }
+}
