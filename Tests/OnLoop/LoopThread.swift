@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import EventLoop
 import Glibc
+import Testing
 import Wire
 
 /// The thread of all tests in a process on which the program's loop runs.
@@ -20,6 +21,23 @@ public enum LoopThread {
 
   /// Has the loop run.
   public static func begin() { _ = identity }
+}
+
+/// Has the tests of a suite, whose functions are isolated to `LoopActor`, run on the program's loop.
+public struct OnLoopTrait: TestTrait, SuiteTrait, TestScoping {
+  public let isRecursive = true
+
+  public func provideScope(
+    for test: Test, testCase: Test.Case?,
+    performing function: @concurrent @Sendable () async throws -> Void
+  ) async throws { try await withTaskExecutorPreference(Loop.shared) { try await function() } }
+}
+
+extension Trait where Self == OnLoopTrait {
+  public static var onLoop: Self {
+    LoopThread.begin()
+    return Self()
+  }
 }
 
 /// Runs a test on the program's loop.
