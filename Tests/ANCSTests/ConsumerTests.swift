@@ -47,10 +47,9 @@ struct ConsumerTests {
   @Test("A notification is reported with its attributes and its app's name, which is fetched once")
   func notification() throws {
     try Session.serve(apps) { loop, session in
-      session.phone.notifications = [1: [0: "mail", 1: "Hello"], 2: [0: "mail", 1: "World"]]
       session.phone.apps = ["mail": "Mail"]
-      session.phone.notify(.added, 1)
-      session.phone.notify(.added, 2)
+      session.phone.add(1, [0: "mail", 1: "Hello"])
+      session.phone.add(2, [0: "mail", 1: "World"])
       await loop.sleep(for: .milliseconds(500))
       #expect(session.told == ["added 1 Hello @Mail", "added 2 World @Mail"])
       #expect(session.log.first == "authorization granted")
@@ -68,13 +67,12 @@ struct ConsumerTests {
   func fragments(length: Int, isDataFirst: Bool) throws {
     try Session.serve(titles) { loop, session in
       let phone = session.phone
-      phone.notifications = [1: [1: String(repeating: "x", count: 100)]]
       phone.fragment = length
       phone.react = { [unowned phone] command in
         guard isDataFirst, case .response(let values) = phone.usual(command) else { return nil }
         return .responseFirst(values)
       }
-      phone.notify(.added, 1)
+      phone.add(1, [1: String(repeating: "x", count: 100)])
       await loop.sleep(for: .milliseconds(500))
       #expect(session.reports.first?.attributes.title?.count == 100)
       #expect(session.dropped == 0)
@@ -85,7 +83,6 @@ struct ConsumerTests {
   func silence() throws {
     try Session.serve(titles) { loop, session in
       let phone = session.phone
-      phone.notifications = [1: [1: "one one one one one"], 2: [1: "two"], 3: [1: "three"]]
       phone.react = { [unowned phone] command in
         guard case .getNotificationAttributes(let uid, _) = command,
           case .response(let values) = phone.usual(command)
@@ -94,7 +91,9 @@ struct ConsumerTests {
         let late = uid == 2 ? [Array("one one".utf8)] : []
         return .response(uid == 1 ? [values[0]] : late + values)
       }
-      for uid in UInt32(1)...3 { phone.notify(.added, uid) }
+      for (uid, title) in [(UInt32(1), "one one one one one"), (2, "two"), (3, "three")] {
+        phone.add(uid, [1: title])
+      }
       await loop.sleep(for: .seconds(9))
       #expect(session.told == [])
       await loop.sleep(for: .seconds(2))
@@ -110,13 +109,9 @@ struct ConsumerTests {
   func dribble() throws {
     try Session.serve(titles) { loop, session in
       let phone = session.phone
-      phone.notifications = [1: [1: "twelve bytes"], 2: [1: "t"]]
-      phone.react = { command in
-        if case .getNotificationAttributes(1, _) = command { return .response([]) }
-        return nil
-      }
-      phone.notify(.added, 1)
-      phone.notify(.added, 2)
+      phone.react = { $0.notification == 1 ? .response([]) : nil }
+      phone.add(1, [1: "twelve bytes"])
+      phone.add(2, [1: "t"])
       let response = DataSourceResponse(
         .notification(1), [.init(id: 1, value: Array("twelve bytes".utf8))])
       for byte in response.encoded.dropLast(8) {
@@ -139,9 +134,7 @@ struct ConsumerTests {
       let app = "com.example.an-app-with-a-long-id"
       phone.apps = [app: "Long"]
       phone.takesLongWrites = takesLongWrites
-      phone.notifications = [1: [0: app], 2: [0: app]]
-      phone.notify(.added, 1)
-      phone.notify(.added, 2)
+      for uid in UInt32(1)...2 { phone.add(uid, [0: app]) }
       await loop.sleep(for: .seconds(1))
       let reason = " (the app's name was not fetched: Request Not Supported)"
       let name = takesLongWrites ? "Long" : app + reason
@@ -172,13 +165,9 @@ struct ConsumerTests {
     ] as [(StubPhone.Reaction, String, Bool)])
   func failures(reaction: StubPhone.Reaction, reason: String, mayPass: Bool) throws {
     try Session.serve(titles) { loop, session in
-      session.phone.notifications = [2: [1: "two"]]
-      session.phone.react = { command in
-        guard case .getNotificationAttributes(1, _) = command else { return nil }
-        return reaction
-      }
+      session.phone.react = { $0.notification == 1 ? reaction : nil }
       session.phone.notify(.added, 1)
-      session.phone.notify(.added, 2)
+      session.phone.add(2, [1: "two"])
       await loop.sleep(for: .milliseconds(100))
       // What may pass is asked for once more, behind the others.
       let failed = "added 1 (\(reason))"
@@ -190,18 +179,12 @@ struct ConsumerTests {
   func nameAgain() throws {
     try Session.serve(apps) { loop, session in
       session.phone.notifications = [1: [0: "mail", 1: "t"]]
-      session.phone.react = { command in
-        if case .getAppAttributes = command { return .refuse(0x0E) }
-        return nil
-      }
+      session.phone.react = { $0.isAboutApp ? .refuse(0x0E) : nil }
       for _ in 0..<3600 {
         session.phone.notify(.added, 1)
         await loop.sleep(for: .seconds(1))
       }
-      let asked = session.phone.commands.count {
-        if case .getAppAttributes = $0 { true } else { false }
-      }
-      #expect((5...12).contains(asked))
+      #expect((5...12).contains(session.phone.commands.count(where: \.isAboutApp)))
       #expect(session.told.last?.contains("@mail (the app's name was not fetched") == true)
       session.phone.react = { _ in nil }
       session.phone.apps = ["mail": "Mail"]
@@ -215,15 +198,11 @@ struct ConsumerTests {
   @Test("A repeated request for a name delays nothing else")
   func nameInBackground() throws {
     try Session.serve(apps) { loop, session in
-      for uid in UInt32(1)...50 { session.phone.notifications[uid] = [0: "mail", 1: "t\(uid)"] }
-      session.phone.react = { command in
-        if case .getAppAttributes = command { return .response([]) }
-        return nil
-      }
-      session.phone.notify(.added, 1)
+      session.phone.react = { $0.isAboutApp ? .response([]) : nil }
+      session.phone.add(1, [0: "mail", 1: "t1"])
       await loop.sleep(for: .seconds(3600))
       let before = session.told.count
-      for uid in UInt32(2)...50 { session.phone.notify(.added, uid) }
+      for uid in UInt32(2)...50 { session.phone.add(uid, [0: "mail", 1: "t\(uid)"]) }
       await loop.sleep(for: .seconds(1))
       #expect(session.told.count - before >= 48)
     }

@@ -16,8 +16,11 @@ private struct Fetching {
   /// `added 3`, `request 7`, …
   var log: [String] = []
 
-  init(_ selection: AttributeSelection = AttributeSelection([.title])) {
+  init(
+    _ selection: AttributeSelection = AttributeSelection([.title]), announcing uids: UInt32...
+  ) {
     ledger.rulesChanged(selection.judge, at: .zero)
+    for uid in uids { event(.added, uid) }
   }
 
   mutating func event(_ change: NotificationChange, _ uid: UInt32, _ flags: EventFlags = []) {
@@ -49,6 +52,12 @@ private struct Fetching {
     }
     queue.finished(outcome, &ledger, at: now)
     note()
+  }
+
+  /// The next command fails.
+  mutating func fail(_ failure: FetchFailure) {
+    _ = next()
+    finish(.failure(failure))
   }
 
   /// The response to the command in progress.
@@ -270,9 +279,7 @@ struct FetchQueueTests {
 
   @Test("A notification that changes while it is fetched is fetched again")
   func modifiedFetching() {
-    var fetching = Fetching()
-    fetching.event(.added, 1)
-    fetching.event(.added, 2)
+    var fetching = Fetching(announcing: 1, 2)
     _ = fetching.step(app: "") { $0.event(.modified, 1) }
     fetching.drain()
     #expect(fetching.log == ["added 1 ", "added 2", "modified 1"])
@@ -280,8 +287,7 @@ struct FetchQueueTests {
 
   @Test("A change during a fetch that its response already contains is reported once")
   func modifiedFetchingSame() {
-    var fetching = Fetching()
-    fetching.event(.added, 1)
+    var fetching = Fetching(announcing: 1)
     _ = fetching.step(app: "") { $0.event(.modified, 1) }
     _ = fetching.step(app: "") { $0.event(.modified, 1) }
     fetching.now = fetching.now + .seconds(1)
@@ -297,9 +303,7 @@ struct FetchQueueTests {
 
   @Test("Requests come first, but only a few in a row")
   func fairness() {
-    var fetching = Fetching()
-    fetching.event(.added, 1)
-    fetching.event(.added, 2)
+    var fetching = Fetching(announcing: 1, 2)
     for number in 1...6 as ClosedRange<UInt32> { fetching.request(number) }
     fetching.drain()
     #expect(
@@ -311,10 +315,8 @@ struct FetchQueueTests {
 
   @Test("Requests go on while all that waits has to pause")
   func requestsDuringPause() {
-    var fetching = Fetching()
-    fetching.event(.added, 1)
-    _ = fetching.next()
-    fetching.finish(.failure(.timedOut))
+    var fetching = Fetching(announcing: 1)
+    fetching.fail(.timedOut)
     for number in 1...6 as ClosedRange<UInt32> { fetching.request(number) }
     fetching.drain()
     #expect(fetching.log.dropFirst() == (1...6).map { "request \($0)" }[...])
@@ -325,8 +327,7 @@ struct FetchQueueTests {
     "An app's name is fetched once, before the next notification; what is removed meanwhile is not told"
   )
   func appNames() {
-    var fetching = Fetching()
-    for uid in UInt32(1)...6 { fetching.event(.added, uid) }
+    var fetching = Fetching(announcing: 1, 2, 3, 4, 5, 6)
     _ = fetching.step(app: "mail")
     fetching.request(7)
     _ = fetching.step()
@@ -348,9 +349,7 @@ struct FetchQueueTests {
 
   @Test("While the phone refuses access, everything waits in order except requests")
   func held() {
-    var fetching = Fetching()
-    fetching.event(.added, 1)
-    fetching.event(.added, 2)
+    var fetching = Fetching(announcing: 1, 2)
     _ = fetching.next()
     fetching.event(.modified, 1)
     fetching.finish(.failure(.refused(.writeNotPermitted)))
@@ -360,16 +359,14 @@ struct FetchQueueTests {
     #expect(fetching.log == ["request 9"])
     // The phone allows access again.
     fetching.queue.probe = .probe
-    _ = fetching.next()
-    fetching.finish(.failure(.refused(ErrorCode(0xA2))))
+    fetching.fail(.refused(ErrorCode(0xA2)))
     fetching.drain()
     #expect(fetching.log == ["request 9", "added 1", "added 2", "added 3"])
   }
 
   @Test("What is fetched again at once rests, longer each time, and then it is calm again")
   func rests() {
-    var fetching = Fetching()
-    fetching.event(.added, 1)
+    var fetching = Fetching(announcing: 1)
     fetching.event(.added, 2, .preExisting)
     let restless = { (fetching: inout Fetching) in fetching.event(.modified, 1) }
     _ = fetching.step(app: "", during: restless)
@@ -466,17 +463,14 @@ struct FetchQueueTests {
 
   @Test("A retry comes after the others and without a pause, and is reported once")
   func retry() {
-    var fetching = Fetching()
-    fetching.event(.added, 9)
-    _ = fetching.next()
-    fetching.finish(.failure(.refused(.unlikelyError)))
+    var fetching = Fetching(announcing: 9)
+    fetching.fail(.refused(.unlikelyError))
     fetching.drain()
     #expect(fetching.log == ["added 9"])
     fetching.log = []
     for uid in UInt32(1)...2 { fetching.event(.added, uid) }
     fetching.event(.added, 3, .preExisting)
-    _ = fetching.next()
-    fetching.finish(.failure(.malformed(.unexpectedData)))
+    fetching.fail(.malformed(.unexpectedData))
     for _ in 0..<2 { _ = fetching.step() }
     #expect(fetching.log == ["added 2", "added 3"])
     _ = fetching.next()

@@ -131,9 +131,8 @@ struct LimitTests {
       #expect(report.attributes.positiveActionLabel == String(repeating: "é", count: 32))
       #expect(report.attributes.negativeActionLabel?.utf8.count == 64)
       // What comes next is not confused by it.
-      session.phone.notifications[2] = [0: "app", 1: "Next"]
       session.phone.apps["app"] = String(repeating: "x", count: 3_000)
-      session.phone.notify(.added, 2)
+      session.phone.add(2, [0: "app", 1: "Next"])
       await loop.sleep(for: .seconds(5))
       #expect(session.told.last == "added 2 Next @" + String(repeating: "x", count: 256))
     }

@@ -83,6 +83,15 @@ final class StubPhone {
     notify(NotificationEvent(change, .init(rawValue: uid), category: category, flags: flags))
   }
 
+  /// Has a notification with these texts from now on, and announces it.
+  func add(
+    _ uid: UInt32, _ texts: [UInt8: String], _ category: Category = .social,
+    _ flags: EventFlags = []
+  ) {
+    notifications[uid] = texts
+    notify(.added, uid, category, flags)
+  }
+
   /// Sends a value of the Data Source.
   func notifyData(_ value: [UInt8]) {
     send(.handleValueNotification(Self.dataSource, value: value))
@@ -150,6 +159,16 @@ final class StubPhone {
       return notifications[uid.rawValue] == nil ? .refuse(0xA2) : .response([])
     }
   }
+}
+
+extension ControlPointCommand {
+  /// The notification whose attributes it asks for.
+  var notification: NotificationUID? {
+    if case .getNotificationAttributes(let uid, _) = self { uid } else { nil }
+  }
+
+  /// Whether it asks for the name of an app.
+  var isAboutApp: Bool { if case .getAppAttributes = self { true } else { false } }
 }
 
 /// What a test's session fetches, and its timing.

@@ -23,8 +23,7 @@ struct WatchingTests {
         #expect(name == "Mail")
         let isTrusting = settings.timing.responsesProve
         #expect(session.log.last?.hasSuffix("granted") == isTrusting)
-        session.phone.notifications = [1: [1: "t"]]
-        session.phone.notify(.added, 1)
+        session.phone.add(1, [1: "t"])
         await loop.sleep(for: .seconds(1))
         #expect(session.log.filter { $0 == "authorization granted" }.count == 1)
       }
@@ -41,8 +40,7 @@ struct WatchingTests {
       var incoming: [NotificationEvent] = []
       session.consumer.onIncoming = { incoming.append($0) }
       await loop.sleep(for: .seconds(seconds))
-      session.phone.notifications = [1: [1: "t"]]
-      session.phone.notify(.added, 1, .social, [.preExisting, .silent])
+      session.phone.add(1, [1: "t"], .social, [.preExisting, .silent])
       await loop.sleep(for: .seconds(1))
       #expect(incoming.map(\.flags) == [isOld ? [.preExisting, .silent] : .silent])
       #expect(session.ledger[1]?.event.flags == incoming.first?.flags)
@@ -53,9 +51,8 @@ struct WatchingTests {
     "A phone that refuses access is asked again, and then everything that waited is reported")
   func authorization() throws {
     try Session.serve(titles) { loop, session in
-      for uid in UInt32(1)...3 { session.phone.notifications[uid] = [1: "t\(uid)"] }
       session.phone.react = { _ in .refuse(0x03) }
-      for uid in UInt32(1)...3 { session.phone.notify(.added, uid) }
+      for uid in UInt32(1)...3 { session.phone.add(uid, [1: "t\(uid)"]) }
       await loop.sleep(for: .seconds(600))
       #expect(session.log == ["authorization refused"])
       // 5, 10, 20, 40 and then every 60 seconds.
@@ -111,8 +108,7 @@ struct WatchingTests {
   )
   func forgotten() throws {
     try Session.serve(titles) { loop, session in
-      session.phone.notifications = [1: [1: "t"]]
-      session.phone.notify(.added, 1)
+      session.phone.add(1, [1: "t"])
       await loop.sleep(for: .seconds(10))
       var isForgotten = true
       session.phone.react = { command in
@@ -206,10 +202,9 @@ struct WatchingTests {
   @Test("A response that does not come is followed by a probe at once, and later asked for again")
   func doubt() throws {
     try Session.serve(titles) { loop, session in
-      session.phone.notifications = [1: [1: "t"]]
       await loop.sleep(for: .seconds(60))
       session.phone.react = { $0 == .probe ? nil : .response([]) }
-      session.phone.notify(.added, 1)
+      session.phone.add(1, [1: "t"])
       await loop.sleep(for: .seconds(11))
       let wanted = session.phone.commands[1]
       #expect(session.phone.commands[2...] == [.probe])
@@ -235,16 +230,14 @@ struct WatchingTests {
   )
   func lostSubscriptions() throws {
     try Session.serve(titles) { loop, session in
-      session.phone.notifications = [7: [1: "A"], 8: [1: "B"]]
-      session.phone.notify(.added, 7)
+      session.phone.add(7, [1: "A"])
       await loop.sleep(for: .seconds(6 * 3600 + 5))
       #expect(session.phone.log.count == 4)
-      session.phone.notify(.added, 8, .social, .preExisting)
+      session.phone.add(8, [1: "B"], .social, .preExisting)
       await loop.sleep(for: .seconds(10))
       #expect(session.told == ["added 7 A", "added 8 B", "removed 7 A"])
       // Only the first one starts over.
-      session.phone.notifications[9] = [1: "C"]
-      session.phone.notify(.added, 9, .social, .preExisting)
+      session.phone.add(9, [1: "C"], .social, .preExisting)
       await loop.sleep(for: .seconds(10))
       #expect(session.told.last == "added 9 C" && session.ledger.count == 2)
     }
@@ -253,9 +246,8 @@ struct WatchingTests {
   @Test("A call whose removal is lost is ended once")
   func lostCall() throws {
     try Session.serve(titles) { loop, session in
-      session.phone.notifications = [1: [1: "Mum"], 2: [1: "Dad"]]
-      session.phone.notify(.added, 1, .incomingCall)
-      session.phone.notify(.added, 2, .incomingCall)
+      session.phone.add(1, [1: "Mum"], .incomingCall)
+      session.phone.add(2, [1: "Dad"], .incomingCall)
       await loop.sleep(for: .seconds(30))
       session.phone.notify(.removed, 2, .incomingCall)
       await loop.sleep(for: .seconds(85))
@@ -278,9 +270,8 @@ struct RequestTests {
   @Test("Attributes that were not fetched are fetched on request, and then known")
   func get() throws {
     try Session.serve(lazily) { loop, session in
-      session.phone.notifications = [1: [0: "mail", 1: "Hello", 3: "World"]]
       session.phone.apps = ["mail": "Mail"]
-      session.phone.notify(.added, 1)
+      session.phone.add(1, [0: "mail", 1: "Hello", 3: "World"])
       await loop.settle()
       #expect(session.told == ["added 1"])
       #expect(session.phone.commands.isEmpty)
@@ -299,14 +290,10 @@ struct RequestTests {
   @Test("What could not be fetched is still missing until a user has had all of it fetched")
   func getPartOfFailed() throws {
     try Session.serve(ConsumerSettings(AttributeSelection([.title, .message]))) { loop, session in
-      session.phone.notifications = [1: [1: "Hello", 3: "World"]]
-      session.phone.react = { command in
-        guard case .getNotificationAttributes(_, let wanted) = command, wanted.count == 2 else {
-          return nil
-        }
-        return .refuse(0xA3)
+      session.phone.react = { [unowned phone = session.phone] _ in
+        phone.commands.count == 1 ? .refuse(0xA3) : nil
       }
-      session.phone.notify(.added, 1)
+      session.phone.add(1, [1: "Hello", 3: "World"])
       await loop.sleep(for: .seconds(1))
       #expect(session.told == ["added 1 (Action Failed)"])
       for (attribute, failure) in [(.title, "Action Failed"), (.message, nil)]
@@ -322,11 +309,10 @@ struct RequestTests {
   @Test("What a user has fetched before the phone's change was reported is reported anyway")
   func getBeforeChange() throws {
     try Session.serve(ConsumerSettings(AttributeSelection([.title]))) { loop, session in
-      session.phone.notifications = [1: [1: "Hello"]]
       session.phone.react = { [unowned phone = session.phone] _ in
         phone.commands.count == 1 ? .response([]) : nil
       }
-      session.phone.notify(.added, 1)
+      session.phone.add(1, [1: "Hello"])
       await loop.sleep(for: .seconds(11))
       let get = loop.start { try await session.consumer.get(1, [.title]) }
       await loop.sleep(for: .seconds(30))
@@ -340,9 +326,8 @@ struct RequestTests {
   func act() throws {
     try Session.serve(lazily) { loop, session in
       session.phone.notifications = [1: [:], 2: [:]]
-      session.phone.react = { command in
-        if case .performNotificationAction(2, _) = command { return .refuse(0xA3) }
-        return nil
+      session.phone.react = {
+        $0 == .performNotificationAction(2, .negative) ? .refuse(0xA3) : nil
       }
       let done = loop.start { try await session.consumer.act(1, .positive) }
       let failed = loop.start { try await session.consumer.act(2, .negative) }

@@ -125,13 +125,6 @@ struct WireTests {
     #expect(hash("com.apple.MobileSMS", nil, "") == 12_001_738_985_797_226_613)
   }
 
-  @Test("Points in civil time are ordered by seconds, then by nanoseconds")
-  func wallTime() {
-    let time = WallTime(seconds: 5, nanoseconds: 3)
-    #expect(WallTime(seconds: 5) < time && time < WallTime(seconds: 6))
-    #expect(!(time < time))
-  }
-
   @Test(
     "A text is found in another, byte by byte",
     arguments: [
@@ -167,5 +160,113 @@ extension String {
   /// The text with another character in this place.
   fileprivate func replacingCharacters(at place: Index) -> String {
     String(self[..<place]) + "#" + self[index(after: place)...]
+  }
+}
+
+@Suite("Queues")
+struct QueueTests {
+  @Test("It behaves as an array does, whatever the order of operations")
+  func model() {
+    var (queue, model) = (FIFO<Int>(limit: 50), [Int]())
+    var seed: UInt64 = 7
+    for number in 0..<10_000 {
+      seed = seed &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      switch seed >> 60 {
+      case 0...8:
+        model.append(number)
+        #expect(queue.append(number) == (model.count > 50 ? model.removeFirst() : nil))
+      case 9:
+        queue.removeAll { $0 % 7 == 0 }
+        model.removeAll { $0 % 7 == 0 }
+      case 10 where model.count < 50:
+        queue.prepend(number)
+        model.insert(number, at: 0)
+      default:
+        #expect(queue.popFirst() == (model.isEmpty ? nil : model.removeFirst()))
+      }
+      #expect(queue.elementsEqual(model) && queue.first == model.first)
+    }
+    queue.removeAll()
+    #expect(queue.isEmpty && queue.limit == 50)
+  }
+
+  @Test("An element that was removed is released")
+  func release() {
+    final class Object {}
+    var queue = FIFO<Object>()
+    weak var first: Object?
+    do {
+      let object = Object()
+      first = object
+      queue.append(object)
+    }
+    queue.append(Object())
+    #expect(first != nil)
+    _ = queue.popFirst()
+    #expect(first == nil)
+  }
+
+  @Test("A closed mailbox returns what it has, and then nil")
+  func mailbox() async {
+    let mailbox = Mailbox<Int>()
+    mailbox.post(1)
+    mailbox.post(2)
+    mailbox.close()
+    mailbox.post(3)
+    #expect(await mailbox.next() == 1)
+    #expect(await mailbox.next() == 2)
+    #expect(await mailbox.next() == nil)
+  }
+}
+
+@Suite("Dates and times")
+struct CivilTimeTests {
+  @Test(
+    "Seconds since 1970 and the calendar agree",
+    arguments: [
+      (0, "1970-01-01T00:00:00"), (-1, "1969-12-31T23:59:59"), (951_782_400, "2000-02-29T00:00:00"),
+      (951_868_800, "2000-03-01T00:00:00"), (1_795_244_400, "2026-11-21T07:00:00"),
+      (4_107_542_399, "2100-02-28T23:59:59"), (4_107_542_400, "2100-03-01T00:00:00"),
+      (-2_203_891_200, "1900-03-01T00:00:00"), (2_147_483_648, "2038-01-19T03:14:08"),
+      (253_402_300_799, "9999-12-31T23:59:59"), (-62_167_219_200, "0000-01-01T00:00:00"),
+    ] as [(Int64, String)])
+  func calendar(seconds: Int64, text: String) throws {
+    #expect(CivilTime(secondsSince1970: seconds).description == text)
+    let civil = try #require(CivilTime(text))
+    #expect(civil.secondsSince1970 == seconds)
+  }
+
+  @Test("Consecutive days of 400 years have consecutive dates")
+  func everyDay() throws {
+    var expected = try #require(CivilTime(year: 1900, month: 1, day: 1))
+    for day in 0..<146_097 {
+      let civil = CivilTime(secondsSince1970: (Int64(day) - 25_567) * 86_400)
+      guard civil == expected else {
+        Issue.record("\(civil) instead of \(expected)")
+        return
+      }
+      let next =
+        CivilTime(year: civil.year, month: civil.month, day: civil.day + 1)
+        ?? CivilTime(year: civil.year, month: civil.month + 1, day: 1)
+        ?? CivilTime(year: civil.year + 1, month: 1, day: 1)
+      expected = try #require(next)
+    }
+  }
+
+  @Test(
+    "Invalid dates are refused",
+    arguments: [
+      "", "2026-11-21", "2026-11-21 07:00:00", "2026-13-21T07:00:00", "2026-02-29T07:00:00",
+      "2026-11-21T24:00:00", "2026-11-21T07:60:00", "2026-11-21T07:00:60", "2026-11-21T07:00:0x",
+      "20261121T070000", "2026-11-21T07:00:00Z", "2026-00-21T07:00:00", "+026-11-21T07:00:00",
+    ])
+  func noDate(text: String) {
+    #expect(CivilTime(text) == nil)
+  }
+
+  @Test("Seconds outside the calendar are clamped")
+  func extremes() {
+    #expect(CivilTime(secondsSince1970: .max).year == 9999)
+    #expect(CivilTime(secondsSince1970: .min).year == 0)
   }
 }

@@ -350,3 +350,106 @@ extension ByteWriter {
     return writer.bytes.hex
   }
 }
+
+@Suite("ATT: which request goes first")
+struct PurposeTests {
+  @Test("The session's requests go before a user's, and those before debugging")
+  func order() throws {
+    try Bench.run { loop, bench in
+      let purposes: [Purpose] = [
+        .debugging(Cancellation()), .debugging(Cancellation()), .user(Cancellation()), .session,
+        .user(Cancellation()), .session,
+      ]
+      for (index, purpose) in purposes.enumerated() {
+        loop.start {
+          try await bench.bearer.request(.readRequest(Handle(index + 1)), for: purpose)
+        }
+        await loop.settle()
+      }
+      for _ in purposes {
+        bench.receive("0b01")
+        await loop.settle()
+      }
+      // The first was under way before the others came.
+      #expect(bench.sent == [1, 4, 6, 3, 5, 2].map { "0a0\($0)00" })
+    }
+  }
+
+  @Test("What is cancelled while it waits is never sent, and fails at once")
+  func cancelled() throws {
+    try Bench.run { loop, bench in
+      let gone = Cancellation()
+      let requests = (1...100).map { handle in
+        loop.start {
+          try await bench.bearer.request(.readRequest(Handle(handle)), for: .debugging(gone))
+        }
+      }
+      await loop.settle()
+      let stays = loop.start {
+        try await bench.bearer.request(.readRequest(500), for: .debugging(Cancellation()))
+      }
+      await loop.settle()
+      gone.cancel()
+      await loop.settle()
+      #expect(requests.dropFirst().allSatisfy { $0.failure as? ATTFailure == .cancelled })
+      bench.receive("0b01")
+      await loop.settle()
+      bench.receive("0b01")
+      await loop.settle()
+      #expect(bench.sent == ["0a0100", "0af401"])
+      #expect(stays.failure == nil && requests[0].failure == nil)
+    }
+  }
+}
+
+@Suite("ATT: waiting on a link")
+struct AlarmTests {
+  @Test("A ring ends the wait at once, a deadline when it passes")
+  func ringAndDeadline() throws {
+    try Bench.run { loop, bench in
+      let alarm = Alarm(bench.bearer)
+      let rung = loop.start { try await alarm.wait(until: .zero + .seconds(10)) }
+      await loop.settle()
+      #expect(rung.value == nil)
+      alarm.ring()
+      await loop.settle()
+      #expect(rung.value == true)
+      #expect(loop.clock.scheduled == 0)
+      let late = loop.start { try await alarm.wait(until: .zero + .seconds(10)) }
+      await loop.sleep(for: .seconds(9))
+      #expect(late.value == nil)
+      await loop.sleep(for: .seconds(2))
+      #expect(late.value == false)
+    }
+  }
+
+  @Test("A ring before the wait is kept, but only one")
+  func early() throws {
+    try Bench.run { loop, bench in
+      let alarm = Alarm(bench.bearer)
+      alarm.ring()
+      alarm.ring()
+      let first = try await alarm.wait()
+      #expect(first)
+      let second = try await alarm.wait(until: .zero + .seconds(1))
+      #expect(!second)
+    }
+  }
+
+  @Test("The end of the link ends every wait, and every later one")
+  func end() throws {
+    try Bench.run { loop, bench in
+      let alarm = Alarm(bench.bearer)
+      let waiting = loop.start { try await alarm.wait() }
+      await loop.settle()
+      bench.bearer.close(.closed("gone"))
+      await loop.settle()
+      #expect(waiting.failure as? ATTFailure == .closed("gone"))
+      #expect(loop.clock.scheduled == 0)
+      alarm.ring()
+      let after = loop.start { try await alarm.wait() }
+      await loop.settle()
+      #expect(after.failure as? ATTFailure == .closed("gone"))
+    }
+  }
+}
