@@ -116,15 +116,19 @@ public struct Entity: NamedNumber {
   /// `player`, `queue`, `track`, or `reserved(3)`.
   public var description: String { name ?? "reserved(\(rawValue))" }
 
+  /// The specification's names of the entity's attributes, in the order of their numbers.
+  fileprivate var attributeNames: [String] {
+    switch self {
+    case .player: ["Name", "PlaybackInfo", "Volume"]
+    case .queue: ["Index", "Count", "ShuffleMode", "RepeatMode"]
+    case .track: ["Artist", "Album", "Title", "Duration"]
+    default: []
+    }
+  }
+
   /// The entity's attributes, in the order of their numbers.
   public var attributes: [MediaAttribute] {
-    let count: UInt8 =
-      switch self {
-      case .player: 3
-      case .queue, .track: 4
-      default: 0
-      }
-    return (0..<count).map { MediaAttribute(self, $0) }
+    attributeNames.indices.map { MediaAttribute(self, UInt8($0)) }
   }
 }
 
@@ -153,19 +157,7 @@ public struct MediaAttribute: Hashable, Sendable, CustomStringConvertible {
 
   /// The specification's name without the entity: `PlaybackInfo`, or `reserved(7)`.
   public var description: String {
-    switch self {
-    case .playerName: "Name"
-    case .playbackInfo: "PlaybackInfo"
-    case .volume: "Volume"
-    case .queueIndex: "Index"
-    case .queueCount: "Count"
-    case .shuffleMode: "ShuffleMode"
-    case .repeatMode: "RepeatMode"
-    case .artist: "Artist"
-    case .album: "Album"
-    case .title: "Title"
-    case .duration: "Duration"
-    default: "reserved(\(id))"
-    }
+    let names = entity.attributeNames
+    return id < names.count ? names[Int(id)] : "reserved(\(id))"
   }
 }

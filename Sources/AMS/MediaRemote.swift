@@ -24,9 +24,10 @@ public final class MediaRemote {
 
   private let client: Client
   private let service: LocatedService
-  private let settings: RemoteSettings
+  private let unwanted: Set<MediaAttribute>
   private let alarm: Alarm
-  private var truncated = TruncatedValues()
+  /// The values that were truncated, or not sent, and are to be read whole, in order of arrival.
+  private var incomplete: [Incomplete] = []
   private var changed: Set<MediaField> = []
   /// When the changes are published.
   private var publishAt: Instant?
@@ -37,15 +38,31 @@ public final class MediaRemote {
   private var unsentDue: Instant?
   private var isRunning = false
   private var isEnded = false
+
+  /// A value that was truncated, and its time of arrival.
+  private struct Incomplete: Equatable {
+    let update: EntityUpdate
+    let instant: Instant
+  }
+
   /// The longest text that is read; no player was seen to have a longer one.
   private static let longestValue = 4096
+  /// How long changes are gathered before they are published, so that related ones stay together.
+  private static let gathering: Duration = .milliseconds(50)
+  /// The same for the first values after the registration, unless all have arrived earlier.
+  private static let firstGathering: Duration = .milliseconds(200)
 
   /// A remote for a located service; nil if it can neither be subscribed to nor written to.
-  public init?(_ client: Client, _ service: LocatedService, settings: RemoteSettings = .init()) {
+  ///
+  /// - Parameter unwanted: attributes that are not registered. (Registering the player's name crashed the service on
+  ///   iOS 8.3: rdar 21283910.)
+  public init?(
+    _ client: Client, _ service: LocatedService, without unwanted: Set<MediaAttribute> = []
+  ) {
     guard service[.entityUpdate]?.cccd != nil || service[.remoteCommand] != nil else { return nil }
     self.client = client
     self.service = service
-    self.settings = settings
+    self.unwanted = unwanted
     alarm = Alarm(client.bearer)
   }
 
@@ -76,16 +93,16 @@ public final class MediaRemote {
   /// Registers the attributes, one write for each entity (AMS specification, Entity Update); throws if
   /// the phone refuses all of them.
   private func register() async throws(ATTFailure) {
-    publishAt = now + settings.firstGathering
+    publishAt = now + Self.firstGathering
     guard let updates = service[.entityUpdate], updates.cccd != nil else { return }
     defer {
-      publishAt = now + (awaited.isEmpty ? .zero : settings.firstGathering)
+      publishAt = now + (awaited.isEmpty ? .zero : Self.firstGathering)
       unsentDue = awaited.isEmpty ? nil : now + Self.patience
     }
     var refusal: ATTFailure?
     var registered = false
     for entity in Entity.all {
-      let registration = EntityRegistration(entity, without: settings.unwanted)
+      let registration = EntityRegistration(entity, without: unwanted)
       let attributes = registration.attributes.map { MediaAttribute(entity, $0) }
       do {
         awaited.formUnion(attributes)
@@ -121,9 +138,12 @@ public final class MediaRemote {
         alarm.ring()
       }
     }
-    if service[.entityAttribute] != nil, attribute.entity.attributes.contains(attribute),
-      truncated.add(update, at: now)
+    // A newer value replaces the older one.
+    incomplete.removeAll { $0.update.attribute == attribute }
+    if update.isTruncated, service[.entityAttribute] != nil,
+      attribute.entity.attributes.contains(attribute)
     {
+      incomplete.append(Incomplete(update: update, instant: now))
       alarm.ring()
     } else {
       apply(update, at: now)
@@ -140,7 +160,7 @@ public final class MediaRemote {
   private func gather(_ fields: [MediaField]) {
     guard !fields.isEmpty else { return }
     changed.formUnion(fields)
-    publishAt = publishAt ?? now + settings.gathering
+    publishAt = publishAt ?? now + Self.gathering
     alarm.ring()
   }
 
@@ -156,8 +176,8 @@ public final class MediaRemote {
     defer { end() }
     try await register()
     while !isEnded {
-      if let entry = truncated.first, let attribute = service[.entityAttribute] {
-        try await readWhole(entry, at: attribute.value)
+      if let value = incomplete.first, let attribute = service[.entityAttribute] {
+        try await readWhole(value, at: attribute.value)
       } else if let deadline = publishAt, now >= deadline {
         publish()
       } else if commandsAreStale {
@@ -178,7 +198,8 @@ public final class MediaRemote {
   private func readUnsent() {
     guard service[.entityAttribute] != nil else { return }
     for attribute in Entity.all.flatMap({ $0.attributes }) where awaited.contains(attribute) {
-      _ = truncated.add(EntityUpdate(attribute, [], flags: .truncated), at: now)
+      let update = EntityUpdate(attribute, [], flags: .truncated)
+      incomplete.append(Incomplete(update: update, instant: now))
     }
     awaited = []
   }
@@ -193,12 +214,11 @@ public final class MediaRemote {
 
   /// Selects an attribute and reads it (AMS specification, Entity Attribute). If that fails, the
   /// truncated value is used, if there is one; an absent attribute is empty.
-  private func readWhole(
-    _ entry: TruncatedValues.Entry, at handle: Handle
-  ) async throws(ATTFailure) {
-    var update = entry.update
+  private func readWhole(_ value: Incomplete, at handle: Handle) async throws(ATTFailure) {
+    var update = value.update
     let wasSent = !update.value.isEmpty
     update.flags.remove(.truncated)
+    var isKnown = true
     do {
       try await client.write(handle, update.attribute.selection)
       update.value = try await client.readLong(handle, limit: Self.longestValue)
@@ -206,9 +226,12 @@ public final class MediaRemote {
       if error.isEnd { throw error }
       let isAbsent = error.code == .absentAttribute
       if isAbsent { update.value = [] }
-      if !isAbsent, !wasSent { return _ = truncated.finish(entry) }
+      isKnown = isAbsent || wasSent
     }
-    if !isEnded, truncated.finish(entry) { apply(update, at: wasSent ? entry.instant : now) }
+    // A newer value may have come meanwhile.
+    guard let place = incomplete.firstIndex(of: value) else { return }
+    incomplete.remove(at: place)
+    if !isEnded, isKnown { apply(update, at: wasSent ? value.instant : now) }
   }
 
   /// Subscribes to the list of commands again, so that the phone sends it.
@@ -251,51 +274,4 @@ public final class MediaRemote {
     }
     alarm.ring()
   }
-}
-
-/// The attributes whose values were truncated, or not sent, and are to be read whole, in order of arrival. A newer
-/// value of an attribute replaces the older one.
-private struct TruncatedValues {
-  /// A truncated value and its time of arrival.
-  struct Entry: Hashable {
-    let update: EntityUpdate
-    let instant: Instant
-    let number: UInt64
-  }
-
-  private var entries: [Entry] = []
-  private var lastNumber: UInt64 = 0
-
-  var first: Entry? { entries.first }
-
-  /// Adds an update if it is truncated; an update that is not makes an earlier one obsolete.
-  ///
-  /// - Returns: whether it was added.
-  mutating func add(_ update: EntityUpdate, at instant: Instant) -> Bool {
-    entries.removeAll { $0.update.attribute == update.attribute }
-    guard update.isTruncated else { return false }
-    lastNumber += 1
-    entries.append(Entry(update: update, instant: instant, number: lastNumber))
-    return true
-  }
-
-  /// Removes an entry whose value was read; returns whether it was still wanted.
-  mutating func finish(_ entry: Entry) -> Bool {
-    guard let index = entries.firstIndex(of: entry) else { return false }
-    entries.remove(at: index)
-    return true
-  }
-}
-
-/// The settings of a media remote: what it registers, and how long it gathers changes.
-public struct RemoteSettings: Hashable, Sendable {
-  /// Attributes that are not registered. (Registering the player's name crashed the service on iOS 8.3:
-  /// rdar 21283910.)
-  public var unwanted: Set<MediaAttribute> = []
-  /// How long changes are gathered before they are published, so that related ones stay together.
-  public var gathering: Duration = .milliseconds(50)
-  /// The same for the first values after the registration, unless all have arrived earlier.
-  public var firstGathering: Duration = .milliseconds(200)
-
-  public init() {}
 }

@@ -14,8 +14,8 @@ struct Quirks: Hashable, Sendable {
   var sharingAdvertisement = SharingAdvertisement.quiet
   /// The notification consumer's times.
   var consumer = ConsumerTiming()
-  /// The media remote's settings.
-  var media = RemoteSettings()
+  /// The media attributes that are not registered.
+  var unwantedMedia: Set<MediaAttribute> = []
   /// How long a bonded phone has to start encryption by itself.
   var encryptionPause: Duration = .seconds(5)
   /// Which ANCS to use if a phone has two.
@@ -76,7 +76,7 @@ extension Grammar<RunOptions> {
       set: { $0.quirks.consumer.responsesProve = $1 }),
     onOff(
       "--player-name", help: "whether to register for the player's name: on, off (on)",
-      set: { $0.quirks.media.unwanted = $1 ? [] : [.playerName] }),
+      set: { $0.quirks.unwantedMedia = $1 ? [] : [.playerName] }),
     onOff(
       "--own-changes", help: "whether to indicate changes of the board's services: on, off (on)",
       set: { $0.quirks.ownChanges = $1 ? .seconds(10) : nil }),

@@ -205,9 +205,7 @@ struct RemoteTests {
   @Test("An unwanted attribute is not registered")
   func unwanted() throws {
     try TestLoop.run { loop in
-      var settings = RemoteSettings()
-      settings.unwanted = [.playerName]
-      let session = try RemoteSession(loop.clock, StubSource.service, settings)
+      let session = try RemoteSession(loop.clock, without: [.playerName])
       try await session.begin(loop)
       #expect(session.source.log.contains("52 = 000102"))
     }

@@ -124,10 +124,10 @@ final class RemoteSession {
 
   init(
     _ clock: HandClock, _ service: LocatedService = StubSource.service,
-    _ settings: RemoteSettings = .init()
+    without unwanted: Set<MediaAttribute> = []
   ) throws {
     source = StubSource(clock)
-    guard let remote = MediaRemote(source.client, service, settings: settings) else {
+    guard let remote = MediaRemote(source.client, service, without: unwanted) else {
       throw ATTFailure.protocolViolation("no remote")
     }
     self.remote = remote

@@ -12,12 +12,14 @@ import Wire
 
 extension ServiceClient {
   /// The Apple Media Service.
-  static func media(_ context: ServiceContext, _ settings: RemoteSettings) -> ServiceClient {
+  static func media(
+    _ context: ServiceContext, without unwanted: Set<MediaAttribute>
+  ) -> ServiceClient {
     ServiceClient(
       uuid: .mediaService, characteristics: [.remoteCommand, .entityUpdate, .entityAttribute],
       name: .ams, title: "media", phase: .first
     ) { service, again throws(ATTFailure) in
-      guard let remote = MediaRemote(context.client, service, settings: settings) else {
+      guard let remote = MediaRemote(context.client, service, without: unwanted) else {
         return nil
       }
       remote.onChange = { state, changed in

@@ -95,7 +95,7 @@ import Wire
         .notifications(
           context, quirks, onLife: { [weak self] in self?.hasDeadNotifications = false },
           onDead: { [weak self] in self?.notificationsDied($0) }),
-        .media(context, quirks.media),
+        .media(context, without: quirks.unwantedMedia),
         .serviceChanged(context) { [weak self] in self?.servicesChanged($0, after: $1) },
         .battery(context), .time(context),
       ], context, quirks.handles)
