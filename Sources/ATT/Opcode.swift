@@ -47,54 +47,41 @@ public struct Opcode: RawRepresentable, Hashable, Sendable, CustomStringConverti
     public var isToServer: Bool { [.request, .command, .confirmation].contains(self) }
   }
 
-  /// The known opcodes with their names and roles.
-  private static let table: [Opcode: (name: String, role: Role)] = [
-    .errorResponse: ("Error Response", .response),
-    .exchangeMTURequest: ("Exchange MTU Request", .request),
-    .exchangeMTUResponse: ("Exchange MTU Response", .response),
-    .findInformationRequest: ("Find Information Request", .request),
-    .findInformationResponse: ("Find Information Response", .response),
-    .findByTypeValueRequest: ("Find By Type Value Request", .request),
-    .findByTypeValueResponse: ("Find By Type Value Response", .response),
-    .readByTypeRequest: ("Read By Type Request", .request),
-    .readByTypeResponse: ("Read By Type Response", .response),
-    .readRequest: ("Read Request", .request),
-    .readResponse: ("Read Response", .response),
-    .readBlobRequest: ("Read Blob Request", .request),
-    .readBlobResponse: ("Read Blob Response", .response),
-    .readMultipleRequest: ("Read Multiple Request", .request),
-    .readMultipleResponse: ("Read Multiple Response", .response),
-    .readByGroupTypeRequest: ("Read By Group Type Request", .request),
-    .readByGroupTypeResponse: ("Read By Group Type Response", .response),
-    .writeRequest: ("Write Request", .request),
-    .writeResponse: ("Write Response", .response),
-    .prepareWriteRequest: ("Prepare Write Request", .request),
-    .prepareWriteResponse: ("Prepare Write Response", .response),
-    .executeWriteRequest: ("Execute Write Request", .request),
-    .executeWriteResponse: ("Execute Write Response", .response),
-    .handleValueNotification: ("Handle Value Notification", .notification),
-    .handleValueIndication: ("Handle Value Indication", .indication),
-    .handleValueConfirmation: ("Handle Value Confirmation", .confirmation),
-    .readMultipleVariableRequest: ("Read Multiple Variable Request", .request),
-    .readMultipleVariableResponse: ("Read Multiple Variable Response", .response),
-    .multipleHandleValueNotification: ("Multiple Handle Value Notification", .notification),
-    .writeCommand: ("Write Command", .command),
-    .signedWriteCommand: ("Signed Write Command", .command),
+  /// The names from 0x01 on; empty where there is none.
+  private static let names = [
+    "Error Response", "Exchange MTU Request", "Exchange MTU Response", "Find Information Request",
+    "Find Information Response", "Find By Type Value Request", "Find By Type Value Response",
+    "Read By Type Request", "Read By Type Response", "Read Request", "Read Response",
+    "Read Blob Request", "Read Blob Response", "Read Multiple Request", "Read Multiple Response",
+    "Read By Group Type Request", "Read By Group Type Response", "Write Request", "Write Response",
+    "", "", "Prepare Write Request", "Prepare Write Response", "Execute Write Request",
+    "Execute Write Response", "", "Handle Value Notification", "", "Handle Value Indication",
+    "Handle Value Confirmation", "", "Read Multiple Variable Request",
+    "Read Multiple Variable Response", "", "Multiple Handle Value Notification",
   ]
 
   /// The kind of PDU. An unknown opcode is a command, which a server ignores, if its command flag (bit 6)
   /// is set, otherwise a request, which a server refuses with Request Not Supported (3.3.1, 3.4.1.1).
-  public var role: Role { Self.roles[Int(rawValue)] }
-
-  /// The role of every opcode, by number, because every PDU needs a lookup.
-  private static let roles = (0...UInt8.max).map { number in
-    table[Opcode(number)]?.role ?? (number & 0x40 != 0 ? .command : .request)
+  public var role: Role {
+    switch rawValue {
+    case 0x01, 0x03, 0x05, 0x07, 0x09, 0x0B, 0x0D, 0x0F, 0x11, 0x13, 0x17, 0x19, 0x21: .response
+    case 0x1B, 0x23: .notification
+    case 0x1D: .indication
+    case 0x1E: .confirmation
+    default: rawValue & 0x40 != 0 ? .command : .request
+    }
   }
 
   /// The opcode of the response to this request.
   public var response: Opcode { Opcode(rawValue: rawValue &+ 1) }
 
   public var description: String {
-    Self.table[self]?.name ?? "opcode 0x" + [rawValue].hex.uppercased()
+    let name =
+      switch self {
+      case .writeCommand: "Write Command"
+      case .signedWriteCommand: "Signed Write Command"
+      default: (1...Self.names.count).contains(Int(rawValue)) ? Self.names[Int(rawValue) - 1] : ""
+      }
+    return name.isEmpty ? "opcode 0x" + [rawValue].hex.uppercased() : name
   }
 }
