@@ -15,15 +15,13 @@ public final class LineReader {
   public var onEnd: ((Errno?) -> Void)?
 
   private let number: Int32
-  private let loop: Loop
   private var watch: Watch?
   private var lines: LineSplitter
   private var hasEnded = false
 
   /// Reads a descriptor that is owned elsewhere.
-  public init(_ number: Int32 = Standard.input, lineLimit: Int = 1 << 20, loop: Loop = .shared) {
+  public init(_ number: Int32 = Standard.input, lineLimit: Int = 1 << 20) {
     self.number = number
-    self.loop = loop
     lines = LineSplitter(limit: lineLimit)
     // So that reading from the terminal in the background fails instead of stopping the process.
     if Terminal.isTerminal(number) { Signal.terminalInput.ignore() }
@@ -39,16 +37,17 @@ public final class LineReader {
   private func begin() {
     guard !hasEnded else { return }
     do throws(SystemError) {
-      watch = try loop.watch(number: number, for: .readable) { [weak self] _ in self?.read() }
+      watch = try Loop.shared.watch(number: number, for: .readable) { [weak self] _ in self?.read()
+      }
     } catch {
       guard error.errno != .notPermitted else { return readLater() }
       let errno = error.errno
-      loop.later { [weak self] in self?.end(errno) }
+      Loop.shared.later { [weak self] in self?.end(errno) }
     }
   }
 
   private func readLater() {
-    loop.later { [weak self] in
+    Loop.shared.later { [weak self] in
       guard let self, !hasEnded else { return }
       read()
       readLater()
@@ -58,11 +57,11 @@ public final class LineReader {
   private func read() {
     let count: Int
     do throws(SystemError) {
-      count = try Syscall.read(number, into: loop.readBuffer)
+      count = try Syscall.read(number, into: Loop.shared.readBuffer)
     } catch {
       return error.errno == .wouldBlock ? () : end(error.errno)
     }
-    lines.append(loop.readBuffer[..<count])
+    lines.append(Loop.shared.readBuffer[..<count])
     while !hasEnded, let item = lines.next() { item.deliver(onLine, onOverlong) }
     guard count == 0, !hasEnded else { return }
     lines.last()?.deliver(onLine, onOverlong)

@@ -30,7 +30,6 @@ public final class LineWriter {
   public private(set) var isClosed = false
 
   private let output: SharedOutput
-  private let loop: Loop
   private var watch: Watch?
   private var queue: SendQueue
   /// The loss without a notice so far.
@@ -43,9 +42,8 @@ public final class LineWriter {
   /// Writes to a descriptor that is owned elsewhere.
   ///
   /// - Parameter queueLimit: how many bytes may wait to be written.
-  public init(_ number: Int32 = Standard.output, queueLimit: Int = 1 << 22, loop: Loop = .shared) {
+  public init(_ number: Int32 = Standard.output, queueLimit: Int = 1 << 22) {
     output = SharedOutput(number)
-    self.loop = loop
     queue = SendQueue(limit: queueLimit)
   }
 
@@ -140,7 +138,7 @@ public final class LineWriter {
   private func waitForReader() {
     guard !queue.isEmpty, !isClosed, watch == nil else { return }
     do throws(SystemError) {
-      watch = try loop.watch(number: output.number, for: .writable) { [weak self] _ in
+      watch = try Loop.shared.watch(number: output.number, for: .writable) { [weak self] _ in
         guard let self else { return }
         drain()
         _ = tellLoss()

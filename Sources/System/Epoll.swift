@@ -22,14 +22,13 @@ public struct Readiness: OptionSet, Hashable, Sendable {
 package struct Epoll: ~Copyable {
   private let descriptor: FileDescriptor
   private let events: UnsafeMutablePointer<epoll_event>
-  private let capacity: Int32
+  /// The maximum number of ready descriptors per `wait`.
+  private static let capacity: Int32 = 64
 
-  /// - Parameter capacity: the maximum number of ready descriptors per `wait`.
-  package init(capacity: Int32 = 64) throws(SystemError) {
+  package init() throws(SystemError) {
     descriptor = try Syscall.opening("epoll_create1") { epoll_create1(Int32(EPOLL_CLOEXEC)) }
-    self.capacity = capacity
-    events = .allocate(capacity: Int(capacity))
-    events.initialize(repeating: epoll_event(), count: Int(capacity))
+    events = .allocate(capacity: Int(Self.capacity))
+    events.initialize(repeating: epoll_event(), count: Int(Self.capacity))
   }
 
   deinit { events.deallocate() }
@@ -59,7 +58,7 @@ package struct Epoll: ~Copyable {
   package func wait(_ waiting: Bool) throws(SystemError) -> Int {
     Int(
       try Syscall.retrying("epoll_wait") {
-        epoll_wait(descriptor.raw, events, capacity, waiting ? -1 : 0)
+        epoll_wait(descriptor.raw, events, Self.capacity, waiting ? -1 : 0)
       })
   }
 

@@ -258,12 +258,9 @@ public enum Files {
 
   /// The parent directory of a path; nil for the root.
   public static func parent(of path: String) -> String? {
-    var bytes = Array(path.utf8)
-    let slash = UInt8(ascii: "/")
-    while bytes.count > 1, bytes.last == slash { bytes.removeLast() }
-    if bytes == [slash] { return nil }
-    guard let last = bytes.lastIndex(of: slash) else { return "." }
-    return last == 0 ? "/" : String(decoding: bytes[..<last], as: UTF8.self)
+    if !path.isEmpty, path.utf8.allSatisfy({ $0 == UInt8(ascii: "/") }) { return nil }
+    var copy = Array(path.utf8CString)
+    return copy.withUnsafeMutableBufferPointer { String(cString: dirname($0.baseAddress)) }
   }
 }
 

@@ -75,9 +75,7 @@ public enum Host {
   ///
   /// - Parameter arguments: the program's path, and its arguments.
   public static func become(_ arguments: [String]) throws(SystemError) {
-    var list = arguments.map { strdup($0) } + [nil]
-    defer { for text in list { free(text) } }
-    if let path = list.first ?? nil { execv(path, &list) }
+    if let path = arguments.first { _ = withCStrings(arguments) { execv(path, $0) } }
     throw SystemError("execv", Errno(rawValue: errno), on: arguments.first)
   }
 
@@ -207,8 +205,6 @@ public struct Signal: RawRepresentable, Hashable, Sendable {
   public static let terminate = Signal(rawValue: SIGTERM)
   public static let kill = Signal(rawValue: SIGKILL)
   public static let hangUp = Signal(rawValue: SIGHUP)
-  public static let user1 = Signal(rawValue: SIGUSR1)
-  public static let user2 = Signal(rawValue: SIGUSR2)
   public static let windowChange = Signal(rawValue: SIGWINCH)
   public static let continued = Signal(rawValue: SIGCONT)
   public static let pipe = Signal(rawValue: SIGPIPE)

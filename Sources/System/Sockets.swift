@@ -36,7 +36,6 @@ public struct UnixAddress: Hashable, Sendable, CustomStringConvertible {
 
 /// The process that was at the other end of a UNIX socket when the connection was made.
 public struct PeerCredentials: Hashable, Sendable {
-  public let processID: Int32
   public let userID: UInt32
   public let groupID: UInt32
   /// The supplementary groups.
@@ -119,8 +118,7 @@ package enum UnixSocket {
     // Kernels before 4.13 do not report supplementary groups. Where there are more, the kernel says how many.
     let groups = (try? Syscall.option(fd, SOL_SOCKET, 59, size: 4 * 32)) ?? []  // SO_PEERGROUPS
     return PeerCredentials(
-      processID: Int32(bitPattern: peer[0]), userID: peer[1], groupID: peer[2],
-      groups: words(groups))
+      userID: peer[1], groupID: peer[2], groups: words(groups))
   }
 
   private static func words(_ bytes: [UInt8]) -> [UInt32] {

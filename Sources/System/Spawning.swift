@@ -125,7 +125,7 @@ public enum ProcessEnd: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Calls `body` with the texts as a list of C strings, with a null pointer at its end.
-private func withCStrings<Result>(
+func withCStrings<Result>(
   _ texts: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
 ) -> Result {
   let copies = texts.map { strdup($0) }

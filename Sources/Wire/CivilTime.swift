@@ -107,42 +107,26 @@ extension CivilTime: LosslessStringConvertible {
   /// Appends `2026-11-21T07:00:00`.
   public func add(to text: inout [UInt8]) {
     text.append(upTo: 19) { text in
-      addDate(to: &text)
+      Self.add(year / 100, to: &text)
+      Self.add(year, to: &text)
+      text.append(UInt8(ascii: "-"))
+      Self.add(month, to: &text)
+      text.append(UInt8(ascii: "-"))
+      Self.add(day, to: &text)
       text.append(UInt8(ascii: "T"))
-      addTime(to: &text)
+      Self.add(hour, to: &text)
+      text.append(UInt8(ascii: ":"))
+      Self.add(minute, to: &text)
+      text.append(UInt8(ascii: ":"))
+      Self.add(second, to: &text)
     }
   }
 
   /// `2026-11-21`.
-  public var dateText: String {
-    var text: [UInt8] = []
-    text.append(upTo: 10) { addDate(to: &$0) }
-    return String(decoding: text, as: UTF8.self)
-  }
+  public var dateText: String { String(description.prefix(10)) }
 
   /// `07:00:00`.
-  public var timeText: String {
-    var text: [UInt8] = []
-    text.append(upTo: 8) { addTime(to: &$0) }
-    return String(decoding: text, as: UTF8.self)
-  }
-
-  private func addDate(to text: inout OutputSpan<UInt8>) {
-    Self.add(year / 100, to: &text)
-    Self.add(year, to: &text)
-    text.append(UInt8(ascii: "-"))
-    Self.add(month, to: &text)
-    text.append(UInt8(ascii: "-"))
-    Self.add(day, to: &text)
-  }
-
-  private func addTime(to text: inout OutputSpan<UInt8>) {
-    Self.add(hour, to: &text)
-    text.append(UInt8(ascii: ":"))
-    Self.add(minute, to: &text)
-    text.append(UInt8(ascii: ":"))
-    Self.add(second, to: &text)
-  }
+  public var timeText: String { String(description.suffix(8)) }
 
   /// Appends the last two digits of a number.
   private static func add(_ number: Int, to text: inout OutputSpan<UInt8>) {
