@@ -17,7 +17,7 @@ extension Address: LosslessStringConvertible, Comparable {
   public init?(_ description: String) {
     let fields = description.split(separator: ":", omittingEmptySubsequences: false)
     guard fields.count == 6, fields.allSatisfy({ $0.utf8.count == 2 }),
-      let bytes = [UInt8](hex: fields.joined())
+      let bytes = [UInt8](hex: fields.joined()), bytes.count == 6
     else { return nil }
     self.init(bytes.reduce(0) { $0 << 8 | UInt64($1) })
   }

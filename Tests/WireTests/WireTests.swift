@@ -58,6 +58,8 @@ struct WireTests {
     #expect(address.littleEndian == [0x0F, 0x44, 0x33, 0x22, 0x11, 0xC0])
     #expect(Address("C0:11:22:33:44") == nil)
     #expect(Address("C0:11:22:33:44:0") == nil)
+    // The spaces are no digits.
+    #expect(Address("C0:11:22:33:4 : 0") == nil && Address("  :  :  :  :  :  ") == nil)
     let device = try #require(DeviceAddress("4A:11:22:33:44:55/random"))
     #expect(device.description == "4A:11:22:33:44:55/random")
     #expect(DeviceAddress("4A:11:22:33:44:55/other") == nil)
