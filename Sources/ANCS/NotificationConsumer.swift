@@ -334,11 +334,12 @@ public final class NotificationConsumer {
     _ = try await request(.performNotificationAction(uid, action), cancellation)
   }
 
-  /// The name of an app; nil if the phone has none. It is fetched once per session, unless that fails.
+  /// The name of an app; nil if the phone has none, or can't have an app with so long an identifier. It is fetched once
+  /// per session, unless that fails.
   public func name(
     of app: String, _ cancellation: Cancellation? = nil
   ) async throws(FetchFailure) -> String? {
-    if app.isEmpty { return nil }
+    if app.isEmpty || app.utf8.count > NotificationLimits.appIdentifier { return nil }
     switch queue.names[app] {
     case .name(let name): return name
     case .none: return nil

@@ -287,6 +287,14 @@ struct RequestTests {
     }
   }
 
+  @Test("The phone is not asked for the name of an app with an identifier longer than any")
+  func longIdentifier() throws {
+    try Session.serve(lazily) { loop, session in
+      let name = try await session.consumer.name(of: String(repeating: "a", count: 16_000))
+      #expect(name == nil && session.phone.commands.isEmpty)
+    }
+  }
+
   @Test("What could not be fetched is still missing until a user has had all of it fetched")
   func getPartOfFailed() throws {
     try Session.serve(ConsumerSettings(AttributeSelection([.title, .message]))) { loop, session in
