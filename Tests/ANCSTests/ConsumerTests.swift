@@ -4,7 +4,6 @@ import ATT
 import GATT
 import TestLoop
 import Testing
-import Wire
 
 @Suite("ANCS: a session with a phone")
 struct ConsumerTests {

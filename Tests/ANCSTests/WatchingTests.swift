@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 import ATT
-import GATT
 import TestLoop
 import Testing
-import Wire
 
 @Suite("ANCS: dead sessions")
 struct WatchingTests {

@@ -449,9 +449,11 @@ struct PairingAnswerTests: InWorld {
     #expect(world.daemon?.phoneReports.count == (agrees ? 1 : 0))
   }
 
-  @Test("A phone on another adapter has its turn when the first is done")
-  func onOtherAdapter() async throws {
-    let second = world.plugSecond()
+  @Test(
+    "One phone pairs at a time: the next one's turn comes when the first is done, also on another adapter",
+    arguments: [false, true])
+  func oneAtATime(hasTwoAdapters: Bool) async throws {
+    let second = hasTwoAdapters ? world.plugSecond() : world.adapter
     try await world.start {
       $0.radio.io = .displayYesNo
       $0.radio.pairable = .always
@@ -461,35 +463,12 @@ struct PairingAnswerTests: InWorld {
     let other = world.stranger()
     #expect(other.connect(to: second))
     await world.pass(.seconds(2))
-    try await pairsNext(other)
-  }
-
-  /// While the world's phone pairs, another one comes, and waits.
-  @discardableResult
-  private func secondWaits() async throws -> Handset {
-    try await world.until(.pairing)
-    let other = await world.strangerComes()
-    await world.pass(.seconds(2))
-    #expect(world.wait == "another-pairs")
-    return other
-  }
-
-  /// Declines the only pairing so far, and has the phone that waits pair.
-  private func pairsNext(_ other: Handset) async throws {
     #expect(world.story.filter { $0 == "pairing" }.count == 1)
+    // The first is declined.
     try await world.respond(PairingResponse(accept: false))
     try await world.answer()
     try await world.until(.subscribed)
     #expect(world.daemon?.phoneReports.map(\.phone) == [other.kind.identity.address])
-  }
-
-  @Test("One phone pairs at a time: the next one's turn comes when the first is done")
-  func oneAtATime() async throws {
-    try await world.meet {
-      $0.radio.io = .displayYesNo
-      $0.radio.pairable = .always
-    }
-    try await pairsNext(try await secondWaits())
   }
 
   @Test(
@@ -497,7 +476,10 @@ struct PairingAnswerTests: InWorld {
   )
   func latecomer() async throws {
     try await world.meet { $0.radio.io = .displayYesNo }
-    try await secondWaits()
+    try await world.until(.pairing)
+    await world.strangerComes()
+    await world.pass(.seconds(2))
+    #expect(world.wait == "another-pairs")
     try await world.respond(PairingResponse(accept: true))
     try await world.until(.subscribed)
     #expect(try await world.status().links.contains { $0.waiting.wait == "closed-out" })
