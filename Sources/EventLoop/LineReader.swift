@@ -37,7 +37,8 @@ public final class LineReader {
   private func begin() {
     guard !hasEnded else { return }
     do throws(SystemError) {
-      watch = try Loop.shared.watch(number: number, for: .readable) { [weak self] _ in self?.read()
+      watch = try Loop.shared.watch(number: number, for: .readable) { [weak self] _ in
+        self?.read()
       }
     } catch {
       guard error.errno != .notPermitted else { return readLater() }
