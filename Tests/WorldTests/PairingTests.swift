@@ -20,24 +20,17 @@ struct PairingTests: InWorld {
   ]
 
   /// How a board with this capability pairs with a phone with that one (Vol 3 Part H, 2.3.5.1).
-  struct Capabilities: CustomStringConvertible {
-    var board: IOCapability
-    var phone: IOCapability
-    var method: PairingMethod
-    var description: String { "\(board) and \(phone): \(method.rawValue)" }
-  }
-
-  nonisolated static let capabilities: [Capabilities] = [
-    .init(board: .noInputNoOutput, phone: .keyboardDisplay, method: .justWorks),
-    .init(board: .displayOnly, phone: .keyboardDisplay, method: .display),
-    .init(board: .displayOnly, phone: .keyboardOnly, method: .display),
-    .init(board: .displayOnly, phone: .displayYesNo, method: .justWorks),
-    .init(board: .keyboardOnly, phone: .keyboardDisplay, method: .entry),
-    .init(board: .keyboardOnly, phone: .displayOnly, method: .entry),
-    .init(board: .displayYesNo, phone: .keyboardDisplay, method: .confirm),
-    .init(board: .displayYesNo, phone: .displayYesNo, method: .confirm),
-    .init(board: .displayYesNo, phone: .keyboardOnly, method: .display),
-    .init(board: .displayYesNo, phone: .noInputNoOutput, method: .justWorks),
+  nonisolated static let capabilities: [(IOCapability, IOCapability, PairingMethod)] = [
+    (.noInputNoOutput, .keyboardDisplay, .justWorks),
+    (.displayOnly, .keyboardDisplay, .display),
+    (.displayOnly, .keyboardOnly, .display),
+    (.displayOnly, .displayYesNo, .justWorks),
+    (.keyboardOnly, .keyboardDisplay, .entry),
+    (.keyboardOnly, .displayOnly, .entry),
+    (.displayYesNo, .keyboardDisplay, .confirm),
+    (.displayYesNo, .displayYesNo, .confirm),
+    (.displayYesNo, .keyboardOnly, .display),
+    (.displayYesNo, .noInputNoOutput, .justWorks),
   ]
 
   /// The phone connects, and everything happens that is to happen, with what a test does meanwhile.
@@ -51,14 +44,14 @@ struct PairingTests: InWorld {
   }
 
   @Test("The method follows from what both sides can show and take", arguments: capabilities)
-  func methods(_ capabilities: Capabilities) async throws {
-    world.usePhone { $0.capability = capabilities.phone }
-    try await world.begin(.onAir) { $0.radio.io = capabilities.board }
+  func methods(_ board: IOCapability, _ phone: IOCapability, _ method: PairingMethod) async throws {
+    world.usePhone { $0.capability = phone }
+    try await world.begin(.onAir) { $0.radio.io = board }
     try await succeeds { try await world.answer() }
-    #expect(world.last(.pairing)?.question?.method == capabilities.method)
+    #expect(world.last(.pairing)?.question?.method == method)
     let key = try #require(world.daemon?.phoneReports.first?.key)
     #expect(key.isSecureConnections)
-    #expect(key.isAuthenticated == (capabilities.method != .justWorks))
+    #expect(key.isAuthenticated == (method != .justWorks))
   }
 
   @Test(

@@ -177,35 +177,16 @@ struct HealingTests: InWorld {
   }
 }
 
-/// A client of the phone's battery whose runs end when the test says so.
-@LoopActor private final class StubService {
-  /// A subscription.
-  final class Run: RunningService {
-    private(set) var isEnded = false
-    private(set) var failure: CheckedContinuation<ATTFailure, Never>?
+/// A subscription whose run ends when the test says so.
+@LoopActor private final class StubRun: RunningService {
+  private(set) var isEnded = false
+  private(set) var failure: CheckedContinuation<ATTFailure, Never>?
 
-    func run() async throws(ATTFailure) { throw await withCheckedContinuation { failure = $0 } }
+  func run() async throws(ATTFailure) { throw await withCheckedContinuation { failure = $0 } }
 
-    func end() { isEnded = true }
-  }
+  func end() { isEnded = true }
 
-  /// Oldest first.
-  private(set) var runs: [Run] = []
-
-  var client: ServiceClient {
-    ServiceClient(
-      uuid: .batteryService, characteristics: [.batteryLevel], name: .battery, title: "the stub",
-      phase: .first
-    ) { _, _ throws(ATTFailure) in
-      let run = Run()
-      self.runs.append(run)
-      return run
-    }
-  }
-
-  func failRun(_ place: Int) {
-    runs[place].failure?.resume(returning: .protocolViolation("a test"))
-  }
+  func fail() { failure?.resume(returning: .protocolViolation("a test")) }
 }
 
 @Suite("The run of a service", .inWorld)
@@ -214,8 +195,16 @@ struct ServiceRunTests: InWorld {
   func failsLate() async throws {
     try await world.serve { $0.radio.io = .noInputNoOutput }
     let session = try #require(world.daemon?.sessions.first)
-    let stub = StubService()
-    let services = SessionServices([stub.client], ServiceContext(session), .verify)
+    var runs: [StubRun] = []
+    let client = ServiceClient(
+      uuid: .batteryService, characteristics: [.batteryLevel], name: .battery, title: "the stub",
+      phase: .first
+    ) { _, _ throws(ATTFailure) in
+      let run = StubRun()
+      runs.append(run)
+      return run
+    }
+    let services = SessionServices([client], ServiceContext(session), .verify)
     var failures = 0
     services.onFailure = { failures += 1 }
     Loop.start {
@@ -225,13 +214,13 @@ struct ServiceRunTests: InWorld {
       _ = try? await services.rediscover(in: .all)
       services.start()
     }
-    try await world.until("two runs") { stub.runs.count { $0.failure != nil } == 2 }
-    stub.failRun(0)
+    try await world.until("two runs") { runs.count { $0.failure != nil } == 2 }
+    runs[0].fail()
     await world.pass(.seconds(1))
-    #expect(services.names == [.battery] && !stub.runs[1].isEnded && failures == 0)
-    stub.failRun(1)
+    #expect(services.names == [.battery] && !runs[1].isEnded && failures == 0)
+    runs[1].fail()
     await world.pass(.seconds(1))
-    #expect(services.names == [] && stub.runs[1].isEnded && failures == 1)
+    #expect(services.names == [] && runs[1].isEnded && failures == 1)
   }
 }
 
