@@ -45,9 +45,7 @@ public struct EntityUpdate: Hashable, Sendable {
   }
 
   /// The encoded value.
-  public var encoded: [UInt8] {
-    [attribute.entity.rawValue, attribute.id, flags.rawValue] + value
-  }
+  public var encoded: [UInt8] { [attribute.entity.rawValue, attribute.id, flags.rawValue] + value }
 
   /// Whether the value did not fit.
   public var isTruncated: Bool { flags.contains(.truncated) }

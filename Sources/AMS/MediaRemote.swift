@@ -84,9 +84,7 @@ public final class MediaRemote {
       client.setHandler(for: commands.value) { [weak self] in self?.receivedCommands($0) }
       do {
         try await client.configure(cccd, .notifications)
-      } catch {
-        guard error.code != nil else { throw error }
-      }
+      } catch { guard error.code != nil else { throw error } }
     }
   }
 
@@ -127,9 +125,7 @@ public final class MediaRemote {
     let update: EntityUpdate
     do {
       update = try EntityUpdate(decoding: value)
-    } catch {
-      return onDropped(value, "an invalid Entity Update value: \(error)")
-    }
+    } catch { return onDropped(value, "an invalid Entity Update value: \(error)") }
     let attribute = update.attribute
     if awaited.remove(attribute) != nil, awaited.isEmpty {
       unsentDue = nil
@@ -260,9 +256,7 @@ public final class MediaRemote {
       } else {
         try await client.write(remote.value, [command.rawValue])
       }
-    } catch {
-      throw error.code.map(MediaFailure.refused) ?? .undelivered(error)
-    }
+    } catch { throw error.code.map(MediaFailure.refused) ?? .undelivered(error) }
   }
 
   /// Ends the session: the handlers are removed. Harmless if it has ended.

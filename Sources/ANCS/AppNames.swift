@@ -22,9 +22,7 @@ struct AppNames: Sendable {
   private struct Key: Hashable {
     let bytes: ArraySlice<UInt8>
 
-    func hash(into hasher: inout Hasher) {
-      hasher.combine(_rawHashValue(seed: 0))
-    }
+    func hash(into hasher: inout Hasher) { hasher.combine(_rawHashValue(seed: 0)) }
 
     /// In one step, as for `ContentSignature`: every notification looks up its app's name.
     func _rawHashValue(seed: Int) -> Int {

@@ -108,9 +108,7 @@ public enum ControlPointCommand: Hashable, Sendable {
       }
     } catch let error as ErrorCode {
       throw error
-    } catch {
-      throw .malformedCommand
-    }
+    } catch { throw .malformedCommand }
   }
 }
 

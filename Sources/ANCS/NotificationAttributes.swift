@@ -50,9 +50,7 @@ public struct AppAttributeID: RawRepresentable, Hashable, Sendable, CustomString
   public static let displayName = AppAttributeID(rawValue: 0)
 
   /// The specification's name, or `reserved(9)`.
-  public var description: String {
-    self == .displayName ? "DisplayName" : "reserved(\(rawValue))"
-  }
+  public var description: String { self == .displayName ? "DisplayName" : "reserved(\(rawValue))" }
 }
 
 /// The attributes to fetch for every notification, and their maximum lengths.
@@ -137,9 +135,7 @@ public struct NotificationAttributes: Sendable, Hashable {
 
     init() {}
 
-    init(_ range: Range<Int>) {
-      (start, count) = (UInt32(range.lowerBound), UInt32(range.count))
-    }
+    init(_ range: Range<Int>) { (start, count) = (UInt32(range.lowerBound), UInt32(range.count)) }
 
     var range: Range<Int> { Int(clamping: start)..<Int(clamping: start + count) }
 

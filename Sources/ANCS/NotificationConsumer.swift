@@ -157,9 +157,7 @@ public final class NotificationConsumer {
     var event: NotificationEvent
     do {
       event = try NotificationEvent(decoding: value)
-    } catch {
-      return onDropped(Array(value), "an invalid Notification Source value: \(error)")
-    }
+    } catch { return onDropped(Array(value), "an invalid Notification Source value: \(error)") }
     if suspicion != nil { suspicion = nil }
     if watch.correct(&event, at: now) { forget() }
     onIncoming(event)
@@ -218,9 +216,7 @@ public final class NotificationConsumer {
   /// When there is work although the phone has sent nothing. Due work waits for the outcome of the command in progress.
   private var deadline: Instant? {
     if controlPoint?.isBusy == true { return nil }
-    guard mayFetch, let due = notifications.ledger.lanes.deadline else {
-      return watch.nextDeadline
-    }
+    guard mayFetch, let due = notifications.ledger.lanes.deadline else { return watch.nextDeadline }
     return watch.nextDeadline.map { min($0, due) } ?? due
   }
 
@@ -421,9 +417,7 @@ public final class NotificationConsumer {
     check = (now, timer)
   }
 
-  private func end(
-    _ check: (start: Instant, timer: TimerID), _ evidence: SessionWatch.Evidence?
-  ) {
+  private func end(_ check: (start: Instant, timer: TimerID), _ evidence: SessionWatch.Evidence?) {
     client.bearer.scheduler.cancel(check.timer)
     if isEnded { return }
     var reason = Self.unresponsive

@@ -129,9 +129,7 @@ public struct EventFlags: OptionSet, Hashable, Sendable {
   public var unnamed: EventFlags { subtracting(Self.named.reduce(into: []) { $0.formUnion($1.0) }) }
 
   /// The names of the set bits, followed by those without a name, as in `0x20`.
-  public var labels: [String] {
-    (0..<8).filter { rawValue >> $0 & 1 != 0 }.map(Self.label(ofBit:))
-  }
+  public var labels: [String] { (0..<8).filter { rawValue >> $0 & 1 != 0 }.map(Self.label(ofBit:)) }
 
   /// The name of a bit, 0 to 7, or its number as in `0x20`.
   public static func label(ofBit bit: Int) -> String {

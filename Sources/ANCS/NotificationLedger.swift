@@ -239,9 +239,7 @@ public struct NotificationLedger {
   mutating func nextFetch(at now: Instant) -> Fetch? { lanes.next(from: &live, at: now) }
 
   /// Whether no other notification waits.
-  func hasOnly(_ uid: NotificationUID) -> Bool {
-    lanes.count == (live[uid]?.wait == nil ? 0 : 1)
-  }
+  func hasOnly(_ uid: NotificationUID) -> Bool { lanes.count == (live[uid]?.wait == nil ? 0 : 1) }
 
   /// A notification whose fetch failed waits again.
   ///
@@ -359,9 +357,7 @@ public struct NotificationLedger {
   }
 
   /// Time has passed: removes what the phone has not announced again in time.
-  mutating func pass(to now: Instant) {
-    if let deadline, deadline <= now { removeKept() }
-  }
+  mutating func pass(to now: Instant) { if let deadline, deadline <= now { removeKept() } }
 
   /// Removes all of them: the phone is forgotten.
   mutating func clear() {
@@ -462,8 +458,7 @@ public struct NotificationLedger {
   private mutating func fetchAgain(_ uid: NotificationUID, at now: Instant) {
     guard let index = live.index(forKey: uid) else { return }
     let onlyIfChanged = live.values[index].wait?.onlyIfChanged ?? true
-    lanes.add(
-      uid, to: &live.values[index].wait, in: .again, onlyIfChanged: onlyIfChanged, at: now)
+    lanes.add(uid, to: &live.values[index].wait, in: .again, onlyIfChanged: onlyIfChanged, at: now)
   }
 
   // MARK: Limits

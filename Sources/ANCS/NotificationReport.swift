@@ -32,9 +32,7 @@ public struct NotificationReport: Hashable, Sendable {
     _ event: NotificationEvent, attributes: NotificationAttributes = .init(), app: String? = nil,
     failure: FetchFailure? = nil
   ) {
-    list = [
-      Fields(event: event, attributes: attributes, app: app, failure: failure?.description)
-    ]
+    list = [Fields(event: event, attributes: attributes, app: app, failure: failure?.description)]
   }
 
   /// The event, with the phone's latest flags, category and count.

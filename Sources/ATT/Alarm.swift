@@ -42,9 +42,7 @@ public final class Alarm {
   }
 
   /// Has the wait end at `deadline`, if it would take longer.
-  public func limit(to deadline: Instant) {
-    if waiter != nil { timer.limit(to: deadline) }
-  }
+  public func limit(to deadline: Instant) { if waiter != nil { timer.limit(to: deadline) } }
 
   /// Ends the wait.
   func release() {

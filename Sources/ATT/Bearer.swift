@@ -103,13 +103,9 @@ public final class Bearer {
     let bytes: [UInt8]
     do throws(ATTFailure) {
       bytes = try fitting(pdu)
-    } catch {
-      return completion(.failure(error))
-    }
+    } catch { return completion(.failure(error)) }
     guard let cancellation = purpose.cancellation else {
-      if let now = requests.begin(pdu.opcode, bytes, completion).now {
-        transmitRequest(now)
-      }
+      if let now = requests.begin(pdu.opcode, bytes, completion).now { transmitRequest(now) }
       return
     }
     if cancellation.isCancelled { return completion(.failure(.cancelled)) }
@@ -139,9 +135,7 @@ public final class Bearer {
   // MARK: Commands, notifications, indications
 
   /// Sends a command or a notification, which has no response.
-  public func command(_ pdu: PDU) throws(ATTFailure) {
-    send(try fitting(pdu))
-  }
+  public func command(_ pdu: PDU) throws(ATTFailure) { send(try fitting(pdu)) }
 
   /// Notifies a value, truncated to the MTU (Vol 3 Part F, 3.4.7.1).
   public func notify(_ handle: Handle, _ value: [UInt8]) throws(ATTFailure) {
@@ -229,9 +223,7 @@ public final class Bearer {
     }
     do {
       dispatch(try PDU(decoding: bytes), bytes)
-    } catch {
-      rejectMalformed(opcode, bytes, error)
-    }
+    } catch { rejectMalformed(opcode, bytes, error) }
   }
 
   private func dispatch(_ pdu: PDU, _ bytes: ArraySlice<UInt8>) {
@@ -245,9 +237,7 @@ public final class Bearer {
 
   /// Responds to a malformed request with Invalid PDU (Vol 3 Part F, 3.4.1.1), fails the request that a malformed
   /// response belongs to, and drops anything else.
-  private func rejectMalformed(
-    _ opcode: Opcode, _ bytes: ArraySlice<UInt8>, _ error: DecodeError
-  ) {
+  private func rejectMalformed(_ opcode: Opcode, _ bytes: ArraySlice<UInt8>, _ error: DecodeError) {
     onDropped(Array(bytes), "malformed \(opcode): \(error)")
     switch opcode.role {
     case .request: send(PDU.error(.invalidPDU, to: opcode).encoded)

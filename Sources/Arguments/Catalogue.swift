@@ -8,13 +8,11 @@ import JSON
 extension Program {
   /// The environment variables, and the purpose of each.
   private static let variables: KeyValuePairs = [
-    "ANCSD_SOCKET":
-      "the control socket, unless --socket names one; the daemon passes it to hooks",
+    "ANCSD_SOCKET": "the control socket, unless --socket names one; the daemon passes it to hooks",
     "ANCSD_FORMAT": "text or json: the form of standard output, unless an option sets it",
     "NO_COLOR": "any text: no colours, unless --color says otherwise",
     "TERM": "the terminal: “dumb” has no colours; the live screen looks others up in ncurses",
-    "XDG_RUNTIME_DIR":
-      "the directory of the control socket (ancsd.sock) for users other than root",
+    "XDG_RUNTIME_DIR": "the directory of the control socket (ancsd.sock) for users other than root",
     "XDG_STATE_HOME":
       "the directory that has bonds and caches, in ancsd, for users other than root (default: ~/.local/state)",
   ]

@@ -64,9 +64,7 @@ package struct OptionForm: Sendable {
   var entry: Help.Entry? {
     guard let help else { return nil }
     let value = valueName.map { needsValue ? " \($0())" : "[=\($0())]" }
-    return (
-      names.joined(separator: ", ") + (value ?? ""), help() + (repeats ? "; may repeat" : "")
-    )
+    return (names.joined(separator: ", ") + (value ?? ""), help() + (repeats ? "; may repeat" : ""))
   }
 
   /// Whether this name, as typed, means this option.
@@ -79,9 +77,7 @@ public final class CommandOption<Options>: Sendable {
   public typealias Setter<Value> = @Sendable (inout Options, Value) -> Void
   /// Parses the value, if any, and sets it. `name` is the name as typed.
   typealias Apply =
-    @Sendable (
-      _ options: inout Options, _ name: String, _ value: String?
-    ) throws(Failure) -> Void
+    @Sendable (_ options: inout Options, _ name: String, _ value: String?) throws(Failure) -> Void
 
   package let form: OptionForm
   let apply: Apply
@@ -95,9 +91,7 @@ public final class CommandOption<Options>: Sendable {
   public var repeated: CommandOption { changed { $0.repeats = true } }
 
   /// The same option, of which a change takes effect then.
-  public func effective(_ effect: SettingEffect) -> CommandOption {
-    changed { $0.effect = effect }
-  }
+  public func effective(_ effect: SettingEffect) -> CommandOption { changed { $0.effect = effect } }
 
   /// The same option, which no settings file can set.
   public var onlyTyped: CommandOption { changed { $0.isOnlyTyped = true } }
@@ -120,8 +114,7 @@ public final class CommandOption<Options>: Sendable {
 
   /// An option of another program: recognised, and refused with the name used here.
   public static func renamed(_ names: String..., now: String) -> CommandOption {
-    CommandOption(OptionForm(names: names, valueName: { "" })) {
-      _, name, _ throws(Failure) in
+    CommandOption(OptionForm(names: names, valueName: { "" })) { _, name, _ throws(Failure) in
       throw Failure(usage: "unknown option “\(name)”", remedy: "it is \(now) here")
     }
   }
@@ -234,8 +227,7 @@ public final class CommandOption<Options>: Sendable {
   ) -> CommandOption {
     let form = OptionForm(
       names: [name], valueName: { value }, needsValue: true, kind: .words(names), help: help)
-    return CommandOption(form) {
-      options, option, text throws(Failure) in
+    return CommandOption(form) { options, option, text throws(Failure) in
       var values: [Read] = []
       for typed in (text ?? "").split(separator: ",", omittingEmptySubsequences: false) {
         let word = typed.lowercased().filter { $0 != " " }

@@ -74,9 +74,7 @@ public struct Console: Sendable {
   }
 
   /// The same for a value that is JSON already.
-  package func show(
-    json: @autoclosure () -> [UInt8], text: () -> String
-  ) throws(Failure) {
+  package func show(json: @autoclosure () -> [UInt8], text: () -> String) throws(Failure) {
     if let template {
       try print(lines: [template.line(for: (try? JSONValue(parsing: json())) ?? .null)])
     } else if format == .json {

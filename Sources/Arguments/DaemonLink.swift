@@ -103,9 +103,7 @@ import Wire
       }
       if !isPaused { socket.onLine = { [weak self] in self?.receive($0) } }
       onUp()
-    } catch {
-      failed(error.sentence)
-    }
+    } catch { failed(error.sentence) }
   }
 
   private func ended(_ why: String) {

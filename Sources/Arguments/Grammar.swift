@@ -45,9 +45,7 @@ public struct Grammar<Options>: Sendable {
   }
 
   /// The options as tables of the help, one per group.
-  public var tables: [Help.Table] {
-    groups.map { ($0.title, $0.options.compactMap(\.form.entry)) }
-  }
+  public var tables: [Help.Table] { groups.map { ($0.title, $0.options.compactMap(\.form.entry)) } }
 
   /// An option as it was typed.
   public struct Given: Sendable {
@@ -104,9 +102,7 @@ public struct Grammar<Options>: Sendable {
   }
 
   /// `--name`, `--name=VALUE`, `--name VALUE`.
-  private func long(
-    _ argument: String, _ rest: inout ArraySlice<String>
-  ) throws(Failure) -> Given {
+  private func long(_ argument: String, _ rest: inout ArraySlice<String>) throws(Failure) -> Given {
     let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let name = String(parts[0])
     var value = parts.count == 2 ? String(parts[1]) : nil
@@ -156,8 +152,7 @@ public struct Grammar<Options>: Sendable {
     if let option = find(name) { return option }
     let listed = options.filter { $0.form.isListed }.flatMap { $0.form.names }
     let near = nearest(to: name, among: listed + ["--help", "--version"])
-    throw Failure(
-      usage: "unknown option “\(name)”", remedy: near.map { "did you mean \($0)?" })
+    throw Failure(usage: "unknown option “\(name)”", remedy: near.map { "did you mean \($0)?" })
   }
 
   private func find(_ name: String) -> CommandOption<Options>? {

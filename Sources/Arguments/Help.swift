@@ -33,9 +33,7 @@ public enum Help {
       lines += ["", part.title + ":"] + part.entries.flatMap { table($0, width, column) }
     }
     for note in notes { lines += [""] + wrap(note, 0, width) }
-    if !examples.isEmpty {
-      lines += ["", "Examples:"] + examples.map { "  " + $0 }
-    }
+    if !examples.isEmpty { lines += ["", "Examples:"] + examples.map { "  " + $0 } }
     return lines.joined(separator: "\n") + "\n"
   }
 

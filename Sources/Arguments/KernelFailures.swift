@@ -94,7 +94,5 @@ public func attempt<Value>(
 ) async throws(Failure) -> Value {
   do throws(MgmtError) {
     return try await request()
-  } catch {
-    throw Failure(what, error)
-  }
+  } catch { throw Failure(what, error) }
 }

@@ -115,9 +115,7 @@ public enum Invocation: Sendable {
   }
 
   /// The index of the command's name: the first argument that is neither an option nor the value of one.
-  private static func place(
-    ofCommandIn arguments: [String], among commands: [Command]
-  ) -> Int? {
+  private static func place(ofCommandIn arguments: [String], among commands: [Command]) -> Int? {
     // The first grammar nearly always has all the options, and building all grammars takes as long as the rest of the
     // start.
     var grammars: [(_ option: String) -> Bool] = []

@@ -72,9 +72,7 @@ public enum SettingsFolder {
         files.append((path == "-" ? "standard input" : path, text))
       }
       return files
-    } catch {
-      throw Failure(.noInput, "reading settings", "\(error)")
-    }
+    } catch { throw Failure(.noInput, "reading settings", "\(error)") }
   }
 
   private static func usualPaths(in folder: String) throws(SystemError) -> [String] {

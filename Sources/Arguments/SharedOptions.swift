@@ -88,8 +88,7 @@ extension CommandOption {
   public static func config(of things: String, set: @escaping Setter<String>) -> CommandOption {
     .file(
       "--config", kind: .settings,
-      help:
-        "\(things) (default: \(SettingsFolder.usualPath) and then \(SettingsFolder.morePaths))",
+      help: "\(things) (default: \(SettingsFolder.usualPath) and then \(SettingsFolder.morePaths))",
       set: set
     ).onlyTyped
   }

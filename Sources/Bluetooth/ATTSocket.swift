@@ -132,9 +132,7 @@ public final class ATTSocket {
         timer = Loop.shared.schedule(after: timeout) { finish(.timedOut) }
         attempt.end = { finish(.interrupted) }
         if attempt.isCancelled { finish(.interrupted) }
-      } catch {
-        finish(error.errno)
-      }
+      } catch { finish(error.errno) }
     }
     attempt.end = {}
     withExtendedLifetime(watch) {}
@@ -221,9 +219,7 @@ public final class ATTListener {
   ///   - type: the type of the address that devices connect to: the kernel gives a link only to a listener
   ///     of the type of the adapter's own address (`l2cap_global_fixed_chan`).
   ///   - adapter: its address; nil: all adapters.
-  public init(
-    _ type: AddressType = .public, on adapter: Address? = nil
-  ) throws(BluetoothError) {
+  public init(_ type: AddressType = .public, on adapter: Address? = nil) throws(BluetoothError) {
     acceptor = try bluetooth { () throws(SystemError) in
       let socket = try ATTSocket.bound(to: adapter, type)
       try Syscall.listen(socket.raw, backlog: 8)
@@ -231,8 +227,7 @@ public final class ATTListener {
     }
     acceptor.onError = { [weak self] in self?.onError?(BluetoothError($0)) }
     acceptor.onConnection = { [weak self] connection throws(SystemError) in
-      guard let peer = (try? Syscall.peerAddress(connection.raw)).flatMap(L2CAPAddress.init)
-      else {
+      guard let peer = (try? Syscall.peerAddress(connection.raw)).flatMap(L2CAPAddress.init) else {
         // The link is gone already, or the kernel would tell.
         SilentLink.abandon(connection)
         throw SystemError("accept", .notConnected)

@@ -49,7 +49,5 @@ func bluetooth<Value: ~Copyable>(
 ) throws(BluetoothError) -> Value {
   do throws(SystemError) {
     return try body()
-  } catch {
-    throw BluetoothError(subject.map { error.on($0) } ?? error)
-  }
+  } catch { throw BluetoothError(subject.map { error.on($0) } ?? error) }
 }

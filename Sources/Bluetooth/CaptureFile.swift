@@ -33,25 +33,19 @@ public final class CaptureFile {
 
   /// Creates the file, or appends to an existing capture after its last complete record. Any other file is refused
   /// with EEXIST and left unchanged.
-  public convenience init(
-    continuing path: String, limit: Int64 = usualLimit
-  ) throws(SystemError) {
+  public convenience init(continuing path: String, limit: Int64 = usualLimit) throws(SystemError) {
     let file = try Files.openToContinue(path, mode: 0o600, ifBegins: BtsnoopWriter.header)
     let end: Int64
     do throws(SystemError) {
       end = try Self.end(of: file)
       // An incomplete record after a crash would make those after it unreadable.
       if end < (try file.size()) { try file.truncate(to: end) }
-    } catch {
-      throw error.on(path)
-    }
+    } catch { throw error.on(path) }
     self.init(path, file, size: end, limit: limit)
     if end == 0 { try write(BtsnoopWriter.header) }
   }
 
-  private init(
-    _ path: String, _ file: consuming FileDescriptor, size: Int64, limit: Int64
-  ) {
+  private init(_ path: String, _ file: consuming FileDescriptor, size: Int64, limit: Int64) {
     self.path = path
     self.file = file
     self.size = size

@@ -25,9 +25,7 @@ public final class RawHCISocket {
       // nothing is received.
       var filter = hci_filter()
       filter.type_mask = 1 << UInt32(HCI_EVENT_PKT)
-      filter.event_mask = (
-        1 << 0x05 | 1 << 0x0F | (completions ? 1 << 0x0E : 0), 1 << (0x3E - 32)
-      )
+      filter.event_mask = (1 << 0x05 | 1 << 0x0F | (completions ? 1 << 0x0E : 0), 1 << (0x3E - 32))
       try Syscall.setOption(descriptor.raw, SOL_HCI, HCI_FILTER, filter)
     }
     packets = PacketSocket(owning: descriptor)

@@ -72,9 +72,7 @@ import Wire
   /// How many entries are kept from the beginning, and from the end.
   static let capacity = 256
 
-  init(
-    scheduler: any Scheduler, at time: WallTime, adapter: String? = nil, phone: Address? = nil
-  ) {
+  init(scheduler: any Scheduler, at time: WallTime, adapter: String? = nil, phone: Address? = nil) {
     self.scheduler = scheduler
     (facts.adapter, facts.phone, facts.started) = (adapter, phone, time)
     start = scheduler.now

@@ -78,9 +78,7 @@ import Wire
   private static let spaceInterval = Duration.seconds(60)
 
   /// - Parameter onGone: called once, after `leave` has finished.
-  init(
-    _ plan: BridgePlan, _ memory: BridgeMemory, paths: [String], onGone: @escaping () -> Void
-  ) {
+  init(_ plan: BridgePlan, _ memory: BridgeMemory, paths: [String], onGone: @escaping () -> Void) {
     self.plan = plan
     self.memory = memory
     let record = memory.readBoard()
@@ -197,9 +195,7 @@ import Wire
   }
 
   /// Publishes what the mirror makes of a change.
-  private func publish(_ change: (inout BoardMirror) -> [Publication]) {
-    publish(learning(change))
-  }
+  private func publish(_ change: (inout BoardMirror) -> [Publication]) { publish(learning(change)) }
 
   private func publish(_ publications: [Publication]) {
     guard broker.isUp, isRunning else { return }
@@ -333,8 +329,7 @@ import Wire
   }
 
   private func received(_ event: JSONObject) {
-    guard broker.isUp, let seq = event["seq"]?.int.flatMap({ UInt64(exactly: $0) })
-    else { return }
+    guard broker.isUp, let seq = event["seq"]?.int.flatMap({ UInt64(exactly: $0) }) else { return }
     if event["event"] == "lost" {
       // A bridge that has seen no event has lost none.
       guard broker.outbox.lastHandled != nil else { return }
@@ -363,9 +358,7 @@ import Wire
     memory.save(BoardRecord(id: mirror.board.id, phones: phones))
   }
 
-  private func scheduleRefresh(after pause: Duration) {
-    refresh.limit(to: Loop.shared.now + pause)
-  }
+  private func scheduleRefresh(after pause: Duration) { refresh.limit(to: Loop.shared.now + pause) }
 
   // MARK: Requests
 

@@ -62,9 +62,7 @@ extension Command {
         do throws(Failure) {
           plan = try BridgePlan(file: options.config)
           bridge.leave(for: plan)
-        } catch {
-          say("\(error.sentence); keeping the old settings", .error)
-        }
+        } catch { say("\(error.sentence); keeping the old settings", .error) }
       }, leave: { _, _ in bridge.leave() })
     // If signals can't be caught, they end the process, and the broker publishes the will.
     try? signals.watch(continued: { bridge.wasStopped() })

@@ -42,9 +42,7 @@ import Wire
   func save(_ record: BoardRecord) { files.write(record.json, to: board) }
 
   /// An id that no other board or phone has.
-  nonisolated static func newID() -> String {
-    String(UInt64.random(in: 0...(.max)), radix: 36)
-  }
+  nonisolated static func newID() -> String { String(UInt64.random(in: 0...(.max)), radix: 36) }
 
   /// The topics that earlier runs have left at a broker; nil if there are none.
   func readRetained() -> (broker: BrokerAddress, topics: Set<String>)? {

@@ -31,8 +31,7 @@ struct BridgePlan {
     topics = BoardTopics(prefix: settings.prefix, board: board)
     policy = settings.policy
     phones = settings.phones
-    identity = try BrokerIdentity(
-      broker, settings, clientID: "ancsd-\(board)", will: topics.will)
+    identity = try BrokerIdentity(broker, settings, clientID: "ancsd-\(board)", will: topics.will)
     digestKey = try settings.digestKeyFile.map { path throws(Failure) in
       try Self.secret(path, "the key of the digests (dedupe-key-file)")
     }
@@ -97,8 +96,7 @@ struct BridgePlan {
     let isCredential =
       Host.variable("CREDENTIALS_DIRECTORY").map { path.hasPrefix($0 + "/") } ?? false
     let bytes = try attempt(
-      try isCredential
-        ? Files.read(path, limit: 65_536) : Files.readUnshared(path, limit: 65_536)
+      try isCredential ? Files.read(path, limit: 65_536) : Files.readUnshared(path, limit: 65_536)
     ) { (error: SystemError) in
       Failure(ExitStatus(error.errno, otherwise: .noInput), what, "\(error)")
     }

@@ -62,8 +62,7 @@ extension Grammar<FleetOptions> {
     options.request = try FleetRequest(Array(operands))
     guard !options.watches else { throw Failure(usage: "--watch takes no request") }
     if options.request?.concernsOneBoard == true, options.board == nil {
-      throw Failure(
-        usage: "a UID belongs to one board", remedy: "name it with --board")
+      throw Failure(usage: "a UID belongs to one board", remedy: "name it with --board")
     }
   }
 
@@ -71,8 +70,7 @@ extension Grammar<FleetOptions> {
     [
       .flag(
         "--watch", help: "keep running, and print whenever something changes",
-        set: { $0.watches = true }
-      ),
+        set: { $0.watches = true }),
       .value(
         "--board", value: "BOARD", expects: "a board's name in topics",
         help: "only this board (default: all)", read: { TopicName($0) }, set: { $0.board = $1 }),
@@ -80,8 +78,7 @@ extension Grammar<FleetOptions> {
         "--phone", value: "PHONE", expects: "a phone's name in topics",
         help: "the phone, if a board has more than one", read: { TopicName($0) },
         set: { $0.phone = $1 }),
-      .timeout(
-        help: "how long to wait for responses (default: 30s)", set: { $0.patience = $1 }),
+      .timeout(help: "how long to wait for responses (default: 30s)", set: { $0.patience = $1 }),
       .config(of: "the settings file", set: { $0.config = $1 }),
       .value(
         "--url", value: "URL", expects: "mqtt://HOST[:PORT], mqtts://HOST[:PORT] or unix:/PATH",

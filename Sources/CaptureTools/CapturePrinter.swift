@@ -73,9 +73,7 @@ struct CapturePrinter {
   init(_ options: CaptureOptions, of name: String, _ console: Console) throws(Failure) {
     page = try options.page(of: name, console)
     filter = options.filter
-    if console.format == .text {
-      text = CaptureText(style: console.style, clock: options.clock)
-    }
+    if console.format == .text { text = CaptureText(style: console.style, clock: options.clock) }
   }
 
   /// Draws a packet, or returns its lines, none if the filter hides it; and a warning for standard error.

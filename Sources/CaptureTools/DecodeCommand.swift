@@ -51,9 +51,7 @@ extension Grammar<CaptureOptions> {
       + CommandOption.output,
     operands: "FILE...", kinds: [.file]
   ) { options, operands throws(Failure) in
-    guard !operands.isEmpty else {
-      throw Failure(usage: "decode needs a capture (FILE)")
-    }
+    guard !operands.isEmpty else { throw Failure(usage: "decode needs a capture (FILE)") }
     guard operands.count == 1 || !operands.contains("-") else {
       throw Failure(usage: "standard input (-) can't be one of several files")
     }
@@ -125,9 +123,7 @@ extension CapturePrinter {
       var fault: CaptureFileError?
       do throws(CaptureFileError) {
         while records.count < Self.batch, let record = try reader.next() { records.append(record) }
-      } catch {
-        fault = error
-      }
+      } catch { fault = error }
       decoder.assumedPeer = reader.assumedPeer
       var lines: [String] = []
       var warnings: [String] = []

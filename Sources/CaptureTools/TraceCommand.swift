@@ -127,8 +127,7 @@ extension MonitorSocket: PacketMonitor {}
     output.flush(within: .milliseconds(500))
     try printer.page?.finish()
     if output.droppedLines > 0 {
-      environment.warn(
-        "\(output.droppedLines) lines", "lost, because nobody read standard output")
+      environment.warn("\(output.droppedLines) lines", "lost, because nobody read standard output")
     }
     return try end.get()
   }
@@ -170,9 +169,7 @@ extension MonitorSocket: PacketMonitor {}
       guard let warning else { return }
       environment.warn("the monitor", warning)
       printer.page?.warn(warning)
-    } catch {
-      ending.post(.failure(error))
-    }
+    } catch { ending.post(.failure(error)) }
   }
 
   private static func failure(_ error: SystemError, _ path: String) -> Failure {

@@ -48,8 +48,6 @@ public final class BatteryMonitor {
       guard new != level else { return }
       level = new
       onLevel(new)
-    } catch {
-      onDropped(value, "an invalid battery level: \(error)")
-    }
+    } catch { onDropped(value, "an invalid battery level: \(error)") }
   }
 }

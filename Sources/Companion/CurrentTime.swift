@@ -80,9 +80,7 @@ public struct CurrentTime: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Seconds since the beginning of 1970 in local time.
-  public var secondsSince1970: Double {
-    Double(time.secondsSince1970) + Double(fractions256) / 256
-  }
+  public var secondsSince1970: Double { Double(time.secondsSince1970) + Double(fractions256) / 256 }
 
   /// `2026-11-21T07:00:00`.
   public var description: String { time.description }

@@ -254,9 +254,7 @@ public struct PairingResponse: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-extension Passkey: JSONText {
-  public static let jsonKind = "six digits"
-}
+extension Passkey: JSONText { public static let jsonKind = "six digits" }
 
 /// An attribute to read.
 public struct ReadParameters: JSONObjectCodable, Hashable, Sendable {

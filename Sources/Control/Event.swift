@@ -65,9 +65,7 @@ public struct Event: Hashable, Sendable {
   }
 }
 
-extension AdvertisingProfile: JSONNamed {
-  public static let jsonKind = "an advertising profile"
-}
+extension AdvertisingProfile: JSONNamed { public static let jsonKind = "an advertising profile" }
 
 /// The phone's services that the daemon is a client of.
 public enum PhoneService: String, CaseIterable, JSONNamed, Sendable {

@@ -132,9 +132,7 @@ extension NotificationReport {
   }
 
   /// Whether it has the action, by its flags.
-  package func has(_ action: NotificationAction) -> Bool {
-    event.flags.contains(action.flag)
-  }
+  package func has(_ action: NotificationAction) -> Bool { event.flags.contains(action.flag) }
 
   /// The action's label, if the phone gave one.
   package func label(of action: NotificationAction) -> String? {

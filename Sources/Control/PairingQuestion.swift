@@ -27,9 +27,7 @@ public struct PairingQuestion: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-extension PairingMethod: JSONNamed {
-  public static let jsonKind = "a method of pairing"
-}
+extension PairingMethod: JSONNamed { public static let jsonKind = "a method of pairing" }
 
 /// The dialogue on a terminal about the question of a pairing.
 public struct PairingDialogue: Hashable, Sendable {

@@ -41,9 +41,7 @@ public struct Subscription: JSONObjectCodable, Hashable, Sendable {
   }
 
   /// Whether it includes events of this kind.
-  public func includes(_ name: EventName) -> Bool {
-    events?.contains(name) ?? !name.isQuiet
-  }
+  public func includes(_ name: EventName) -> Bool { events?.contains(name) ?? !name.isQuiet }
 }
 
 /// Selects active notifications.

@@ -229,9 +229,7 @@ extension MediaState.Track: JSONObjectCodable {
   }
 }
 
-extension MediaField: JSONNamed {
-  public static let jsonKind = "a field of the media state"
-}
+extension MediaField: JSONNamed { public static let jsonKind = "a field of the media state" }
 
 extension PlaybackState: JSONNamedNumber {
   public static let jsonKind = "a playback state"
@@ -272,9 +270,7 @@ extension CivilTime: JSONText {
   public func write(to json: inout JSONWriter) { json.plainString { add(to: &$0) } }
 }
 
-extension UUID: JSONText {
-  public static let jsonKind = "a UUID"
-}
+extension UUID: JSONText { public static let jsonKind = "a UUID" }
 
 extension WallTime: JSONCodable {
   public static let jsonKind = "a time"

@@ -78,9 +78,7 @@ public enum StoredFile<Value: JSONCodable> {
       let json = try JSONValue(parsing: bytes)
       let isLater = json["version"]?.int.map { $0 > FileVersion.current } == true
       self = isLater ? .later : .value(try Value(reading: json))
-    } catch {
-      self = .damaged("\(error)")
-    }
+    } catch { self = .damaged("\(error)") }
   }
 }
 
@@ -95,9 +93,7 @@ public struct FileVersion: JSONCodable {
   public init?(json: JSONValue) { if json.int != Self.current { return nil } }
 }
 
-extension DeviceAddress: JSONText {
-  public static let jsonKind = "an address"
-}
+extension DeviceAddress: JSONText { public static let jsonKind = "an address" }
 
 /// A key that is stored as mgmt has it.
 public protocol StoredKey: JSONCodable {

@@ -227,8 +227,7 @@ public struct Wait: Hashable, Sendable {
   public static func nobodyListens(path: String, _ why: String) -> Wait {
     Wait(
       .nobodyListens,
-      "waiting for a phone at \(path): \(why); start one there: ancsd phone --listen unix:\(path)"
-    )
+      "waiting for a phone at \(path): \(why); start one there: ancsd phone --listen unix:\(path)")
   }
 
   /// The phone (without a radio) has ended the connection; the daemon is about to reconnect.

@@ -211,13 +211,10 @@ extension TypedAction {
     if let action = action(of: notification) { return action }
     let number = "#\(notification.event.uid)"
     let has: [String] = [NotificationAction.positive, .negative].filter(notification.has).map {
-      action in
-      "\(action)\(notification.label(of: action).map { " (\($0))" } ?? "")"
+      action in "\(action)\(notification.label(of: action).map { " (\($0))" } ?? "")"
     }
     let rest = has.isEmpty ? "it has none" : "it has \(has.joined(separator: " and "))"
-    if named != nil {
-      throw Failure(.refused, "", "\(number) has no \(self) action", remedy: rest)
-    }
+    if named != nil { throw Failure(.refused, "", "\(number) has no \(self) action", remedy: rest) }
     // “reply See you at eight”
     let first = TypedAction(String(description.prefix { $0 != " " }))
     if first.description != description, let action = first.action(of: notification) {

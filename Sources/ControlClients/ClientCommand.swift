@@ -132,8 +132,7 @@ package struct ClientCommand: Sendable {
             set: { $0.patience = $1 }))
       }
       options.append(.socket(set: { $0.socket = $1 }))
-      return Grammar(
-        options + CommandOption.output, operands: operands, kinds: kinds(), read: read)
+      return Grammar(options + CommandOption.output, operands: operands, kinds: kinds(), read: read)
     }
     self.grammar = grammar
     self.body = body

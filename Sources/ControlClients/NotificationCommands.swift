@@ -52,9 +52,8 @@ extension Clients {
       "--phone 'Anna’s iPhone'",
     ]
   ) { options, client throws(Failure) in
-    let count = try await client.notifications(
-      matching: options.filter, on: options.phone, "count"
-    ).count
+    let count = try await client.notifications(matching: options.filter, on: options.phone, "count")
+      .count
     try client.console.print(line: String(count))
     return count == 0 ? .refused : .done
   }
@@ -130,8 +129,7 @@ extension [String] {
     guard !uids.isEmpty else {
       throw Failure(
         usage: "\(command) needs the number of a notification (UID)",
-        remedy:
-          "# begins a comment in most shells: write 12 or '#12'; see ancsd \(command) --help")
+        remedy: "# begins a comment in most shells: write 12 or '#12'; see ancsd \(command) --help")
     }
     return (uids, Array(dropFirst(uids.count)))
   }

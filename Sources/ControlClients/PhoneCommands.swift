@@ -140,9 +140,7 @@ extension Clients {
 extension ControlClient {
   /// Remarks that the phone accepted a command that it does not offer now. Its list is a hint, so the command is sent
   /// anyway.
-  fileprivate func remarkIfUnoffered(
-    _ command: RemoteCommand, _ phone: PhoneSelector?
-  ) async {
+  fileprivate func remarkIfUnoffered(_ command: RemoteCommand, _ phone: PhoneSelector?) async {
     let name = command.name ?? "\(command)"
     let parameters = PhoneParameters(phone: phone)
     // If the player has gone meanwhile, its list does not matter.
@@ -202,8 +200,7 @@ extension Failure {
       self.init(
         .unavailable, what, "the phone “\(selector)” is not connected",
         remedy:
-          "“ancsd status” shows what the daemon waits for, and “ancsd doctor” looks for the cause"
-      )
+          "“ancsd status” shows what the daemon waits for, and “ancsd doctor” looks for the cause")
     } else {
       let known = status.knownPhones.compactMap { $0.name ?? $0.address?.description }
       let near = nearest(to: selector.description, among: known)

@@ -38,9 +38,7 @@ import System
     }
   }
 
-  private func print(_ event: NumberedEvent) {
-    writer.write(bytes(of: event), number: event.seq)
-  }
+  private func print(_ event: NumberedEvent) { writer.write(bytes(of: event), number: event.seq) }
 
   private func bytes(of event: NumberedEvent) -> ArraySlice<UInt8> {
     guard format == .text else { return event.json }

@@ -25,9 +25,7 @@ import GATT
     for service in services {
       do {
         _ = try database.add(service)
-      } catch {
-        log.error("a service of the board is left out: \(error)")
-      }
+      } catch { log.error("a service of the board is left out: \(error)") }
     }
     return database
   }

@@ -85,8 +85,7 @@ import Wire
     hooks = HookRunner(live.hooks, live.hookLimits, on: platform, socket: socket, log: log)
     serviceManager = ServiceManager(platform.openServiceManager(), platform.scheduler)
     let path = start.stateDirectory ?? DefaultPaths.stateDirectory
-    bonds = BondStore(
-      StateDirectory(path, platform.files, log), platform.scheduler)
+    bonds = BondStore(StateDirectory(path, platform.files, log), platform.scheduler)
   }
 
   /// Serves until `leave` is called.
@@ -126,9 +125,7 @@ import Wire
         if new.options.start.source == .radio { _ = try policy(new.options.radio) }
         settings.replace(with: new)
         settingsChanged()
-      } catch {
-        log.error("keeping the old settings: \(error.sentence)")
-      }
+      } catch { log.error("keeping the old settings: \(error.sentence)") }
     }
   }
 
@@ -193,9 +190,7 @@ import Wire
   private func becomeReady() throws(Failure) {
     do {
       try platform.reducePrivileges(tunes: settings.start.source == .radio && settings.radio.tunes)
-    } catch {
-      throw Failure(.software, "dropping privileges", "\(error)")
-    }
+    } catch { throw Failure(.software, "dropping privileges", "\(error)") }
     serviceManager.ready()
     guard var kept = settings.start.history else { return }
     if kept.file.isEmpty { kept.file = DefaultPaths.history(in: bonds.directory.path) }
@@ -271,8 +266,7 @@ import Wire
     sessions.append(session)
     updateWait(of: session)
     session.publish(
-      .connected(
-        encrypted: link.security.encrypted, bonded: link.isBonded, profile: link.profile))
+      .connected(encrypted: link.security.encrypted, bonded: link.isBonded, profile: link.profile))
     let reason = await session.run()
     sessions.removeAll { $0 === session }
     totals.add(session)
@@ -380,9 +374,7 @@ import Wire
         Event(
           .why(wait: current.wait.name.rawValue, why: why), adapter: current.adapter,
           phone: current.phone))
-      if settings.live.printsWhy {
-        log.about(current.adapter, current.phone).always(line(current))
-      }
+      if settings.live.printsWhy { log.about(current.adapter, current.phone).always(line(current)) }
     }
     waits.onAllWaits = { [weak self] all in
       guard let self, !isStopping else { return }

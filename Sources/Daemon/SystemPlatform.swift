@@ -47,9 +47,7 @@ import Wire
     try ChildProcess(arguments, environment: environment, input: input, lineLimit: lineLimit)
   }
 
-  func openManagement() throws(BluetoothError) -> any ManagementChannel {
-    try MgmtSocket()
-  }
+  func openManagement() throws(BluetoothError) -> any ManagementChannel { try MgmtSocket() }
 
   func listenForPhones(
     at address: DeviceAddress, log: Log, _ accept: @escaping (any ATTChannel) -> Void

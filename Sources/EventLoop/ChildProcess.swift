@@ -78,9 +78,7 @@ public final class ChildProcess {
     hasEnded = true
     endWatch = nil
     for _ in 0..<Self.lastReads
-    where outputWatch != nil && (try? Syscall.isReadable(spawned.output.raw)) == true {
-      read()
-    }
+    where outputWatch != nil && (try? Syscall.isReadable(spawned.output.raw)) == true { read() }
     outputWatch = nil
     lines.last()?.deliver(onLine, nil)
     let onEnd = onEnd

@@ -59,9 +59,7 @@ public final class LineReader {
     let count: Int
     do throws(SystemError) {
       count = try Syscall.read(number, into: Loop.shared.readBuffer)
-    } catch {
-      return error.errno == .wouldBlock ? () : end(error.errno)
-    }
+    } catch { return error.errno == .wouldBlock ? () : end(error.errno) }
     lines.append(Loop.shared.readBuffer[..<count])
     while !hasEnded, let item = lines.next() { item.deliver(onLine, onOverlong) }
     guard count == 0, !hasEnded else { return }

@@ -86,9 +86,7 @@ public final class LineSocket {
     if queue.isEmpty {
       do throws(SystemError) {
         sent = try Syscall.send(number, line[...], and: end)
-      } catch {
-        if error.errno != .wouldBlock { return sendingFailed(error.errno) }
-      }
+      } catch { if error.errno != .wouldBlock { return sendingFailed(error.errno) } }
     }
     guard sent <= line.count else { return }
     guard queue.append(line + [end], skipping: sent) else { return failLater(.queueFull) }
@@ -119,9 +117,7 @@ public final class LineSocket {
     guard !wanted.isEmpty else { return }
     do throws(SystemError) {
       watch = try loop.watch(number: number, for: wanted) { [weak self] in self?.turn($0) }
-    } catch {
-      failLater(.failed(error.errno))
-    }
+    } catch { failLater(.failed(error.errno)) }
   }
 
   private func turn(_ ready: Readiness) {
@@ -179,9 +175,7 @@ public final class LineSocket {
     while !queue.isEmpty {
       do throws(SystemError) {
         queue.advance(try Syscall.send(number, queue.first, from: queue.sent))
-      } catch {
-        return error.errno == .wouldBlock ? () : sendingFailed(error.errno)
-      }
+      } catch { return error.errno == .wouldBlock ? () : sendingFailed(error.errno) }
     }
     if isClosing { return fail(.ended) }
     updateWatch()

@@ -144,9 +144,7 @@ public final class LineWriter {
         _ = tellLoss()
         if queue.isEmpty || isClosed { watch = nil }
       }
-    } catch {
-      fail(error.errno)
-    }
+    } catch { fail(error.errno) }
   }
 
   private func fail(_ errno: Errno) {

@@ -269,9 +269,7 @@ extension Loop: SerialExecutor, TaskExecutor {
   /// Handlers and timers run on the loop without being jobs.
   public func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
-  public func checkIsolated() {
-    precondition(isCurrent, "called outside the event loop's thread")
-  }
+  public func checkIsolated() { precondition(isCurrent, "called outside the event loop's thread") }
 }
 
 // MARK: - The program's loop

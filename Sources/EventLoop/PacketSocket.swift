@@ -129,9 +129,7 @@ public final class PacketSocket {
     guard !wanted.isEmpty else { return }
     do throws(SystemError) {
       watch = try loop.watch(number: number, for: wanted) { [weak self] in self?.turn($0) }
-    } catch {
-      failLater(error.errno)
-    }
+    } catch { failLater(error.errno) }
   }
 
   private func turn(_ ready: Readiness) {

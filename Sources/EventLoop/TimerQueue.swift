@@ -123,9 +123,7 @@ struct TimerQueue {
     while true {
       var least = index
       for child in 2 * index + 1..<max(2 * index + 1, min(2 * index + 3, heap.count))
-      where heap[child].isBefore(heap[least]) {
-        least = child
-      }
+      where heap[child].isBefore(heap[least]) { least = child }
       if least == index { return }
       heap.swapAt(index, least)
       index = least

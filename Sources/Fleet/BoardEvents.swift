@@ -49,8 +49,7 @@ extension BoardMirror {
   private func notification(_ event: JSONObject, of name: TopicName) -> [Publication] {
     let category = event["category"].flatMap { ANCS.Category(json: $0) }
     // The notification of a removal is already known, and a removal without an app would match fewer rules.
-    let level = policy.content.level(
-      app: event["app_id"]?.string, category: category, phone: name)
+    let level = policy.content.level(app: event["app_id"]?.string, category: category, phone: name)
     let flags = event["flags"].flatMap { EventFlags(json: $0) } ?? []
     let isOldNews = flags.contains(.preExisting) || event["repeat"] == true
     let isAdded = event["change"] == "added"

@@ -26,9 +26,8 @@ struct BoardMethod: Sendable {
   ) -> BoardMethod {
     BoardMethod(
       name: method.name, permission: permission,
-      calls: { parameters, _, _ throws(RPCError) in
-        [method.call(try read(parameters))]
-      }, disclosure: disclosure)
+      calls: { parameters, _, _ throws(RPCError) in [method.call(try read(parameters))] },
+      disclosure: disclosure)
   }
 
   static let sendMediaCommand = same(.media, ControlMethods.sendMediaCommand)
@@ -37,8 +36,7 @@ struct BoardMethod: Sendable {
   static let getNotification = same(.read, ControlMethods.getNotification) { $0.notification($1) }
   static let act = same(.act, ControlMethods.act)
   static let call = BoardMethod(name: "call", permission: .act, calls: answerOrDecline)
-  static let clear = BoardMethod(
-    name: "clear", permission: .act, counts: true, calls: clearAll)
+  static let clear = BoardMethod(name: "clear", permission: .act, counts: true, calls: clearAll)
   static let status = same(.read, ControlMethods.status) { $0.status($1) }
   static let openPairing = same(.pairing, ControlMethods.openPairing) {
     .object($1.keeping(["name", "seconds"], board: $0.mirror.visibleName))
@@ -191,8 +189,7 @@ struct Disclosed {
 
   fileprivate func status(_ object: JSONObject) -> JSONValue {
     let board = mirror.visibleName
-    var rest = object.keeping(
-      ["version", "started", "life", "seq", "wait", "why"], board: board)
+    var rest = object.keeping(["version", "started", "life", "seq", "wait", "why"], board: board)
     for (name, members) in Self.listsOfStatus {
       let elements = object[name]?.array?.compactMap(\.object) ?? []
       let list = elements.map { element in

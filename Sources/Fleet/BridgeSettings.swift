@@ -39,9 +39,7 @@ public struct BridgeSettings: Hashable, Sendable {
 
   /// The conflict between the settings; nil if there is none.
   public var conflict: String? {
-    guard let broker else {
-      return "url is missing: the broker, as in url = \"mqtt://ha.lan\""
-    }
+    guard let broker else { return "url is missing: the broker, as in url = \"mqtt://ha.lan\"" }
     if (certificateFile == nil) != (keyFile == nil) {
       return "cert-file and key-file need each other: one is missing"
     }
@@ -58,8 +56,7 @@ public struct BridgeSettings: Hashable, Sendable {
     }
     let most = policy.content.most
     guard most > .app, !broker.isPrivate, !allowsPlainText else { return nil }
-    return
-      "content = \"\(most.rawValue)\" would send text over the network unencrypted: "
+    return "content = \"\(most.rawValue)\" would send text over the network unencrypted: "
       + "use mqtts://, or set plain-text = true"
   }
 

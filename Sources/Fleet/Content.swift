@@ -115,9 +115,7 @@ struct Disclosure {
 
   /// - Parameter members: the members that each level adds to those of the lower ones.
   private init(_ members: KeyValuePairs<ContentLevel, [String]>) {
-    for (level, names) in members {
-      for name in names { levels[name] = level }
-    }
+    for (level, names) in members { for name in names { levels[name] = level } }
   }
 
   /// A notification, in an event or in a list.

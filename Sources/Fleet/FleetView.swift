@@ -59,9 +59,7 @@ public struct FleetView: Sendable {
       // An empty payload means removal.
       let state = payload.isEmpty ? JSONValue?.none : try JSONValue(parsing: payload)
       try entry.read(Array(levels.dropFirst()), state)
-    } catch {
-      return false
-    }
+    } catch { return false }
     // A board without a state was removed.
     boards[name] = levels[1] == "state" && payload.isEmpty ? nil : entry
     return boards[name].map { FleetBoard(name, $0) } != before.map { FleetBoard(name, $0) }
@@ -101,8 +99,7 @@ extension FleetView.Entry {
     if let known {
       phones[known] = phone
     } else if phones.count < FleetView.mostPhones {
-      phones.insert(
-        phone, at: phones.firstIndex { $0.phone > name.description } ?? phones.endIndex)
+      phones.insert(phone, at: phones.firstIndex { $0.phone > name.description } ?? phones.endIndex)
     }
   }
 }
@@ -261,9 +258,7 @@ extension FleetPhone {
   /// Further remarks.
   fileprivate var remark: StyledRun {
     if call == .ringing { return StyledRun("a call is ringing", .attention) }
-    if authorization == .refused {
-      return StyledRun("no access to notifications", .attention)
-    }
+    if authorization == .refused { return StyledRun("no access to notifications", .attention) }
     return StyledRun(player == .playing ? "plays" : "")
   }
 }

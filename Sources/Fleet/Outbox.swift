@@ -132,9 +132,7 @@ public struct Outbox: Sendable {
   }
 
   /// The next publication was sent, and the broker will acknowledge it by this number.
-  public mutating func sent(as number: UInt16) {
-    inFlight.append((number, waiting.removeFirst()))
-  }
+  public mutating func sent(as number: UInt16) { inFlight.append((number, waiting.removeFirst())) }
 
   /// The next publication is over: it was sent to a broker that acknowledges nothing, or can't be sent.
   ///

@@ -198,12 +198,10 @@ struct PhoneEntities {
         "media-\($0.command)", $0.name, $0.icon, .sendMediaCommand,
         ["command": .string($0.command)], of: phone, isEnabled: $0.isEnabled)
     } + [
-      discovery.button(
-        "answer", "Answer call", "phone", .call, ["action": "answer"], of: phone),
+      discovery.button("answer", "Answer call", "phone", .call, ["action": "answer"], of: phone),
       discovery.button(
         "decline", "Decline call", "phone-hangup", .call, ["action": "decline"], of: phone),
-      discovery.button(
-        "clear", "Clear notifications", "notification-clear-all", .clear, of: phone),
+      discovery.button("clear", "Clear notifications", "notification-clear-all", .clear, of: phone),
       discovery.button("forget", "Forget", "bluetooth-off", .forgetPhone, of: phone),
     ]
   }

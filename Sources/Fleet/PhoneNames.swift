@@ -33,9 +33,7 @@ public struct PhoneRecord: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-extension TopicName: JSONText {
-  public static let jsonKind = "a name in topics"
-}
+extension TopicName: JSONText { public static let jsonKind = "a name in topics" }
 
 /// The phones' names in topics. No topic or payload contains an address.
 public struct PhoneNames: Hashable, Sendable {

@@ -108,8 +108,7 @@ public struct RequestDesk: Sendable {
         throw .tryAgain("\(Self.most) requests are in progress already: try again")
       }
       guard let method = BoardMethod(named: target.method) else {
-        throw RPCError(
-          RPCError.Code.methodNotFound, "there is no request “\(target.method)”")
+        throw RPCError(RPCError.Code.methodNotFound, "there is no request “\(target.method)”")
       }
       let calls = try method.calls(parameters, of: target.phone, mirror)
       guard !calls.isEmpty else {
@@ -120,9 +119,7 @@ public struct RequestDesk: Sendable {
         reply: reply, deadline: now + Self.patience, method: method, phone: target.phone,
         open: calls.count)
       return Outcome(calls: calls.map { (lastRequest, $0) })
-    } catch {
-      return Outcome(publications: [Self.refusal(error, reply)])
-    }
+    } catch { return Outcome(publications: [Self.refusal(error, reply)]) }
   }
 
   /// The destination that the request names; nil if it names none.
@@ -139,9 +136,7 @@ public struct RequestDesk: Sendable {
   }
 
   /// A request that a network has delayed is not performed late, if it says when it was sent.
-  private static func checkAge(
-    _ parameters: JSONObject, _ now: WallTime
-  ) throws(RPCError) {
+  private static func checkAge(_ parameters: JSONObject, _ now: WallTime) throws(RPCError) {
     guard let member = parameters["time"] else { return }
     guard let time = WallTime(json: member) else {
       throw .wrong("time is like 2026-11-24T07:00:00Z")
@@ -160,9 +155,7 @@ public struct RequestDesk: Sendable {
     do throws(JSONError) {
       try json.check(message.payload)
       return try JSONReader(JSONValue(parsing: message.payload)).object
-    } catch {
-      throw .wrong("the parameters must be a JSON object, or empty: \(error.description)")
-    }
+    } catch { throw .wrong("the parameters must be a JSON object, or empty: \(error.description)") }
   }
 
   // MARK: Responses
@@ -178,8 +171,7 @@ public struct RequestDesk: Sendable {
     guard var request = pending[number] else { return [] }
     request.open -= 1
     if let error = response["error"] {
-      request.failed =
-        RPCError(json: error) ?? .internalError("unexpected error from the daemon")
+      request.failed = RPCError(json: error) ?? .internalError("unexpected error from the daemon")
     } else {
       request.done += 1
     }
@@ -198,9 +190,7 @@ public struct RequestDesk: Sendable {
 
   /// Times out requests that have taken too long.
   public mutating func timeUp(now: Instant) -> [Publication] {
-    giveUp(.tryAgain("the phone did not respond within 30 s: try again")) {
-      $0.deadline <= now
-    }
+    giveUp(.tryAgain("the phone did not respond within 30 s: try again")) { $0.deadline <= now }
   }
 
   /// The daemon has exited.

@@ -104,9 +104,7 @@ public struct BoardTopics: Hashable, Sendable {
     "\(root(of: target.phone))/response/\(target.method)"
   }
 
-  private func root(of phone: TopicName?) -> String {
-    phone.map { "\(root)/phone/\($0)" } ?? root
-  }
+  private func root(of phone: TopicName?) -> String { phone.map { "\(root)/phone/\($0)" } ?? root }
 
   // MARK: Home Assistant
 

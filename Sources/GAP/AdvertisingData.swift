@@ -38,9 +38,7 @@ public struct AdvertisingStructure: Hashable, Sendable {
   }
 
   /// A list of service UUIDs, 16-bit ones in two bytes, others in sixteen.
-  public init(_ kind: Kind, uuids: [UUID]) {
-    self.init(kind, uuids.flatMap(\.littleEndian))
-  }
+  public init(_ kind: Kind, uuids: [UUID]) { self.init(kind, uuids.flatMap(\.littleEndian)) }
 
   /// A local name of at most `length` bytes, length and type included: complete if it fits, otherwise
   /// shortened at a character boundary; nil if not even one character fits.

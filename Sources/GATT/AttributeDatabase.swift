@@ -143,9 +143,7 @@ public final class AttributeDatabase {
 
   /// The characteristic whose value or descriptor is at `handle`.
   func characteristic(of handle: Handle) -> Characteristic? {
-    group(of: handle)?.located.characteristics.last {
-      $0.value <= handle && handle <= $0.end
-    }
+    group(of: handle)?.located.characteristics.last { $0.value <= handle && handle <= $0.end }
   }
 
   /// Tells a server from now on of every service that is added or removed.

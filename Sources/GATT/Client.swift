@@ -62,9 +62,7 @@ public final class Client {
   public func acting(for purpose: Purpose) -> Client { Client(self, for: purpose) }
 
   /// Sends a request for this client's purpose.
-  func request<Response>(
-    _ request: ATTRequest<Response>
-  ) async throws(ATTFailure) -> Response {
+  func request<Response>(_ request: ATTRequest<Response>) async throws(ATTFailure) -> Response {
     try await bearer.request(request, for: purpose)
   }
 
@@ -142,9 +140,7 @@ public final class Client {
     for _ in 1..<max(1, attempts) {
       do {
         return try await configure(cccd, configuration)
-      } catch {
-        guard let code = error.code, !Self.lasting.contains(code) else { throw error }
-      }
+      } catch { guard let code = error.code, !Self.lasting.contains(code) else { throw error } }
       try await bearer.sleep(for: pause)
       pause = pause + pause
     }

@@ -23,8 +23,7 @@ final class LongWrites {
     _ handle: Handle, _ value: [UInt8], for purpose: Purpose,
     _ completion: @escaping Bearer.Completion
   ) {
-    writes.append(
-      Write(handle: handle, value: value, purpose: purpose, completion: completion))
+    writes.append(Write(handle: handle, value: value, purpose: purpose, completion: completion))
     if writes.count == 1 { prepare(from: 0) }
   }
 

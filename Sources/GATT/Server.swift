@@ -81,9 +81,7 @@ public final class Server {
     do throws(Refusal) {
       guard try admit(pdu) else { return nil }
       return try response(to: pdu)
-    } catch {
-      return isRequest ? .error(error.code, to: pdu.opcode, at: error.handle) : nil
-    }
+    } catch { return isRequest ? .error(error.code, to: pdu.opcode, at: error.handle) : nil }
   }
 
   private func response(to pdu: PDU) throws(Refusal) -> PDU? {
@@ -132,9 +130,7 @@ public final class Server {
     try check(attribute.permissions.read, or: .readNotPermitted, at: attribute.handle)
     do throws(ErrorCode) {
       return Array(try content(of: attribute).prefix(Client.longestValue))
-    } catch {
-      throw Refusal(code: error, handle: attribute.handle)
-    }
+    } catch { throw Refusal(code: error, handle: attribute.handle) }
   }
 
   private func content(of attribute: Attribute) throws(ErrorCode) -> [UInt8] {
@@ -314,9 +310,7 @@ extension Server {
       case .handled(_, let write): try write?(self, value)
       case .clientConfiguration: try configure(attribute.handle, value)
       }
-    } catch {
-      throw Refusal(code: error, handle: attribute.handle)
-    }
+    } catch { throw Refusal(code: error, handle: attribute.handle) }
   }
 
   /// Permissions are checked when a write is prepared, offset and length when it is executed.

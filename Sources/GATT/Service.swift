@@ -56,9 +56,7 @@ public struct Characteristic: Hashable, Sendable {
   }
 
   /// The handles of its descriptors; nil if there is no room for any.
-  public var descriptors: HandleRange? {
-    value < end ? HandleRange(value + 1, end) : nil
-  }
+  public var descriptors: HandleRange? { value < end ? HandleRange(value + 1, end) : nil }
 
   /// Whether it has values to subscribe to.
   var isSubscribable: Bool { properties.isSubscribable }

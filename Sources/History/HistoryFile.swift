@@ -194,9 +194,7 @@ public final class HistoryFile {
     do throws(HistoryError) {
       try run("VACUUM")
       try run("PRAGMA wal_checkpoint(TRUNCATE)")
-    } catch {
-      guard case .database = error else { throw error }
-    }
+    } catch { guard case .database = error else { throw error } }
   }
 
   /// Removes events older than this.

@@ -178,9 +178,7 @@ extension Array: JSONCodable where Element: JSONCodable {
     for (index, value) in values.enumerated() {
       do {
         append(try Element(reading: value))
-      } catch {
-        throw error.within("[\(index)]")
-      }
+      } catch { throw error.within("[\(index)]") }
     }
   }
 }

@@ -35,9 +35,7 @@ public struct JSONReader: JSONMembers {
     if value.isNull { return Value(json: value) }
     do {
       return try Value(reading: value)
-    } catch {
-      throw error.within(name)
-    }
+    } catch { throw error.within(name) }
   }
 
   /// The member.

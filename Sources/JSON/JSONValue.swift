@@ -50,9 +50,7 @@ public struct JSONObject: Hashable, Sendable {
       && one.members.allSatisfy { other[$0.name] == $0.value }
   }
 
-  public func hash(into hasher: inout Hasher) {
-    hasher.combine(Set(members.map(\.name)))
-  }
+  public func hash(into hasher: inout Hasher) { hasher.combine(Set(members.map(\.name))) }
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {

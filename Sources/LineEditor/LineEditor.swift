@@ -118,9 +118,7 @@ public final class LineEditor {
     let count: Int
     do throws(SystemError) {
       count = try Syscall.read(Standard.input, into: loop.readBuffer)
-    } catch {
-      return error.errno == .wouldBlock ? () : end()
-    }
+    } catch { return error.errno == .wouldBlock ? () : end() }
     guard count > 0 else { return end() }
     keys.append(loop.readBuffer[..<count])
     handleKeys()

@@ -100,8 +100,7 @@ extension Dashboard {
       let label = target.report.label(of: action, columns: labelWidth)
       if !labels.contains(label) { labels.append(label) }
     }
-    let what =
-      targets.count == 1 ? targets[0].report.called : "\(targets.count) notifications"
+    let what = targets.count == 1 ? targets[0].report.called : "\(targets.count) notifications"
     return "\(labels.joined(separator: ", ")): \(what)"
   }
 

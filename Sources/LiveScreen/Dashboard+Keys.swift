@@ -97,9 +97,7 @@ extension Dashboard {
 
   /// Moves the selection, or scrolls the text.
   fileprivate mutating func move(by distance: Int) {
-    func moved(_ place: Int, to last: Int) -> Int {
-      min(max(0, place + distance), max(0, last))
-    }
+    func moved(_ place: Int, to last: Int) -> Int { min(max(0, place + distance), max(0, last)) }
     guard case .list = page else { return scroll = moved(scroll, to: extent.lastScroll) }
     let found = self.found
     guard !found.isEmpty else { return }

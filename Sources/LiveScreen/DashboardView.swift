@@ -285,8 +285,7 @@ struct DashboardView {
     var row: StyledRow = [
       StyledRun("\(isSelected ? ">" : " ")\(mark)"), StyledRun("\(date)", .faint), StyledRun(" "),
     ]
-    let subject = report.subject(
-      isBrief: subjectRoom < Self.roomForApp, appWidth: subjectRoom / 2)
+    let subject = report.subject(isBrief: subjectRoom < Self.roomForApp, appWidth: subjectRoom / 2)
     row += subject.row(displayWidth: subjectRoom) + [StyledRun(" ")]
     row += tail.row(displayWidth: size.columns - row.displayWidth)
     if isSelected { row = [StyledRun(row.map(\.text).joined(), .selected)] }

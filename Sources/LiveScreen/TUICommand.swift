@@ -103,9 +103,7 @@ extension Command {
     Loop.start { [self] in
       do throws(Failure) {
         try await follow()
-      } catch {
-        end.post(.failure(error))
-      }
+      } catch { end.post(.failure(error)) }
     }
     guard let result = await end.next() else { return .done }
     return try result.get()
@@ -222,9 +220,7 @@ extension Command {
       do throws(Failure) {
         try client.connect()
         response = .success(try await client.perform(request))
-      } catch {
-        response = .failure(error)
-      }
+      } catch { response = .failure(error) }
       dashboard.answered(request, response, at: Loop.shared.now)
       needsDrawing()
     }

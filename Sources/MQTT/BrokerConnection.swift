@@ -116,18 +116,14 @@ public final class BrokerConnection {
     let address = identity.address
     do throws(BrokerError) {
       if address.transport == .tls { tls = try TLSContext(identity) }
-    } catch {
-      return failed(error, [])
-    }
+    } catch { return failed(error, []) }
     guard address.transport != .unix, !NameLookup.isAddress(address.place) else {
       return connect(to: [address.place])
     }
     do throws(SystemError) {
       stage = .resolving(
         try NameLookup(address.place) { [weak self] in self?.connect(to: $0[...]) })
-    } catch {
-      end("can't look up “\(address.place)”: \(error)")
-    }
+    } catch { end("can't look up “\(address.place)”: \(error)") }
   }
 
   /// Ends the connection without DISCONNECT.
@@ -175,9 +171,7 @@ public final class BrokerConnection {
       stage = .connecting(Socket(client: client, watch: try watch(client)), others: others)
       timer.due = others.isEmpty ? nil : Loop.shared.now + Self.addressTime
       lastSent = Loop.shared.now
-    } catch {
-      failed(error, others)
-    }
+    } catch { failed(error, others) }
   }
 
   private func unresolved(_ host: String) {
@@ -204,9 +198,7 @@ public final class BrokerConnection {
       return try Loop.shared.watch(number: number, for: [.readable, .writable]) { [weak self] in
         self?.turn($0)
       }
-    } catch {
-      throw .ended("\(error)")
-    }
+    } catch { throw .ended("\(error)") }
   }
 
   private func turn(_ ready: Readiness) {

@@ -320,8 +320,7 @@ final class Mosquitto {
 
   private func text(_ name: mqtt5_property, _ properties: OpaquePointer?) -> String? {
     var value: UnsafeMutablePointer<CChar>?
-    guard
-      mosquitto_property_read_string(properties, Int32(name.rawValue), &value, false) != nil,
+    guard mosquitto_property_read_string(properties, Int32(name.rawValue), &value, false) != nil,
       let value
     else { return nil }
     defer { free(value) }

@@ -17,9 +17,7 @@ final class NameLookup {
   private static let patience = Duration.seconds(15)
 
   /// - Parameter onEnd: gets the addresses, the best one first; none if the name is unknown or no server answers.
-  init(
-    _ host: String, onEnd: @escaping ([String]) -> Void
-  ) throws(SystemError) {
+  init(_ host: String, onEnd: @escaping ([String]) -> Void) throws(SystemError) {
     let child = try ChildProcess(
       ["/usr/bin/getent", "ahosts", "--", host], environment: Host.environment, input: [])
     self.child = child

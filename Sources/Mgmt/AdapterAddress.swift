@@ -30,9 +30,7 @@ extension Address {
   ]
 
   /// A static random address: 46 random bits below two set ones (Vol 6 Part B, 1.3.2.1).
-  public static func `static`(from random: UInt64) -> Address {
-    Address(random | 0xC000_0000_0000)
-  }
+  public static func `static`(from random: UInt64) -> Address { Address(random | 0xC000_0000_0000) }
 
   /// A locally administered public address (IEEE 802, 8.2.2): bit 1 of the first byte is set, and bit 0, the group
   /// bit, is not.

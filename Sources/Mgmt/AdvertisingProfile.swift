@@ -90,9 +90,7 @@ extension AdvertisingProfile {
   public static let turn: Duration = .seconds(5)
 
   /// The profiles in rotation, in order; only one if `--advertise` names it.
-  public static func turns(
-    of choice: Self?, for audience: AdvertisingPlan.Audience
-  ) -> [Self] {
+  public static func turns(of choice: Self?, for audience: AdvertisingPlan.Audience) -> [Self] {
     switch audience {
     case .anybody: choice.map { [$0] } ?? allCases
     case .bonded, .nobody: [choice ?? .solicit]

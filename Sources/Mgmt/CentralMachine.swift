@@ -347,9 +347,7 @@ public struct CentralMachine: Hashable, Sendable {
   }
 
   /// The user answers: yes or no, with the number if one was asked for.
-  public mutating func respond(
-    accept: Bool, passkey: Passkey?
-  ) throws(CentralRefusal) -> [Action] {
+  public mutating func respond(accept: Bool, passkey: Passkey?) throws(CentralRefusal) -> [Action] {
     guard var link, let question = link.question else {
       throw CentralRefusal("no pairing is waiting for an answer")
     }

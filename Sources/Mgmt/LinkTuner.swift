@@ -62,11 +62,7 @@ public struct LinkTuner: Hashable, Sendable {
   public mutating func work(backlog: Int, at now: Instant) -> ConnectionParameters? {
     isBusy = backlog > 0
     if backlog >= Self.burst { return want(.fast, at: now) }
-    if isBusy {
-      idleDue = nil
-    } else if wanted == .fast {
-      idleDue = idleDue ?? now + Self.quiet
-    }
+    if isBusy { idleDue = nil } else if wanted == .fast { idleDue = idleDue ?? now + Self.quiet }
     return nil
   }
 

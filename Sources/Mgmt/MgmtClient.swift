@@ -108,9 +108,7 @@ public final class MgmtClient {
       let packet = try Packet(decoding: bytes)
       let event = try MgmtEvent(decoding: packet)
       if !resumeCaller(event, packet.index) { onEvent(packet.index, event) }
-    } catch {
-      onMalformed(MalformedPacket(bytes: bytes, error: error))
-    }
+    } catch { onMalformed(MalformedPacket(bytes: bytes, error: error)) }
   }
 
   /// Fails all outstanding and future commands with `error`.
@@ -286,9 +284,7 @@ extension MgmtClient {
       let response = try decode(&reader)
       try reader.end()
       return response
-    } catch {
-      throw .malformedReply(command.opcode, error)
-    }
+    } catch { throw .malformedReply(command.opcode, error) }
   }
 }
 

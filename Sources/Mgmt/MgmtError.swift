@@ -31,8 +31,7 @@ public struct MgmtStatus: RawRepresentable, Hashable, Sendable, CustomStringConv
 
   /// What the status means: a sentence without its full stop.
   public var sentence: String {
-    words?.sentence
-      ?? "the kernel returned the unknown status \(rawValue)"
+    words?.sentence ?? "the kernel returned the unknown status \(rawValue)"
   }
 
   private var words: (name: String, sentence: String)? {

@@ -11,8 +11,7 @@ public struct PairingFailure: Error, Hashable, Sendable, CustomStringConvertible
   public static let windowClosed = PairingFailure(
     "pairing is closed for unknown phones: open it with ancsd pair")
   /// An unknown phone tried to pair while another one was pairing.
-  public static let busy = PairingFailure(
-    "another phone is pairing: try again when it is done")
+  public static let busy = PairingFailure("another phone is pairing: try again when it is done")
   /// A bonded phone tried to pair again while pairing is closed: it has lost its bond.
   public static let bondLost = PairingFailure(
     "the phone has forgotten this board and wants to pair again, but pairing is closed: "
@@ -66,8 +65,7 @@ public struct PairingFailure: Error, Hashable, Sendable, CustomStringConvertible
   /// It was cancelled on this side.
   public static let cancelled = PairingFailure("it was cancelled")
   /// The link ended first.
-  public static let linkLost = PairingFailure(
-    "the connection was lost during pairing: try again")
+  public static let linkLost = PairingFailure("the connection was lost during pairing: try again")
   /// The adapter was removed or switched off.
   public static let adapterGone = PairingFailure("the adapter was removed or switched off")
 

@@ -41,9 +41,7 @@ public enum PairingPrompt: Hashable, Sendable {
   }
 
   /// The answer to the kernel; nil: it expects none, or the typed number is missing.
-  public func reply(
-    to peer: DeviceAddress, accept: Bool, _ typed: Passkey? = nil
-  ) -> MgmtCommand? {
+  public func reply(to peer: DeviceAddress, accept: Bool, _ typed: Passkey? = nil) -> MgmtCommand? {
     switch self {
     case .consent, .comparison: accept ? .userConfirmReply(peer) : .userConfirmNegativeReply(peer)
     case .entry where !accept: .userPasskeyNegativeReply(peer)

@@ -114,9 +114,7 @@ struct PictureRow {
     return "\(name) of \(short(characteristic))"
   }
 
-  static func short(_ uuid: UUID) -> String {
-    AssignedNumbers.name(of: uuid) ?? uuid.description
-  }
+  static func short(_ uuid: UUID) -> String { AssignedNumbers.name(of: uuid) ?? uuid.description }
 
   private static func nodes(of unit: DecodedUnit) -> [Detail] {
     unit.details

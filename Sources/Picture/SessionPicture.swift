@@ -113,9 +113,7 @@ public struct SessionPicture {
     var block = JSONWriter(capacity: cells.bytes.count + 1024)
     block.array { json in
       json.element()
-      json.array { json in
-        for text in texts.added { json.add(text) }
-      }
+      json.array { json in for text in texts.added { json.add(text) } }
       json.element()
       json.raw(cells.bytes)
     }

@@ -89,9 +89,7 @@ extension FileDescriptor {
   }
 
   /// The same in pieces that a pipe accepts whole; while it waits for the reader, signals have their default effect.
-  public static func writeAllInterruptibly(
-    _ bytes: [UInt8], to number: Int32
-  ) throws(SystemError) {
+  public static func writeAllInterruptibly(_ bytes: [UInt8], to number: Int32) throws(SystemError) {
     var rest = bytes[...]
     while !rest.isEmpty {
       try Syscall.waitInterruptibly(toWrite: number)
@@ -120,9 +118,7 @@ extension FileDescriptor {
   }
 
   /// Flushes the written data to the disk.
-  public borrowing func sync() throws(SystemError) {
-    try Syscall.retrying("fsync") { fsync(raw) }
-  }
+  public borrowing func sync() throws(SystemError) { try Syscall.retrying("fsync") { fsync(raw) } }
 
   /// Takes the file's advisory lock (flock(2)), which closing the descriptor releases; false if
   /// another descriptor holds it.

@@ -221,9 +221,7 @@ public enum Files {
   }
 
   /// The owner of a file or directory; nil if it does not exist or can't be accessed.
-  public static func owner(of path: String) -> UInt32? {
-    (try? status(ofLink: path))?.st_uid
-  }
+  public static func owner(of path: String) -> UInt32? { (try? status(ofLink: path))?.st_uid }
 
   /// Throws if this process may not read, write and search a directory (access(2)).
   public static func checkAccess(_ path: String) throws(SystemError) {

@@ -62,9 +62,7 @@ public final class PrivateDirectory: Sendable {
     var stranger: UInt32?
     do throws(SystemError) {
       return try walk(path, makes: makes, trusting: users.union([0]), &stranger)
-    } catch {
-      throw stranger.map { .isBehindLink(of: $0) } ?? .failed(error)
-    }
+    } catch { throw stranger.map { .isBehindLink(of: $0) } ?? .failed(error) }
   }
 
   /// Opens a directory component by component, so nobody can redirect it meanwhile. The target of a link must exist,
@@ -103,9 +101,7 @@ public final class PrivateDirectory: Sendable {
       }
       links += 1
       if !trusted.contains(status.st_uid) { stranger = status.st_uid }
-      guard stranger == nil, links <= 40 else {
-        throw SystemError("open", .tooManyLinks, on: path)
-      }
+      guard stranger == nil, links <= 40 else { throw SystemError("open", .tooManyLinks, on: path) }
       unlinked = min(unlinked, names.count)
       let target = try target(of: next.raw, path)
       names += target.split(separator: "/").reversed().map(String.init)

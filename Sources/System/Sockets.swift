@@ -106,9 +106,7 @@ package enum UnixSocket {
     do throws(SystemError) {
       _ = try connect(to: address.description, type)
       return false
-    } catch {
-      return error.errno == .connectionRefused
-    }
+    } catch { return error.errno == .connectionRefused }
   }
 
   package static func peerCredentials(_ fd: Int32) throws(SystemError) -> PeerCredentials {
@@ -117,8 +115,7 @@ package enum UnixSocket {
     guard peer.count == 3 else { throw SystemError("getsockopt", .invalidArgument) }
     // Kernels before 4.13 do not report supplementary groups. Where there are more, the kernel says how many.
     let groups = (try? Syscall.option(fd, SOL_SOCKET, 59, size: 4 * 32)) ?? []  // SO_PEERGROUPS
-    return PeerCredentials(
-      userID: peer[1], groupID: peer[2], groups: words(groups))
+    return PeerCredentials(userID: peer[1], groupID: peer[2], groups: words(groups))
   }
 
   private static func words(_ bytes: [UInt8]) -> [UInt32] {

@@ -16,9 +16,7 @@ package struct Spawned: ~Copyable {
   /// signals have their default actions.
   ///
   /// - Parameter arguments: the program's absolute path, and what follows it.
-  package init(
-    _ arguments: [String], environment: [String], input: [UInt8]
-  ) throws(SystemError) {
+  package init(_ arguments: [String], environment: [String], input: [UInt8]) throws(SystemError) {
     let input = try Self.file(input)
     var ends: [Int32] = [-1, -1]
     try Syscall.retrying("pipe2") { linux_pipe2(&ends, O_CLOEXEC) }

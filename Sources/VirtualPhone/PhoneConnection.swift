@@ -86,9 +86,7 @@ final class PhoneConnection {
     guard let opcode = pdu.first.map(Opcode.init(rawValue:)), opcode.role == .request else {
       return
     }
-    if let ignored {
-      report(.violation("\(opcode) before the response to \(ignored)"))
-    }
+    if let ignored { report(.violation("\(opcode) before the response to \(ignored)")) }
     ignored = opcode
   }
 

@@ -27,8 +27,7 @@ final class PhoneDatabase {
     self.provider = provider
     self.media = media
     self.scheduler = scheduler
-    clock = PhoneClock(
-      start: configuration.time, zone: configuration.zone, set: scheduler.now)
+    clock = PhoneClock(start: configuration.time, zone: configuration.zone, set: scheduler.now)
     for (service, handle) in configuration.profile.layout {
       var definition = definition(of: service, configuration)
       definition.handle = handle

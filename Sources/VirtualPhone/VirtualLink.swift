@@ -71,8 +71,6 @@ public final class VirtualLink {
   /// flight, for owners that hold only an end.
   private func put(_ deliver: @escaping (VirtualLink) -> Void) {
     let losses = losses
-    _ = scheduler.schedule(after: delay) {
-      if losses == self.losses { deliver(self) }
-    }
+    _ = scheduler.schedule(after: delay) { if losses == self.losses { deliver(self) } }
   }
 }

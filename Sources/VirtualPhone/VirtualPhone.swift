@@ -162,9 +162,7 @@ public final class VirtualPhone {
   private func playOverture() {
     for (step, delay) in profile.overture {
       _ = scheduler.schedule(after: delay) { [weak self, weak connection] in
-        guard let self, let connection, connection === self.connection, !isFrozen else {
-          return
-        }
+        guard let self, let connection, connection === self.connection, !isFrozen else { return }
         take(step, on: connection)
       }
     }

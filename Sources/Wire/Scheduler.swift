@@ -28,9 +28,7 @@ public struct Instant: Hashable, Comparable, Sendable {
 
 extension Duration {
   /// The duration in nanoseconds, saturating at 292 years.
-  public var nanoseconds: Int64 {
-    Int64(clamping: attoseconds / 1_000_000_000)
-  }
+  public var nanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
 
   /// The duration in seconds.
   public var inSeconds: Double { Double(nanoseconds) / 1e9 }

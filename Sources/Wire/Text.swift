@@ -40,9 +40,7 @@ extension String {
 
 extension String {
   /// A number with leading zeros up to this number of digits.
-  public init(
-    _ number: some BinaryInteger, digits: Int, radix: Int = 10, uppercase: Bool = false
-  ) {
+  public init(_ number: some BinaryInteger, digits: Int, radix: Int = 10, uppercase: Bool = false) {
     let text = String(number, radix: radix, uppercase: uppercase)
     self = String(repeating: "0", count: Swift.max(0, digits - text.utf8.count)) + text
   }

@@ -14,9 +14,7 @@ struct RemoteTests {
     .album: "Kind of Blue", .title: "So What", .duration: "562.0",
   ]
 
-  @Test(
-    "Two writes subscribe, then one registers each entity, and the first values come as one"
-  )
+  @Test("Two writes subscribe, then one registers each entity, and the first values come as one")
   func subscribe() throws {
     try RemoteSession.run { loop, session in
       session.source.values = Self.playing

@@ -49,9 +49,7 @@ final class StubSource {
   }
 
   private func later(_ action: @escaping (StubSource) -> Void) {
-    _ = clock.schedule(after: .milliseconds(1)) { [weak self] in
-      if let self { action(self) }
-    }
+    _ = clock.schedule(after: .milliseconds(1)) { [weak self] in if let self { action(self) } }
   }
 
   private func send(_ pdu: PDU) { bearer.receive(pdu.encoded) }
@@ -84,8 +82,7 @@ final class StubSource {
       read(handle, from: 0, .readRequest) { .readResponse($0) }
     case .readBlobRequest(let handle, let offset):
       read(handle, from: Int(offset), .readBlobRequest) { .readBlobResponse($0) }
-    default:
-      send(.error(.requestNotSupported, to: pdu.opcode))
+    default: send(.error(.requestNotSupported, to: pdu.opcode))
     }
   }
 

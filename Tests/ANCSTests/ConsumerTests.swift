@@ -119,8 +119,7 @@ struct ConsumerTests {
       }
       #expect(session.told.isEmpty)
       await loop.sleep(for: .seconds(30))
-      #expect(
-        session.told == ["added 1 (the phone did not respond in time)", "added 2 t"])
+      #expect(session.told == ["added 1 (the phone did not respond in time)", "added 2 t"])
     }
   }
 

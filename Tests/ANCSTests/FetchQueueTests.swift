@@ -16,9 +16,7 @@ private struct Fetching {
   /// `added 3`, `request 7`, …
   var log: [String] = []
 
-  init(
-    _ selection: AttributeSelection = AttributeSelection([.title]), announcing uids: UInt32...
-  ) {
+  init(_ selection: AttributeSelection = AttributeSelection([.title]), announcing uids: UInt32...) {
     ledger.rulesChanged(selection.judge, at: .zero)
     for uid in uids { event(.added, uid) }
   }
@@ -137,8 +135,7 @@ struct FetchQueueTests {
       }
     }
     if let report = fetching.ledger[1] {
-      log.append(
-        "\(report.display) \(report.app ?? "-") \(report.attributes.title ?? "-")")
+      log.append("\(report.display) \(report.app ?? "-") \(report.attributes.title ?? "-")")
     }
     return log
   }
@@ -146,8 +143,7 @@ struct FetchQueueTests {
   @Test("The text of a hidden app is never asked for, and neither is its name")
   func hidden() {
     let log = Self.judged([.appIdentifier: "com.spam", .title: "Buy"]) { _, known in
-      Judgement(
-        wanted: known.appIdentifier == "com.spam" ? nil : .of([.appIdentifier]))
+      Judgement(wanted: known.appIdentifier == "com.spam" ? nil : .of([.appIdentifier]))
     }
     #expect(log == ["app", "usual com.spam -"])
   }

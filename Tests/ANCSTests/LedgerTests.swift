@@ -35,8 +35,7 @@ struct Telling {
       switch output {
       case .publish(let report):
         let words = "\(report.event.change) \(report.event.uid) \(report.attributes.title ?? "-")"
-        log.append(
-          words + (report.isRepeat ? " repeat" : "") + (report.isStale ? " stale" : ""))
+        log.append(words + (report.isRepeat ? " repeat" : "") + (report.isStale ? " stale" : ""))
       case .act(let rule, let report): log.append("act \(rule) on \(report.event.uid)")
       }
     }
@@ -325,8 +324,7 @@ struct LedgerTests {
     #expect(telling.log == ["removed 2 Dad stale"])
   }
 
-  @Test(
-    "Without a time of grace everything is removed with the session, or once it starts over")
+  @Test("Without a time of grace everything is removed with the session, or once it starts over")
   func withoutGrace() {
     var telling = Self.telling(Telling.report(1, "Mum"))
     telling.grace = .zero
@@ -336,8 +334,7 @@ struct LedgerTests {
     telling.tell(Telling.report(1, "Mum"))
     telling.begin()
     telling.pass(.zero)
-    #expect(
-      telling.log == ["removed 1 Mum stale", "added 1 Mum repeat", "removed 1 Mum stale"])
+    #expect(telling.log == ["removed 1 Mum stale", "added 1 Mum repeat", "removed 1 Mum stale"])
   }
 
   @Test("A phone that comes and goes leaves nothing that grows")

@@ -64,9 +64,7 @@ final class StubPhone {
   }
 
   private func later(_ action: @escaping (StubPhone) -> Void) {
-    _ = clock.schedule(after: .milliseconds(1)) { [weak self] in
-      if let self { action(self) }
-    }
+    _ = clock.schedule(after: .milliseconds(1)) { [weak self] in if let self { action(self) } }
   }
 
   private func send(_ pdu: PDU) { bearer.receive(pdu.encoded) }
@@ -115,8 +113,7 @@ final class StubPhone {
       send(.prepareWriteResponse(handle, offset: offset, value: part))
     case .executeWriteRequest where takesLongWrites:
       handleCommand(prepared, completedBy: .executeWriteResponse, to: .executeWriteRequest)
-    default:
-      send(.error(.requestNotSupported, to: pdu.opcode))
+    default: send(.error(.requestNotSupported, to: pdu.opcode))
     }
   }
 

@@ -8,8 +8,7 @@ import Testing
 struct WatchingTests {
   private let titles = ConsumerSettings(AttributeSelection([.title]))
 
-  @Test(
-    "A response proves access only if it is about a notification, or where the settings say so")
+  @Test("A response proves access only if it is about a notification, or where the settings say so")
   func proof() throws {
     var trusting = titles
     trusting.timing.responsesProve = true
@@ -45,8 +44,7 @@ struct WatchingTests {
     }
   }
 
-  @Test(
-    "A phone that refuses access is asked again, and then everything that waited is reported")
+  @Test("A phone that refuses access is asked again, and then everything that waited is reported")
   func authorization() throws {
     try Session.serve(titles) { loop, session in
       session.phone.react = { _ in .refuse(0x03) }
@@ -85,9 +83,7 @@ struct WatchingTests {
     }
   }
 
-  @Test(
-    "A silent phone is probed at once, and every fifteen minutes; a good session is left alone"
-  )
+  @Test("A silent phone is probed at once, and every fifteen minutes; a good session is left alone")
   func probing() throws {
     try Session.serve(titles) { loop, session in
       await loop.sleep(for: .seconds(60))
@@ -323,8 +319,7 @@ struct RequestTests {
       let get = loop.start { try await session.consumer.get(1, [.title]) }
       await loop.sleep(for: .seconds(30))
       #expect(get.value?.attributes.title == "Hello")
-      #expect(
-        session.told == ["added 1 (the phone did not respond in time)", "modified 1 Hello"])
+      #expect(session.told == ["added 1 (the phone did not respond in time)", "modified 1 Hello"])
     }
   }
 
@@ -332,9 +327,7 @@ struct RequestTests {
   func act() throws {
     try Session.serve(lazily) { loop, session in
       session.phone.notifications = [1: [:], 2: [:]]
-      session.phone.react = {
-        $0 == .performNotificationAction(2, .negative) ? .refuse(0xA3) : nil
-      }
+      session.phone.react = { $0 == .performNotificationAction(2, .negative) ? .refuse(0xA3) : nil }
       let done = loop.start { try await session.consumer.act(1, .positive) }
       let failed = loop.start { try await session.consumer.act(2, .negative) }
       let gone = loop.start { try await session.consumer.act(3, .negative) }

@@ -152,8 +152,7 @@ struct BearerRuleTests {
     }
   }
 
-  @Test(
-    "A malformed response ends its request with an error", arguments: ["0501", "0104"])
+  @Test("A malformed response ends its request with an error", arguments: ["0501", "0104"])
   func malformedResponse(hex: String) throws {
     try Bench.run { loop, bench in
       let request = loop.start { try await bench.bearer.request(.findInformationRequest(.all)) }
@@ -202,8 +201,7 @@ struct BearerRuleTests {
       let value = [UInt8](repeating: 1, count: 30)
       let request = loop.start { try await bench.bearer.request(.writeRequest(1, value: value)) }
       await loop.settle()
-      #expect(
-        request.failure as? ATTFailure == .tooLong(.writeRequest, length: 33, mtu: 23))
+      #expect(request.failure as? ATTFailure == .tooLong(.writeRequest, length: 33, mtu: 23))
       try bench.bearer.notify(1, value)
       bench.bearer.indicate(1, value) { _ in }
       #expect(bench.takeSent().map(\.utf8.count) == [46, 46])
@@ -361,9 +359,7 @@ struct PurposeTests {
         .user(Cancellation()), .session,
       ]
       for (index, purpose) in purposes.enumerated() {
-        loop.start {
-          try await bench.bearer.request(.readRequest(Handle(index + 1)), for: purpose)
-        }
+        loop.start { try await bench.bearer.request(.readRequest(Handle(index + 1)), for: purpose) }
         await loop.settle()
       }
       for _ in purposes {

@@ -36,8 +36,7 @@ struct InvocationTests {
   }
 
   private func invocation(_ line: String, width: Int = 80) throws(Failure) -> Invocation {
-    try Invocation(
-      line.split(separator: " ").map(String.init), commands: commands, width: width)
+    try Invocation(line.split(separator: " ").map(String.init), commands: commands, width: width)
   }
 
   private static func text(_ invocation: Invocation) -> String {

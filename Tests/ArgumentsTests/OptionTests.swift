@@ -24,9 +24,7 @@ struct OptionTests {
     #expect(try output.format(variable: nil) == .text)
     #expect(try output.format(variable: "") == .text)
     #expect(try output.format(variable: "JSON") == .json)
-    let failure = #expect(throws: Failure.self) {
-      try output.format(variable: "xml")
-    }
+    let failure = #expect(throws: Failure.self) { try output.format(variable: "xml") }
     #expect(failure?.line == "ancsd: ANCSD_FORMAT must be text or json, not “xml”")
     output.format = .text
     #expect(try output.format(variable: "xml") == .text)

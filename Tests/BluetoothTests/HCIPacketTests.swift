@@ -34,9 +34,8 @@ struct HCIPacketTests {
       ("5.10.0-32-amd64", "#1 SMP Debian 5.10.223-1 (2024-08-10)", false),
       ("5.15.0-156-generic", "#166-Ubuntu SMP", false), ("6.12.47+rpt-rpi-v8", "#1 SMP", true),
       ("6.12.47+rpt-rpi-v8", "#1 SMP PREEMPT Debian 1:6.12.47-1+rpt1 (2025-09-16)", true),
-      (
-        "6.12.25+rpt-rpi-2712", "#1 SMP PREEMPT Debian 1:6.12.25-1+rpt1 (2025-04-30)", false
-      ), ("6.1.21-v8+", "#1642 SMP PREEMPT Mon Apr  3 17:24:16 BST 2023", false),
+      ("6.12.25+rpt-rpi-2712", "#1 SMP PREEMPT Debian 1:6.12.25-1+rpt1 (2025-04-30)", false),
+      ("6.1.21-v8+", "#1642 SMP PREEMPT Mon Apr  3 17:24:16 BST 2023", false),
       ("6.12.44", "#1 SMP", false), ("6.13.12", "", false), ("6.17.0", "", true),
       ("7.3.4", "#1 SMP", true), ("", "Debian", false),
     ])

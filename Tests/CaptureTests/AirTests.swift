@@ -66,8 +66,7 @@ struct AirTests {
     #expect(frame.units.first?.layer == .linkLayer)
     #expect(frame.units.first?.value("adva") == "C1:02:03:04:05:06 (static)")
     #expect(
-      frame.units.first?.value("flags")
-        == "LE General Discoverable, BR/EDR Not Supported (0x06)")
+      frame.units.first?.value("flags") == "LE General Discoverable, BR/EDR Not Supported (0x06)")
   }
 
   @Test("After a CONNECT_IND, ATT PDUs have a phone, a direction and names")
@@ -181,8 +180,7 @@ struct AirTests {
     #expect(other.units.first?.link?.handle == 1)
     #expect(sniffer.att(pdu, .fromCentral).units.first?.link?.handle == 0)
     let end = sniffer.hear([3, 2, 0x02, 0x13], .fromCentral)
-    #expect(
-      end.units.first?.value("reason") == "Remote User Terminated Connection (0x13)")
+    #expect(end.units.first?.value("reason") == "Remote User Terminated Connection (0x13)")
     #expect(sniffer.hear([1, 0], .fromPeripheral).units.isEmpty)
     #expect(sniffer.connect().units.first?.name == "CONNECT_IND")
     #expect(sniffer.att(pdu, .fromCentral).units.first?.link?.handle == 2)
@@ -198,8 +196,7 @@ struct AirTests {
     #expect(reading.error == nil)
     var decoder = CaptureDecoder()
     #expect(
-      reading.records.map { decoder.decode($0).title }
-        == ["LE Advertising: ADV_NONCONN_IND len 6"])
+      reading.records.map { decoder.decode($0).title } == ["LE Advertising: ADV_NONCONN_IND len 6"])
     let short = CaptureRecord(.air, remarks + packet.prefix(5), time: Sample.time)
     let frames = Sample.read(Sample.pcap(linkType, of: [short])).records.map { decoder.decode($0) }
     #expect(frames.map(\.notes) == [["5 bytes, less than any packet has"]])

@@ -202,8 +202,7 @@ struct AttributeTests {
   func errors() {
     var known = DiscoveredLink()
     _ = known.link.send(.writeRequest(0x0012, value: [2, 9, 0, 0, 0, 1]))
-    let refused = known.link.receive(
-      PDU.error(ErrorCode(0xA3), to: .writeRequest, at: 0x0012))
+    let refused = known.link.receive(PDU.error(ErrorCode(0xA3), to: .writeRequest, at: 0x0012))
     #expect(refused?.said == "request: Write Request (0x12); error: Action Failed (0xa3)")
     #expect(refused?.profiles == [.ancs])
     _ = known.link.send(.writeRequest(0x0025, value: [9]))
@@ -222,8 +221,7 @@ struct AttributeTests {
     _ = known.link.receive(.readResponse(Array("So What, and".utf8)))
     _ = known.link.send(.readBlobRequest(0x0028, offset: 12))
     let unit = known.link.receive(.readBlobResponse(Array(" more".utf8)))
-    #expect(
-      unit?.said == "offset: 12; ams_value: track; attribute: Title; text: So What, and more")
+    #expect(unit?.said == "offset: 12; ams_value: track; attribute: Title; text: So What, and more")
   }
 
   @Test("Prepared writes are decoded when they are executed")

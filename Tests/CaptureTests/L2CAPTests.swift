@@ -22,8 +22,7 @@ struct L2CAPTests {
         names.append(link.frame(opcode, packet).units.map(\.name))
       }
     }
-    #expect(
-      names == [[], [], [], [], ["Write Request"], ["Handle Value Notification"]])
+    #expect(names == [[], [], [], [], ["Write Request"], ["Handle Value Notification"]])
   }
 
   @Test("A fragment without direction continues the incomplete frame")

@@ -37,9 +37,7 @@ struct LoggedControlTests {
       ("LL_CHANNEL_MAP_IND", "01 ffff00ff1f 1002", "ChM: 0x1fff00ffff; Instant: 528; "),
       ("LL_TERMINATE_IND", "02 13", "Reason: Remote User Terminated Connection (0x13); "),
       ("LL_FEATURE_RSP", "09 ff79014100000000", "FeatureSet: 0x00000000410179ff; "),
-      (
-        "LL_VERSION_IND", "0c 0e 4c00 1e00", "Version: 0x0e; Company: 76; Subversion: 0x001e; "
-      ),
+      ("LL_VERSION_IND", "0c 0e 4c00 1e00", "Version: 0x0e; Company: 76; Subversion: 0x001e; "),
       (
         "LL_CONNECTION_PARAM_REQ", "0f 1800 2800 0200 9001 ffff",
         "Interval min: 30 ms; Interval max: 50 ms; Latency: 2; Timeout: 4000 ms; Data: ffff; "
@@ -79,8 +77,7 @@ struct LoggedControlTests {
   @Test("It belongs to the link that HCI's event began")
   func link() throws {
     let peer = Array(Self.address.reversed())
-    let complete: [UInt8] =
-      [0x3E, 19, 0x01, 0, 3, 4, 0, 1] + peer + [24, 0, 0, 0, 0xC8, 0, 0]
+    let complete: [UInt8] = [0x3E, 19, 0x01, 0, 3, 4, 0, 1] + peer + [24, 0, 0, 0, 0xC8, 0, 0]
     let frames = try Self.decode([
       (1, complete), (0x0A, Self.record([0x12])), (1, [0x05, 4, 0, 3, 4, 0x16]),
     ]).frames

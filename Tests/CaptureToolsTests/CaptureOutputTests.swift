@@ -29,8 +29,7 @@ struct CaptureOutputTests {
     let (handle, connected) = recorder.connect(adapter: 0, peer: phone, at: now())
     records.append(connected)
     func pdu(_ pdu: PDU, _ direction: CaptureDirection) {
-      records.append(
-        recorder.pdu(pdu.encoded, direction, handle: handle, adapter: 0, at: now()))
+      records.append(recorder.pdu(pdu.encoded, direction, handle: handle, adapter: 0, at: now()))
     }
     pdu(
       .findByTypeValueRequest(

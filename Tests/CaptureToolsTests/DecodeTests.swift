@@ -63,8 +63,7 @@ struct DecodeTests {
     let printed = FakeDaemon.Printed()
     var options = CaptureOptions()
     try Grammar.decode.parse(arguments.split(separator: " ").map(String.init), into: &options)
-    let console = Console(options.output.format ?? .json, TextStyle()) {
-      bytes throws(Failure) in
+    let console = Console(options.output.format ?? .json, TextStyle()) { bytes throws(Failure) in
       printed.append(bytes)
     }
     var result = Result()
@@ -80,9 +79,7 @@ struct DecodeTests {
         defer { rest = rest.dropFirst(step) }
         return Array(rest.prefix(step))
       }
-    } catch {
-      result.failure = error
-    }
+    } catch { result.failure = error }
     result.output = printed.text
     return result
   }

@@ -138,9 +138,7 @@ struct TraceTests {
     let records = [try #require(event)]
     try await onLoop {
       let stage = Stage()
-      stage.links = [
-        HCIConnection(adapter: 0, handle: 0, peer: CaptureOutputTests.phone.address)
-      ]
+      stage.links = [HCIConnection(adapter: 0, handle: 0, peer: CaptureOutputTests.phone.address)]
       stage.known = [link]
       let (status, output) = try await stage.run("--ancs --socket /run/x.sock", records)
       #expect(status == .interrupted)

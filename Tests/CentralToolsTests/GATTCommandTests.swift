@@ -138,11 +138,10 @@ struct GATTCommandTests {
       map: map, subscribed: [5], devices: ["C4:11:22:33:44:55/random"])
     #expect(completion.complete("wr") == Completion(typed: 2, words: ["write", "write-command"]))
     #expect(
-      completion.complete("read ").words
-        == [
-          "0x0003", "0x0005", "0x0006", "2A00", "2A19", "2902", "battery-level",
-          "client-characteristic-configuration", "device-name",
-        ])
+      completion.complete("read ").words == [
+        "0x0003", "0x0005", "0x0006", "2A00", "2A19", "2902", "battery-level",
+        "client-characteristic-configuration", "device-name",
+      ])
     #expect(completion.complete("read 0x0003 ").titles["0x0005"] == "Battery Level")
     #expect(completion.complete("read bat").words == ["battery-level"])
     #expect(completion.complete("read 0x0003 2a").words == ["2A00", "2A19"])

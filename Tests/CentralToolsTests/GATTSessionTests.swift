@@ -51,9 +51,7 @@ private final class Bench {
     do throws(Failure) {
       try await session.perform(try GATTCommand(CommandLineWords.split(line), prompt: true))
       return nil
-    } catch {
-      return error
-    }
+    } catch { return error }
   }
 }
 
@@ -69,8 +67,7 @@ struct GATTSessionTests {
         0x180F, at: 0x10,
         characteristics: [
           .init(0x2A19, [.read, .notify], value: .stored([87])),
-          .init(
-            0x2A6E, [.read, .notify, .indicate], value: .stored([0x66, 0x08])),
+          .init(0x2A6E, [.read, .notify, .indicate], value: .stored([0x66, 0x08])),
         ]),
       ServiceDefinition(
         UUID(high: 0x6E40_0001_B5A3_F393, low: 0xE0A9_E50E_24DC_CA9E), at: 0x20,

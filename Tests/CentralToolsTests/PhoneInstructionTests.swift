@@ -160,11 +160,10 @@ struct PhoneInstructionTests {
   func words() throws {
     let line = #"add uid=7 title=Mum message="Saturday? At 7" 'flags=["silent"]'"#
     #expect(
-      try PhoneInstruction.object(words: line)
-        == [
-          "command": "add", "uid": 7, "title": "Mum", "message": "Saturday? At 7",
-          "flags": ["silent"],
-        ])
+      try PhoneInstruction.object(words: line) == [
+        "command": "add", "uid": 7, "title": "Mum", "message": "Saturday? At 7",
+        "flags": ["silent"],
+      ])
     #expect(throws: JSONError.self) { try PhoneInstruction.object(words: "add Mum") }
     #expect(throws: JSONError.self) {
       try PhoneInstruction(json: PhoneInstruction.object(words: ""))

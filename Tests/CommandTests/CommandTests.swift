@@ -60,6 +60,4 @@ struct CommandTests {
   }
 }
 
-extension Command: CustomTestStringConvertible {
-  public var testDescription: String { name }
-}
+extension Command: CustomTestStringConvertible { public var testDescription: String { name } }

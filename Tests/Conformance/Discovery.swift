@@ -30,9 +30,7 @@ struct Discovery {
       services += try await Self.secondaryServices(client, in: .all)
     }
     if isNext(.readByTypeRequest, .include) {
-      for range in ranges(player) {
-        includes += try await Self.includedServices(client, in: range)
-      }
+      for range in ranges(player) { includes += try await Self.includedServices(client, in: range) }
     }
     for range in ranges(player) {
       let known = characteristics.count

@@ -13,9 +13,7 @@ extension ServiceVectors {
     let update: EntityUpdate
     do {
       update = try EntityUpdate(decoding: bytes)
-    } catch {
-      return refused(vector, with: "tooShort(\(bytes.count))")
-    }
+    } catch { return refused(vector, with: "tooShort(\(bytes.count))") }
     guard update.encoded == bytes else { return .failed("encodes as \(update.encoded.hex)") }
     if vector.expectedError != nil { return unreadable(update, vector) }
     return compare(
@@ -83,8 +81,7 @@ extension ServiceVectors {
         return .null
       }
       return ["duration": .double(duration)]
-    default:
-      return [update.attribute.description.camelCase: .string(update.text)]
+    default: return [update.attribute.description.camelCase: .string(update.text)]
     }
   }
 
@@ -119,8 +116,7 @@ extension ServiceVectors {
         }
         let entity = registration.entity.description
         guard meaning.has(entity) else { return .failed("\(entity) is not in \"\(meaning)\"") }
-        return require(
-          names(registration, in: meaning), "other attributes than in \"\(meaning)\"")
+        return require(names(registration, in: meaning), "other attributes than in \"\(meaning)\"")
       case "entityAttribute":
         let attribute = try MediaAttribute(decoding: bytes)
         guard isTaken else { return .failed("taken for \(attribute)") }
@@ -131,12 +127,9 @@ extension ServiceVectors {
           meaning.words.contains(attribute.entity.description)
             && names(attribute, in: meaning.words),
           "\(attribute.entity) \(attribute) is not in \"\(meaning)\"")
-      default:
-        return .notApplicable("the characteristic is not known")
+      default: return .notApplicable("the characteristic is not known")
       }
-    } catch {
-      return refused(vector, with: error.nameInAMS?.camelCaseWords ?? "\(error)")
-    }
+    } catch { return refused(vector, with: error.nameInAMS?.camelCaseWords ?? "\(error)") }
   }
 
   /// Whether a registration is for the attributes that the words name, if any: `queue: index, shuffle`.

@@ -10,9 +10,7 @@ extension ServiceVectors {
     let event: NotificationEvent
     do {
       event = try NotificationEvent(decoding: bytes)
-    } catch {
-      return refused(vector, with: "wrongLength(\(bytes.count))")
-    }
+    } catch { return refused(vector, with: "wrongLength(\(bytes.count))") }
     guard event.encoded == bytes else { return .failed("encodes as \(event.encoded.hex)") }
     return compare(
       vector,
@@ -36,9 +34,7 @@ extension ServiceVectors {
     let command: ControlPointCommand
     do {
       command = try ControlPointCommand(decoding: bytes)
-    } catch {
-      return refused(vector, with: error.nameInANCS?.camelCaseWords ?? "\(error)")
-    }
+    } catch { return refused(vector, with: error.nameInANCS?.camelCaseWords ?? "\(error)") }
     guard vector.expectedError == nil else { return .failed("taken for \(command)") }
     guard command.encoded == bytes else { return .failed("encodes as \(command.encoded.hex)") }
     let meaning = vector.meaning
@@ -50,8 +46,7 @@ extension ServiceVectors {
     switch command {
     case .performNotificationAction(let uid, let action):
       guard names(uid, in: meaning) else { return .failed("\(uid) is not in \"\(meaning)\"") }
-      return require(
-        meaning.has(action.description), "\(action) is not in \"\(meaning)\"")
+      return require(meaning.has(action.description), "\(action) is not in \"\(meaning)\"")
     case .getAppAttributes(let app, let attributes):
       guard meaning.has(app) else { return .failed("\(app) is not in \"\(meaning)\"") }
       return require(

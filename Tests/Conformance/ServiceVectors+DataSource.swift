@@ -22,9 +22,7 @@ extension ServiceVectors {
       let isSame = result.error == other.error && result.response == other.response
       guard isSame else { return .failed("other fragments come to another result") }
     }
-    guard let response = result.response else {
-      return refused(vector, with: result.error)
-    }
+    guard let response = result.response else { return refused(vector, with: result.error) }
     guard whole.starts(with: response.encoded) else {
       return .failed("encodes as \(response.encoded.hex)")
     }

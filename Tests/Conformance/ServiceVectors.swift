@@ -47,9 +47,7 @@ public enum ServiceVectors {
   }
 
   /// A vector without a member that its kind requires.
-  struct Malformed: Error {
-    let what: String
-  }
+  struct Malformed: Error { let what: String }
 
   private static func run(_ vector: Vector, kind: String) -> Verdict {
     do {
@@ -65,9 +63,7 @@ public enum ServiceVectors {
       case "ams.numberString": return try numberString(vector)
       default: return .notApplicable("vectors of the kind \(kind) are not known")
       }
-    } catch {
-      return .failed("the vector has no usable \(error.what)")
-    }
+    } catch { return .failed("the vector has no usable \(error.what)") }
   }
 
   /// Compares the result with what the vector expects.
@@ -109,9 +105,7 @@ extension String {
   }
 
   /// The words: letters and digits.
-  var words: [String] {
-    split { !$0.isLetter && !$0.isNumber }.map(String.init)
-  }
+  var words: [String] { split { !$0.isLetter && !$0.isNumber }.map(String.init) }
 
   /// `Unknown Command` in the vectors' spelling: `unknownCommand`.
   var camelCaseWords: String { split(separator: " ").joined().camelCase }

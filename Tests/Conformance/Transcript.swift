@@ -24,9 +24,7 @@ struct Transcript: Sendable {
   }
 
   /// Why a file or a transcript cannot be used.
-  struct Malformed: Error {
-    var what: String
-  }
+  struct Malformed: Error { var what: String }
 
   init(_ json: JSONValue, databases: JSONValue?) throws(Malformed) {
     guard let name = json["name"]?.string else { throw Malformed(what: "name") }
@@ -79,9 +77,7 @@ public enum Transcripts {
       return VectorCase(id: name, kind: test["role"]?.string ?? "") {
         do throws(Transcript.Malformed) {
           return play(try Transcript(test, databases: file["databases"]))
-        } catch {
-          return .failed("the transcript has no usable \(error.what)")
-        }
+        } catch { return .failed("the transcript has no usable \(error.what)") }
       }
     }
   }

@@ -69,9 +69,7 @@ struct TranscriptDatabase: Sendable {
   }
 
   private func content(of entry: Entry, subscribing: Bool) -> Attribute.Content {
-    if entry.type == .clientConfiguration, subscribing || isLive {
-      return .clientConfiguration
-    }
+    if entry.type == .clientConfiguration, subscribing || isLive { return .clientConfiguration }
     if entry.readError != nil || entry.writeError != nil {
       return .handled(
         read: { (_) throws(ErrorCode) in

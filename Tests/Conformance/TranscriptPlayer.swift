@@ -88,9 +88,7 @@ extension Transcripts {
       return .passed
     } catch let verdict as Verdict {
       return verdict
-    } catch {
-      return .failed("\(error)")
-    }
+    } catch { return .failed("\(error)") }
   }
 }
 

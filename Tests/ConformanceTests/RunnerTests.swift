@@ -78,8 +78,7 @@ struct RunnerTests {
       try Self.transcript("client", step, Self.discovery, database: Self.database).run() == .passed)
     var lines = Self.discovery
     lines[7] = "<0907" + "0200" + "1a0300192a"
-    #expect(
-      Self.fails(try Self.transcript("client", step, lines, database: Self.database)))
+    #expect(Self.fails(try Self.transcript("client", step, lines, database: Self.database)))
   }
 
   @Test("A discovery service by service is accepted too")
@@ -140,22 +139,21 @@ struct RunnerTests {
   func unusable() throws {
     let exchange: JSONValue = [["dir": "rx", "hex": "021700"], ["dir": "tx", "hex": "030002"]]
     let cases = try #require(
-      Transcripts.cases(
-        in: [
-          "databases": ["d": ["attributes": []], "broken": ["attributes": [["handle": 1]]]],
-          "tests": [
-            ["role": "server", "db": "d", "pdus": exchange],
-            ["name": "no role", "db": "d", "pdus": exchange],
-            ["name": "no PDUs", "role": "server", "db": "d"],
-            ["name": "empty", "role": "server", "db": "d", "pdus": []],
-            ["name": "no octets", "role": "att", "pdus": [["dir": "tx", "hex": ""]]],
-            ["name": "up", "role": "client", "pdus": [["dir": "up", "hex": "00"]]],
-            ["name": "odd", "role": "client", "pdus": [["dir": "tx", "hex": "020"]]],
-            ["name": "no database", "role": "server", "db": "none", "pdus": exchange],
-            ["name": "nothing to serve", "role": "server", "pdus": exchange],
-            ["name": "broken", "role": "server", "db": "broken", "pdus": exchange],
-          ],
-        ]))
+      Transcripts.cases(in: [
+        "databases": ["d": ["attributes": []], "broken": ["attributes": [["handle": 1]]]],
+        "tests": [
+          ["role": "server", "db": "d", "pdus": exchange],
+          ["name": "no role", "db": "d", "pdus": exchange],
+          ["name": "no PDUs", "role": "server", "db": "d"],
+          ["name": "empty", "role": "server", "db": "d", "pdus": []],
+          ["name": "no octets", "role": "att", "pdus": [["dir": "tx", "hex": ""]]],
+          ["name": "up", "role": "client", "pdus": [["dir": "up", "hex": "00"]]],
+          ["name": "odd", "role": "client", "pdus": [["dir": "tx", "hex": "020"]]],
+          ["name": "no database", "role": "server", "db": "none", "pdus": exchange],
+          ["name": "nothing to serve", "role": "server", "pdus": exchange],
+          ["name": "broken", "role": "server", "db": "broken", "pdus": exchange],
+        ],
+      ]))
     #expect(cases[0].id == "tests[0]")
     for transcript in cases { #expect(Self.fails(transcript), "\(transcript.id)") }
     let unknown = try Self.transcript("dancer", [:], Self.exchange)

@@ -11,9 +11,7 @@ enum VectorFile {
   }
 }
 
-extension VectorCase: CustomTestStringConvertible {
-  public var testDescription: String { id }
-}
+extension VectorCase: CustomTestStringConvertible { public var testDescription: String { id } }
 
 @Suite("Conformance: vectors of ANCS and AMS")
 struct ServiceVectorTests {

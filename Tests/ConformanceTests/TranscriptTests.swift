@@ -73,8 +73,7 @@ struct TranscriptTests {
       }.run()
     }
     #expect(try step("value", "010204") == .failed("read 010203 instead of 010204"))
-    #expect(
-      try step("expected_att_ecode", 2) == .failed("succeeded where error 2 was expected"))
+    #expect(try step("expected_att_ecode", 2) == .failed("succeeded where error 2 was expected"))
     #expect(try step("op", "dance") == .notApplicable("a client's step dance is not known"))
   }
 }

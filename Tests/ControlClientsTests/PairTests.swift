@@ -34,8 +34,7 @@ struct PairTests {
 
   private static func response(_ accept: Bool, _ passkey: UInt32? = nil) -> ReceivedRequest {
     let passkey = passkey.map { Passkey(value: $0) }
-    return .call(
-      ControlMethods.respondToPairing, PairingResponse(accept: accept, passkey: passkey))
+    return .call(ControlMethods.respondToPairing, PairingResponse(accept: accept, passkey: passkey))
   }
 
   private static let served: [FakeDaemon.Reaction] = [

@@ -141,8 +141,6 @@ struct RecorderTests {
     do throws(Failure) {
       try Clients.logGrammar.parse(arguments.split(separator: " ").map(String.init), into: &options)
       return try await Clients.show(options, daemon.client, daemon.client.console, usual: usual)
-    } catch {
-      return error.status
-    }
+    } catch { return error.status }
   }
 }

@@ -302,7 +302,6 @@ struct WatchTests {
     }
     #expect(await daemon.failure(of: Clients.status, "--why") == .readerGone)
     #expect(daemon.output == "hci0: on the air\nhci0: connected\n")
-    #expect(
-      daemon.requests.first == .call(ControlMethods.subscribe, Subscription(events: [.why])))
+    #expect(daemon.requests.first == .call(ControlMethods.subscribe, Subscription(events: [.why])))
   }
 }

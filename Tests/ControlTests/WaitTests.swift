@@ -11,8 +11,7 @@ struct WaitTests {
   private static let phone = Address(0xC011_2233_4455)
 
   /// One of each; the texts in them as in docs/troubleshooting.md.
-  static let samples: [Wait] =
-    adapters + phones + security + services
+  static let samples: [Wait] = adapters + phones + security + services
 
   private static let adapters: [Wait] = [
     .absent("hci1"), .absent(nil), .settingUp, .resting, .blocked,

@@ -73,8 +73,7 @@ struct CaptureWriterTests {
     }
     let error = try #require(errors.first)
     #expect(errors.count == 1)
-    #expect(
-      CaptureFile.sentence(error) == "\(path) has reached its maximum size (--capture-limit)")
+    #expect(CaptureFile.sentence(error) == "\(path) has reached its maximum size (--capture-limit)")
     let file = try Files.read(path)
     #expect((9_900...10_000).contains(file.count))
     #expect(try Self.records(file).count > 200)

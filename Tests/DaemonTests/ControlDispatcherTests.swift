@@ -29,9 +29,7 @@ struct ControlDispatcherTests {
       Settings(RunOptions()), on: SystemPlatform(), log: Log(level: .error))
     private var dispatcher = ControlDispatcher()
 
-    init() {
-      ControlHandlers(supervisor).register(in: &dispatcher)
-    }
+    init() { ControlHandlers(supervisor).register(in: &dispatcher) }
 
     func meaning(of line: [UInt8]) -> Meaning {
       let (requests, isBatch) = dispatcher.receive(line)
@@ -269,9 +267,7 @@ struct DescriptorTests {
         descriptorLimit: hasOthers ? 1 << 20 : ControlLimits.spareDescriptors + 3)
       let name = "@ancsd-test-descriptors-\(hasOthers)"
       var accepted: (any LineChannel)?
-      let stop = try platform.listenForClients(at: name, log: Log(level: .error)) {
-        accepted = $0
-      }
+      let stop = try platform.listenForClients(at: name, log: Log(level: .error)) { accepted = $0 }
       let client = try LineSocket.connect(unix: name)
       client.onLine = { _ in }
       await eventually { accepted != nil || !client.isOpen }

@@ -84,8 +84,7 @@ struct EventReaderTests {
       let first = UInt64(seen.count)
       #expect(seen.dropLast().map(\.seq) == Array(1..<first))
       #expect(
-        seen.last?.event.content
-          == .lost(count: 2_001 - seen.count, first: first, last: 2_000))
+        seen.last?.event.content == .lost(count: 2_001 - seen.count, first: first, last: 2_000))
       printer.flush()
       reader.close()
       Glibc.close(reading)

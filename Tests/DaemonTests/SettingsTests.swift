@@ -324,8 +324,7 @@ struct SettingsTests {
     expected.live.fetch.attributes = []
     expected.live.logLevel = .info
     #expect(settings.options == expected && settings.file == path)
-    #expect(
-      settings.given.filter { $0.name == "name" } == [.init("name", "\"typed\"", .nextStart)])
+    #expect(settings.given.filter { $0.name == "name" } == [.init("name", "\"typed\"", .nextStart)])
     #expect(settings.given.first { $0.name == "pairable" }?.line == 3)
   }
 
@@ -426,8 +425,7 @@ struct SettingsTests {
   func waiting() throws {
     var settings = SettingsInForce(try Self.settings("name = 'x'\nfetch = 'none'\ngrace = 5\n"))
     settings.replace(
-      with: try Self.settings(
-        "name = 'y'\n\nio = 'display'\nfetch = 'all'\n[quirks]\nphy = '1m'"))
+      with: try Self.settings("name = 'y'\n\nio = 'display'\nfetch = 'all'\n[quirks]\nphy = '1m'"))
     func line(_ name: String, _ value: String, _ line: Int) -> SettingsReport.Setting {
       .init(name, value, file: "f", line: line, .nextStart)
     }

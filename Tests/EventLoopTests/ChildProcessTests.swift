@@ -80,9 +80,7 @@ import Testing
     }
     #expect(end == .signal(.terminate))
     // It is reaped by whoever is the first process; until then it has no memory and no descriptors.
-    for _ in 0..<500 where Self.isAlive(sleeper) {
-      await Loop.shared.sleep(for: .milliseconds(10))
-    }
+    for _ in 0..<500 where Self.isAlive(sleeper) { await Loop.shared.sleep(for: .milliseconds(10)) }
     #expect(!Self.isAlive(sleeper))
   }
 

@@ -7,9 +7,7 @@ import System
 import Testing
 import Wire
 
-extension LineSocket {
-  fileprivate func send(_ line: String) { send(Array(line.utf8)) }
-}
+extension LineSocket { fileprivate func send(_ line: String) { send(Array(line.utf8)) } }
 
 extension OnTheLoop {
   @Suite("Lines over sockets, pipes and files", .onLoop)
@@ -88,14 +86,11 @@ extension OnTheLoop {
       server.onClose = { came.append("\($0)") }
       _ = Glibc.write(ends[1], "one\n", 4)
       shutdown(ends[1], Int32(SHUT_WR))
-      #expect(
-        await came.wait(for: 2) == ["one", "\(LineSocket.End.failed(.brokenPipe))"])
+      #expect(await came.wait(for: 2) == ["one", "\(LineSocket.End.failed(.brokenPipe))"])
     }
 
     /// What a server that takes lines says at their end, once the client shuts down its half.
-    private func saw(
-      _ text: String, pausing: Bool, at name: String
-    ) async throws -> String {
+    private func saw(_ text: String, pausing: Bool, at name: String) async throws -> String {
       let listener = try UnixListener(at: name, .stream)
       var server: LineSocket?
       listener.onConnection = { descriptor, _ in
@@ -345,8 +340,7 @@ extension OnTheLoop {
         try PacketSocket.connect(unix: "/tmp/ancsd-test-nobody")
       }
       #expect(
-        error?.description
-          == "connect /tmp/ancsd-test-nobody: No such file or directory (ENOENT)")
+        error?.description == "connect /tmp/ancsd-test-nobody: No such file or directory (ENOENT)")
     }
   }
 }
@@ -400,9 +394,7 @@ extension OnTheLoop {
           .split(separator: "\n").map(String.init)
       }
 
-      func close() {
-        for end in [reading, writing] { _ = Glibc.close(end) }
-      }
+      func close() { for end in [reading, writing] { _ = Glibc.close(end) } }
     }
 
     @Test(
@@ -446,8 +438,7 @@ extension OnTheLoop {
     }
 
     @Test(
-      "A full disk is reported; with room again it gets whole lines, and the number of the missing"
-    )
+      "A full disk is reported; with room again it gets whole lines, and the number of the missing")
     func fullDisk() async throws {
       let scratch = try Scratch()
       let path = "\(scratch.path)/full"

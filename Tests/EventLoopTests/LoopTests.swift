@@ -104,9 +104,7 @@ extension OnTheLoop {
     /// Like the procedures of the pure modules: runs on the caller's actor and awaits a continuation.
     private func nested() async {
       #expect(LoopThread.isCurrent)
-      await withCheckedContinuation { waiter in
-        Loop.shared.later { waiter.resume() }
-      }
+      await withCheckedContinuation { waiter in Loop.shared.later { waiter.resume() } }
       #expect(LoopThread.isCurrent)
     }
 

@@ -106,9 +106,7 @@ package final class FakeDaemon {
     do throws(Failure) {
       _ = try await run(command, arguments)
       return nil
-    } catch {
-      return error
-    }
+    } catch { return error }
   }
 }
 

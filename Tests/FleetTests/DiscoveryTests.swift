@@ -168,9 +168,7 @@ import Wire
         payload: Array(try #require(button["pl_prs"]?.string).utf8))
       let outcome = desk.receive(message, board.mirror, now: .zero, time: MirroredBoard.now)
       #expect(outcome.calls.count == 1 && outcome.publications.isEmpty, "\(key)")
-      for (number, _) in outcome.calls {
-        _ = desk.answered(number, ["result": true], board.mirror)
-      }
+      for (number, _) in outcome.calls { _ = desk.answered(number, ["result": true], board.mirror) }
     }
   }
 }

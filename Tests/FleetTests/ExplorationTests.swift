@@ -280,8 +280,7 @@ struct ExplorationTests {
         label == "inFlight"
           ? Mirror(reflecting: value).children.map {
             Mirror(reflecting: $0.value).descendant("entry")
-          }
-          : value
+          } : value
       }
       return outbox + [
         box.lastEvent, box.postponements, box.done, box.open.count, box.lastState, box.responses,

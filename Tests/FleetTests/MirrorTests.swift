@@ -137,8 +137,7 @@ import Wire
     // Nobody knows how many notifications the phone had when it left, nor when that was.
     #expect(told["phone/anna/counts"]?["total"] == .null)
     #expect(told["phone/anna/counts"]?["categories"]?["social"] == .null)
-    #expect(
-      told["phone/anna/state"]?["seen"] == .string(board.status.links[0].since.rfc3339))
+    #expect(told["phone/anna/state"]?["seen"] == .string(board.status.links[0].since.rfc3339))
     // One that has ended has left the numbers, and when they were right.
     _ = board.goOffline()
     next = try board.next(named: "anna")
@@ -177,8 +176,7 @@ import Wire
     // The same after the list.
     _ = try board.list(asOf: 4)
     #expect(try board.tell(notification())["phone/anna/counts"]?["total"] == 1)
-    #expect(
-      try board.tell(Self.playing)["phone/anna/media"]?["player"]?["state"] == "playing")
+    #expect(try board.tell(Self.playing)["phone/anna/media"]?["player"]?["state"] == "playing")
     _ = try board.tell(Self.left)
     #expect(
       board.mirror.settle(at: MirroredBoard.now).topics.contains("ancsd/kitchen/phone/anna/state"))
@@ -308,8 +306,7 @@ import Wire
   func leftovers() throws {
     let ours: Set = ["ancsd/kitchen/state", "ancsd/kitchen/phone/mum/state"]
     let others: Set = ["ancsd/attic/state", "homeassistant/device/attic/board/config"]
-    var board = try MirroredBoard().next(
-      MirrorPolicy(discovery: nil), retained: ours.union(others))
+    var board = try MirroredBoard().next(MirrorPolicy(discovery: nil), retained: ours.union(others))
     func removed() -> [String] {
       let told = board.update()
       #expect(told.allSatisfy { $0.isRemoval == $0.payload.isEmpty })

@@ -48,9 +48,7 @@ extension FuzzTarget {
   }
 
   /// A request is answered once, an indication is confirmed once, and nothing else is answered.
-  private static func checkResponses(
-    to pdu: [UInt8], _ sent: [[UInt8]], _ bearer: Bearer
-  ) throws {
+  private static func checkResponses(to pdu: [UInt8], _ sent: [[UInt8]], _ bearer: Bearer) throws {
     let opcode = pdu.first.map { Opcode(rawValue: $0) }
     // Service Changed may be indicated at any time.
     let responses = sent.filter { $0.first != 0x1D }
@@ -70,8 +68,7 @@ extension FuzzTarget {
     let database = AttributeDatabase()
     try database.add(StandardServices.genericAccess(name: { "board" }))
     try database.add(StandardServices.genericAttribute())
-    try database.add(
-      StandardServices.deviceInformation(manufacturer: "ancsd", model: "board"))
+    try database.add(StandardServices.deviceInformation(manufacturer: "ancsd", model: "board"))
     try database.add(StandardServices.bonding())
     try database.add(
       ServiceDefinition(

@@ -85,9 +85,7 @@ enum Sample {
       } while !rest.isEmpty
       reader.finish()
       while let record = try reader.next() { reading.records.append(record) }
-    } catch {
-      reading.error = error
-    }
+    } catch { reading.error = error }
     reading.assumedPeer = reader.assumedPeer
     return reading
   }
@@ -180,9 +178,7 @@ enum Sample {
   }
 
   /// A PacketLogger file.
-  static func packetLogger(
-    _ records: [CaptureRecord] = records, isBig: Bool = true
-  ) -> [UInt8] {
+  static func packetLogger(_ records: [CaptureRecord] = records, isBig: Bool = true) -> [UInt8] {
     records.flatMap { record in
       let kinds: [MonitorOpcode: UInt8] = [
         .command: 0, .event: 1, .aclTransmitted: 2, .aclReceived: 3, .scoTransmitted: 8,

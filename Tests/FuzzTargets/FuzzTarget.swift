@@ -11,9 +11,7 @@ public struct FuzzTarget: Sendable {
   /// time without bounds, are seen by whoever calls it.
   public let play: @Sendable ([UInt8]) throws -> Void
 
-  init(
-    _ name: String, longest: Int = 512, _ play: @escaping @Sendable ([UInt8]) throws -> Void
-  ) {
+  init(_ name: String, longest: Int = 512, _ play: @escaping @Sendable ([UInt8]) throws -> Void) {
     self.name = name
     self.longest = longest
     self.play = play
@@ -25,9 +23,7 @@ public struct FuzzTarget: Sendable {
 }
 
 /// What a parser made of an input is not what it promises.
-public struct Broken: Error, CustomStringConvertible {
-  public let description: String
-}
+public struct Broken: Error, CustomStringConvertible { public let description: String }
 
 /// Throws `Broken` unless `holds`.
 func ensure(_ holds: Bool, _ rule: @autoclosure () -> String) throws(Broken) {

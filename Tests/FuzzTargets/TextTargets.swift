@@ -33,9 +33,7 @@ extension FuzzTarget {
     FuzzTarget("request", longest: 2048, request),
     FuzzTarget("settings", longest: 2048) { input in
       let file = SettingsFile(input)
-      for fault in file.faults {
-        try ensure(fault.place.line > 0, "\(fault.message) is nowhere")
-      }
+      for fault in file.faults { try ensure(fault.place.line > 0, "\(fault.message) is nowhere") }
       for entry in file.entries {
         let again = SettingsFile(Array("\(entry.name) = \(entry.value)".utf8))
         try ensure(
@@ -162,14 +160,10 @@ extension FuzzTarget {
     let pattern: TextPattern
     do throws(TextPattern.SyntaxError) {
       pattern = try TextPattern(String(decoding: parts[0], as: UTF8.self))
-    } catch {
-      return try ensure(!error.description.isEmpty, "refused without a reason")
-    }
+    } catch { return try ensure(!error.description.isEmpty, "refused without a reason") }
     let piece = Array(parts.dropFirst().first ?? parts[0])
     let text = [[UInt8]](repeating: piece, count: 1024 / max(1, piece.count)).flatMap(\.self)
-    for text in [piece, text] {
-      _ = try? pattern.matches(String(decoding: text, as: UTF8.self))
-    }
+    for text in [piece, text] { _ = try? pattern.matches(String(decoding: text, as: UTF8.self)) }
   }
 
   /// Input: the arguments, one a line.
@@ -181,9 +175,7 @@ extension FuzzTarget {
       case .print: break
       case .perform(let command, let rest): try command.check(rest)
       }
-    } catch {
-      try ensure(error.status == .usage, "\(error) is no wrong command line")
-    }
+    } catch { try ensure(error.status == .usage, "\(error) is no wrong command line") }
   }
 
   private static let commands: [Command] =

@@ -6,9 +6,7 @@ import Wire
 
 @testable import FuzzTargets
 
-extension FuzzTarget: CustomTestStringConvertible {
-  public var testDescription: String { name }
-}
+extension FuzzTarget: CustomTestStringConvertible { public var testDescription: String { name } }
 
 @Suite("The fuzzer's targets")
 struct FuzzTargetTests {
@@ -123,8 +121,6 @@ struct FuzzTargetTests {
         inputs.append((hasChoice ? [choice] : []) + Self.conversation(packets, &generator))
       }
     }
-    for input in inputs {
-      #expect(throws: Never.self, "\(input)") { try target.play(input) }
-    }
+    for input in inputs { #expect(throws: Never.self, "\(input)") { try target.play(input) } }
   }
 }

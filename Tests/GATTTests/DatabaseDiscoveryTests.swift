@@ -42,9 +42,7 @@ struct DatabaseDiscoveryTests {
     var failure: ATTFailure?
     do throws(ATTFailure) {
       try await discovery.discoverEverything()
-    } catch {
-      failure = error
-    }
+    } catch { failure = error }
     _ = pair.server
     return (discovery, failure)
   }
@@ -93,8 +91,7 @@ struct DatabaseDiscoveryTests {
     #expect(service.descriptors(of: nil).isEmpty)
   }
 
-  @Test(
-    "Services that cannot be read by group are found by their types", arguments: [true, false])
+  @Test("Services that cannot be read by group are found by their types", arguments: [true, false])
   func withoutGroups(byValue: Bool) throws {
     try TestLoop.run { loop in
       let (discovery, _) = try await discovery(loop) { pdu in

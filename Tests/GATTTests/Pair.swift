@@ -57,9 +57,7 @@ final class Pair {
   }
 
   /// The link's security, in an object of its own because the server is created before the pair.
-  private final class Current {
-    var security = LinkSecurity.none
-  }
+  private final class Current { var security = LinkSecurity.none }
 
   /// Replaces the server's responses where `other` has one.
   func intercept(_ other: @escaping (PDU) -> PDU?) {

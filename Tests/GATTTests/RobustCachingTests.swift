@@ -38,8 +38,7 @@ struct RobustCachingTests {
     }
   }
 
-  @Test(
-    "What uses no handle is answered", arguments: ["080100ffff002a", "1800", "021700"])
+  @Test("What uses no handle is answered", arguments: ["080100ffff002a", "1800", "021700"])
   func answered(hex: String) throws {
     try TestLoop.run { loop in
       let pair = try Self.pair(loop, features: 1)

@@ -155,9 +155,7 @@ struct DoctorTests {
     },
     Fault(
       "the kernel's bug", "kernel-bug", .warning, says: "never sent a byte", command: "apt install"
-    ) {
-      $0.kernelRelease = "6.1.0-56-amd64"
-    },
+    ) { $0.kernelRelease = "6.1.0-56-amd64" },
     Fault(
       "a state directory of somebody else's", "state", says: "not this user's", command: "sudo",
       status: .noPermission

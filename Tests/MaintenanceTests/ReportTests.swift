@@ -257,8 +257,7 @@ struct ReportTests {
     #expect(memory.timeline == Self.timeline)
     #expect(memory.known == [Self.known])
     #expect(memory.events.map { $0["level"]?.int } == [50, 49])
-    let older = FakeDaemon { _ in [.error(.methodNotFound("timeline"))]
-    }
+    let older = FakeDaemon { _ in [.error(.methodNotFound("timeline"))] }
     #expect(await DaemonProbe.memory(older.client).timeline == nil)
   }
 

@@ -132,8 +132,7 @@ struct AdapterTests {
         let (client, adapter) = Self.plug(loop.clock, supported: supported, found: found)
         try await client.call(.setLocalName(LocalName("found")), index: Sample.hci0)
         let information = try await client.readControllerInformation(Sample.hci0)
-        let steps = information.setUpSteps(
-          name: "board", capability: .displayYesNo, bonds: [bond])
+        let steps = information.setUpSteps(name: "board", capability: .displayYesNo, bonds: [bond])
         // There is no advertisement to be removed.
         for step in steps.dropFirst() { try await client.call(step.command, index: Sample.hci0) }
         #expect(

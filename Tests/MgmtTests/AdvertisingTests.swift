@@ -182,8 +182,7 @@ struct AdvertisingPlanTests {
     #expect(pauses == [1, 2, 4, 8, 16, 30, 30].map { .seconds($0) })
     plan.succeeded(advertise(.slow))
     #expect(plan.failure == nil)
-    #expect(
-      plan.failed(advertise(.slow), for: .bonded, isAlone: true, why: "no", at: now) == true)
+    #expect(plan.failed(advertise(.slow), for: .bonded, isAlone: true, why: "no", at: now) == true)
   }
 
   @Test("A failure beside a phone waits until the phone has gone or another audience is there")

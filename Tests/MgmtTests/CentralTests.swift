@@ -165,12 +165,9 @@ struct CentralTests {
   func crowd() throws {
     var phone = Phone()
     _ = try phone.machine.comeBack(at: .zero)
-    let crowd = (0...CentralMachine.capacity).map {
-      DeviceAddress(Address(UInt64($0)), .random)
-    }
+    let crowd = (0...CentralMachine.capacity).map { DeviceAddress(Address(UInt64($0)), .random) }
     for device in crowd { _ = phone.sees(device) }
-    #expect(
-      phone.pass(CentralMachine.choosing) == [.report(.undecided(Array(crowd.dropFirst())))])
+    #expect(phone.pass(CentralMachine.choosing) == [.report(.undecided(Array(crowd.dropFirst())))])
   }
 
   @Test("Numbers are confirmed at once, or by the user who is asked")
@@ -191,9 +188,7 @@ struct CentralTests {
         try phone.machine.respond(accept: accept, passkey: nil) == [
           .send(accept ? .userConfirmReply(Self.board) : .userConfirmNegativeReply(Self.board))
         ])
-      #expect(throws: CentralRefusal.self) {
-        try phone.machine.respond(accept: true, passkey: nil)
-      }
+      #expect(throws: CentralRefusal.self) { try phone.machine.respond(accept: true, passkey: nil) }
     }
   }
 
@@ -320,8 +315,7 @@ struct CentralTests {
       at: phone.now)
     #expect(
       phone.hear(.newLongTermKey(ltk, store: true)).first
-        == .save(
-          Bond(identity: Sample.phone, longTermKeys: [ltk], identityResolvingKey: irk)))
+        == .save(Bond(identity: Sample.phone, longTermKeys: [ltk], identityResolvingKey: irk)))
     #expect(phone.machine.link?.accessory == Sample.phone)
   }
 

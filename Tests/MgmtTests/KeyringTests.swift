@@ -70,9 +70,7 @@ struct KeyringTests {
     #expect(!ring.isOnLastChance(Sample.phone))
     #expect(ring.count(Sample.phone, hasSubscribed: false) == true)
     #expect(ring.isOnLastChance(Sample.phone) && ring.firstGivenUp == nil)
-    for number in 0..<5 {
-      #expect(ring.count(Sample.phone, hasSubscribed: false) == (number == 0))
-    }
+    for number in 0..<5 { #expect(ring.count(Sample.phone, hasSubscribed: false) == (number == 0)) }
     #expect(ring.firstGivenUp == Sample.phone && ring[Sample.phone]?.strikes == Keyring.patience)
     // What is read again has no news.
     _ = ring.add([stored], of: 1)

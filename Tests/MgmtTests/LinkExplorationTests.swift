@@ -19,9 +19,7 @@ struct LinkExplorationTests {
     var isOver: Bool { if case .over = link.state { true } else { false } }
 
     /// When time passes next.
-    func deadline(at now: Instant) -> Instant? {
-      early.isEmpty ? link.deadline : now
-    }
+    func deadline(at now: Instant) -> Instant? { early.isEmpty ? link.deadline : now }
 
     /// What makes it different from others, with times as they lie from now: not a reason, which is only told.
     func key(_ distance: (Instant) -> Duration) -> AnyHashable {
@@ -127,8 +125,7 @@ struct LinkExplorationTests {
       let capability: IOCapability = terms.bonds.isEmpty ? .keyboardDisplay : .noInputNoOutput
       let link = LinkMachine(
         peer: Sample.phone, policy: PairingPolicy(capability: capability), at: .zero)
-      let isWhole = found.explore(
-        from: Situation(link: link, terms: terms), limit: limit ?? 50_000)
+      let isWhole = found.explore(from: Situation(link: link, terms: terms), limit: limit ?? 50_000)
       guard isWhole || limit != nil else { return ["too many states"] }
       graph.add(found.graph { caseName($0.link.state) })
       var findings = found.idle {

@@ -65,8 +65,7 @@ extension [LinkMachine.Action] {
 
   /// The sample's phone is bonded with these keys, and served.
   static func bonded(_ keys: LongTermKey..., identity: IdentityResolvingKey? = nil) -> Self {
-    let bond = Bond(
-      identity: Sample.phone, longTermKeys: keys, identityResolvingKey: identity)
+    let bond = Bond(identity: Sample.phone, longTermKeys: keys, identityResolvingKey: identity)
     return [.save(bond, isNew: true), .secured(isNew: true)]
   }
 

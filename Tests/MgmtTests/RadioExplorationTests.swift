@@ -64,9 +64,7 @@ struct RadioExplorationTests {
     return try findings + graph.differences(from: "the pairing window")
   }
 
-  private static func stepsBroken(
-    _ found: WindowExplorer, _ rule: PairingWindow.Rule
-  ) -> [String] {
+  private static func stepsBroken(_ found: WindowExplorer, _ rule: PairingWindow.Rule) -> [String] {
     var findings = found.steps("ends what it does not know") { edge, from, to in
       edge.input == .end(2) && (edge.actions != [false] || from != to)
     }

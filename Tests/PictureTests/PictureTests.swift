@@ -54,9 +54,7 @@ extension String {
   }
 
   fileprivate func split(at mark: String) -> (String, String)? {
-    firstRange(of: mark).map {
-      (String(self[..<$0.lowerBound]), String(self[$0.upperBound...]))
-    }
+    firstRange(of: mark).map { (String(self[..<$0.lowerBound]), String(self[$0.upperBound...])) }
   }
 }
 

@@ -6,9 +6,7 @@ import System
 public final class Scratch: Sendable {
   public let path: String
 
-  public init() throws(SystemError) {
-    path = try Files.makeTemporaryDirectory(named: "ancsd-test")
-  }
+  public init() throws(SystemError) { path = try Files.makeTemporaryDirectory(named: "ancsd-test") }
 
   deinit { Self.remove(path) }
 

@@ -241,9 +241,7 @@ extension Explorer {
   /// It acts twice.
   public func repeating(_ isRepeated: @escaping (Action) -> Bool) -> Self {
     var flawed = self
-    flawed.handle = { [handle] in
-      handle(&$0, $1, $2).flatMap { isRepeated($0) ? [$0, $0] : [$0] }
-    }
+    flawed.handle = { [handle] in handle(&$0, $1, $2).flatMap { isRepeated($0) ? [$0, $0] : [$0] } }
     return flawed
   }
 }

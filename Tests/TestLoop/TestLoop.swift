@@ -104,9 +104,7 @@ public actor TestLoop {
   }
 
   /// Runs everything that can run now, without letting time pass.
-  public func settle() async {
-    await withCheckedContinuation { settling.append($0) }
-  }
+  public func settle() async { await withCheckedContinuation { settling.append($0) } }
 
   /// Runs `work` beside the test, and returns a handle to its result.
   @discardableResult

@@ -329,9 +329,7 @@ public final class Connection {
       case .responseFirst: [response, identity, longTerm]
       }
     // Each comes on a turn of its own.
-    for (number, step) in steps.enumerated() {
-      kernel.after(.milliseconds(Int64(number)), step)
-    }
+    for (number, step) in steps.enumerated() { kernel.after(.milliseconds(Int64(number)), step) }
     channel?.flush()
   }
 

@@ -119,9 +119,7 @@ public final class Handset {
   }
 
   /// Ends the connection in an orderly way.
-  public func leave() {
-    connection?.end(.disconnected, reason: DisconnectReason.remote.rawValue)
-  }
+  public func leave() { connection?.end(.disconnected, reason: DisconnectReason.remote.rawValue) }
 
   /// Carries the phone out of range: the link is lost.
   public func goOutOfRange() {

@@ -354,9 +354,7 @@ public final class VirtualAdapter {
         let flags = AdvertisingFlags(rawValue: try reader.u32())
         guard kind.tellsPower || !flags.contains(.txPower) else { return .invalidParameters }
         try reader.skip(4)
-        pending = (
-          flags, opcode == .addAdvertising ? defaultAdvertisingInterval : try reader.u32()
-        )
+        pending = (flags, opcode == .addAdvertising ? defaultAdvertisingInterval : try reader.u32())
       }
       if opcode == .addExtendedAdvertisingParameters { return .success }
       let length = Int(try reader.u8())
@@ -370,9 +368,7 @@ public final class VirtualAdapter {
         return .invalidParameters
       }
       advertisement = data
-    } catch {
-      return .invalidParameters
-    }
+    } catch { return .invalidParameters }
     if let pending { (advertisingFlags, advertisingInterval) = pending }
     pending = nil
     // An adapter that is off takes an instance too, and nothing goes on the air.

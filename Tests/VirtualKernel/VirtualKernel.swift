@@ -81,9 +81,7 @@ public final class VirtualKernel {
 
   /// The controller reports a hardware error: the kernel resets it, and ends its links without a word.
   /// The advertising instance stays in the kernel, but the controller does not know it any more.
-  public func failHardware(of adapter: VirtualAdapter) {
-    adapter.resetController()
-  }
+  public func failHardware(of adapter: VirtualAdapter) { adapter.resetController() }
 
   /// Blocks an adapter's radio, by software or by a switch, or unblocks it with nil.
   public func block(_ adapter: VirtualAdapter, _ block: RadioBlock?) {

@@ -193,9 +193,7 @@ final class Bench {
     do throws(ATTFailure) {
       try await work()
       return nil
-    } catch {
-      return error.code?.rawValue
-    }
+    } catch { return error.code?.rawValue }
   }
 
   /// The error code of writing `value`.

@@ -115,8 +115,7 @@ struct MediaTests {
     }
   }
 
-  @Test(
-    "A value that does not fit is flagged and read whole", arguments: [23, 50, 158, 185])
+  @Test("A value that does not fit is flagged and read whole", arguments: [23, 50, 158, 185])
   func truncation(mtu: Int) throws {
     try run(mtu: mtu) { _, bench in
       var last = MediaState()
@@ -158,8 +157,7 @@ struct MediaTests {
       let whole = try bench.handle(of: .entityAttribute)
       #expect(
         await bench.refusal { () throws(ATTFailure) in _ = try await bench.client.read(whole) }
-          == 0xA0
-      )
+          == 0xA0)
       try bench.phone.perform(.mediaAttribute(.album, []))
       #expect(await bench.refusal(of: MediaAttribute.album.selection, to: .entityAttribute) == 0xA2)
       try await bench.perform(.mediaAttribute(.playbackInfo, Array("0,1,00,-0,00".utf8)))

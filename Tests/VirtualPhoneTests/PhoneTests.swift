@@ -196,8 +196,7 @@ struct PhoneTests {
     }
   }
 
-  @Test(
-    "A second request before the response is reported, even by a frozen phone")
+  @Test("A second request before the response is reported, even by a frozen phone")
   func impatience() throws {
     try Bench.run { _, bench in
       try bench.phone.perform(.freeze(true))

@@ -38,8 +38,7 @@ struct WireTests {
     #expect(try #require(UUID(spelling)).description == canonical)
   }
 
-  @Test(
-    "A UUID's bytes are least significant first, and two if it has a short form")
+  @Test("A UUID's bytes are least significant first, and two if it has a short form")
   func uuidBytes() throws {
     #expect((0x1801 as UUID).littleEndian == [0x01, 0x18])
     let ancs = try #require(UUID("7905F431-B5CE-4E99-A40F-4B1E122D00D0"))
@@ -183,8 +182,7 @@ struct QueueTests {
       case 10 where model.count < 50:
         queue.prepend(number)
         model.insert(number, at: 0)
-      default:
-        #expect(queue.popFirst() == (model.isEmpty ? nil : model.removeFirst()))
+      default: #expect(queue.popFirst() == (model.isEmpty ? nil : model.removeFirst()))
       }
       #expect(queue.elementsEqual(model) && queue.first == model.first)
     }

@@ -141,9 +141,7 @@ struct SightingTests: InWorld {
     }
   }
 
-  private func bond() -> [UInt8]? {
-    world.platform.disk.content { $0.hasSuffix(".bond.json") }
-  }
+  private func bond() -> [UInt8]? { world.platform.disk.content { $0.hasSuffix(".bond.json") } }
 
   private func memory() throws -> JSONValue {
     let bytes = try #require(world.platform.disk.content { $0.hasSuffix(".cache.json") })
@@ -167,9 +165,7 @@ struct SightingTests: InWorld {
     try await world.start()
     let name = try #require(try memory()["name"]?.string)
     #expect(world.daemon?.phoneReports.first?.name == name)
-    let files = {
-      world.platform.disk.paths.filter { $0.contains("cache") || $0.contains("bond") }
-    }
+    let files = { world.platform.disk.paths.filter { $0.contains("cache") || $0.contains("bond") } }
     #expect(files().count == 2)
     try await world.forgetPhone()
     #expect(files().isEmpty)

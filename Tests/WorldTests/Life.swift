@@ -376,9 +376,7 @@ import Wire
     }
   }
 
-  private func violate(_ text: String) {
-    if !violations.contains(text) { violations.append(text) }
-  }
+  private func violate(_ text: String) { if !violations.contains(text) { violations.append(text) } }
 
   // MARK: Faults
 
@@ -644,9 +642,7 @@ struct Air {
     silentUntil = max(silentUntil, now + length + Self.nextTo)
   }
 
-  mutating func becomePoor(at now: Instant) {
-    poor = (now, now + Self.poorTime)
-  }
+  mutating func becomePoor(at now: Instant) { poor = (now, now + Self.poorTime) }
 
   /// When what is sent now gets through; nil: at once.
   func opening(at now: Instant) -> Instant? {

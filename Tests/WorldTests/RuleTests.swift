@@ -16,9 +16,7 @@ import Wire
 
 extension Rule {
   /// A rule that does this with what meets some conditions.
-  fileprivate init(
-    _ conditions: (inout Conditions) -> Void, _ outcome: (inout Outcome) -> Void
-  ) {
+  fileprivate init(_ conditions: (inout Conditions) -> Void, _ outcome: (inout Outcome) -> Void) {
     self.init(name: "rule")
     conditions(&self.conditions)
     outcome(&self.outcome)
@@ -80,9 +78,7 @@ struct RulesInForceTests: InWorld {
     world.phone.keyOrder = .longTermFirst
     try world.phoneDoes(.add(Self.contents(.social, "Old"), uid: 1))
     let selector = PhoneSelector(name ?? "\(world.phone.kind.identity.address)")
-    try await world.serve {
-      $0.live.rules = [.hiding { $0.phone = selector }]
-    }
+    try await world.serve { $0.live.rules = [.hiding { $0.phone = selector }] }
     try world.phoneDoes(.add(Self.contents(.social, "New"), uid: 2))
     await world.pass(.seconds(10))
     #expect(world.told() == [])

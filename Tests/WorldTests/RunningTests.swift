@@ -228,9 +228,7 @@ struct YearTests: InWorld {
       world.phone.leave()
       await world.pass(.seconds(8 * 3600))
       // A board without a battery begins in 1970; a network sets it right, or wrong.
-      if day % 30 == 7 {
-        world.platform.wallTimeShift = day.isMultiple(of: 2) ? -1_700_000_000 : 0
-      }
+      if day % 30 == 7 { world.platform.wallTimeShift = day.isMultiple(of: 2) ? -1_700_000_000 : 0 }
       if day % 50 == 9 { world.clock.skip(.seconds(3 * 24 * 3600)) }
       #expect(world.phone.connect(to: world.adapter), "on day \(day)")
       try await world.until(.subscribed)

@@ -81,9 +81,7 @@ struct Story: CustomTestStringConvertible, Sendable {
     try Grammar.run.setting("io")?.set(.text(json["io"]?.string ?? "none"), in: &options)
     io = try #require(options.radio.io)
     isPrivate = json["private"]?.bool ?? false
-    scenes = try (json["scenes"]?.array ?? []).map {
-      try #require(Scene($0), "no such act: \($0)")
-    }
+    scenes = try (json["scenes"]?.array ?? []).map { try #require(Scene($0), "no such act: \($0)") }
     end = json["end"]?.array?.compactMap(\.string) ?? []
   }
 

@@ -78,9 +78,7 @@ final class VirtualPlatform: Platform {
     _ arguments: [String], environment: [String], input: [UInt8], lineLimit: Int
   ) throws(SystemError) -> any RunningProgram { try programs.start(arguments, environment, input) }
 
-  func openManagement() throws(BluetoothError) -> any ManagementChannel {
-    kernel.openManagement()
-  }
+  func openManagement() throws(BluetoothError) -> any ManagementChannel { kernel.openManagement() }
 
   func listenForPhones(
     at address: DeviceAddress, log: Log, _ accept: @escaping (any ATTChannel) -> Void

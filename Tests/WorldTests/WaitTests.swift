@@ -60,9 +60,7 @@ struct WaitTests: InWorld {
     },
     Scene("setting-up") { world in world.launch() },
     Scene("blocked", after: .onAir) { world in world.kernel.block(world.adapter, .soft) },
-    Scene("blocked-by-switch", after: .onAir) { world in
-      world.kernel.block(world.adapter, .hard)
-    },
+    Scene("blocked-by-switch", after: .onAir) { world in world.kernel.block(world.adapter, .hard) },
     Scene("bluetoothd", after: .onAir) { world in world.kernel.startBluetoothDaemon() },
     Scene("switched-off", after: .onAir) { world in try await world.command(.setPowered(false)) },
     Scene("changed", after: .onAir) { world in try await world.command(.setBondable(false)) },

@@ -125,9 +125,7 @@ final class World {
   }
 
   /// Has the daemon read its settings again, of which the file now says this.
-  func reload(_ text: String) {
-    daemon?.reload { () throws(Failure) in try Self.settings(text) }
-  }
+  func reload(_ text: String) { daemon?.reload { () throws(Failure) in try Self.settings(text) } }
 
   private static func settings(_ text: String) throws(Failure) -> Settings {
     try Settings(["--name", "kitchen", "--log-level", "notice"]) { _ throws(Failure) in
@@ -204,9 +202,7 @@ final class World {
     let end = clock.now + limit
     await idle()
     while !holds() {
-      guard clock.turn(until: end) else {
-        throw Timeout(what: what, story: story)
-      }
+      guard clock.turn(until: end) else { throw Timeout(what: what, story: story) }
       await idle()
     }
   }
@@ -426,9 +422,7 @@ final class World {
       flush()
     }
 
-    private func flush() {
-      while let onLine, let line = unsent.popFirst() { onLine(line) }
-    }
+    private func flush() { while let onLine, let line = unsent.popFirst() { onLine(line) } }
   }
 }
 
@@ -437,9 +431,7 @@ final class World {
 /// A suite whose tests have a world each (`.inWorld`).
 @LoopActor protocol InWorld {}
 
-extension InWorld {
-  var world: World { World.current }
-}
+extension InWorld { var world: World { World.current } }
 
 extension Trait where Self == WorldTrait {
   /// Runs each test in a world of its own, on the loop.

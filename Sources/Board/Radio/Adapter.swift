@@ -104,9 +104,7 @@ import Wire
       name: boardName, capability: radio.policy.capability, bonds: bonds,
       staticAddress: identity.type == .random ? identity.address : nil,
       interval: parametersRefusal == nil ? .any : .asked)
-    try await mgmt.perform(steps, index: index, while: { !isOver }) {
-      log.info("\(name): \($0)")
-    }
+    try await mgmt.perform(steps, index: index, while: { !isOver }) { log.info("\(name): \($0)") }
     if isOver { return }
     let settings = try await mgmt.readControllerInformation(index).current
     if isOver { return }
@@ -284,9 +282,7 @@ import Wire
     case .over: return nil
     case .serving: break
     }
-    guard links.isEmpty else {
-      return links.contains { !$0.isAttached } ? .channel : nil
-    }
+    guard links.isEmpty else { return links.contains { !$0.isAttached } ? .channel : nil }
     if let (peer, bond) = keys.ring.staleBonds.firstSuspicion {
       return .oneSided(bond, phone: peer.address)
     }
@@ -349,9 +345,7 @@ import Wire
 
   /// Called when a phone may have begun or stopped sharing its notifications. A session learns this within moments, so
   /// nothing needs to be advertised meanwhile.
-  package func sharingMayHaveChanged() {
-    sharingTimer.due = scheduler.now + Self.sharingPause
-  }
+  package func sharingMayHaveChanged() { sharingTimer.due = scheduler.now + Self.sharingPause }
 
   /// Called when pairing may have opened or closed.
   func windowChanged() {

@@ -48,8 +48,7 @@ extension Adapter {
   /// A link with a phone that has just connected.
   @discardableResult private func addLink(with peer: DeviceAddress) -> RadioLink {
     let history = radio.timeline.begin(adapter: name, phone: peer.address)
-    let link = RadioLink(
-      self, peer, radio.policy, history, profile: advertiser.phoneConnected())
+    let link = RadioLink(self, peer, radio.policy, history, profile: advertiser.phoneConnected())
     links.append(link)
     return link
   }
@@ -83,8 +82,7 @@ extension Adapter {
     if let failure = end.failure { publish(.pairingFailed(reason: "\(failure)"), phone: peer) }
     if !link.hasSubscribed {
       // The board ends no link for lack of encryption once two are counted.
-      keys.count(
-        peer, hasSubscribed: false, isSaved: end.wasSecured || end.cause == .unencrypted)
+      keys.count(peer, hasSubscribed: false, isSaved: end.wasSecured || end.cause == .unencrypted)
     }
     if !end.wasSecured, keys.ring[peer] != nil { radio.sessions?.countUnproven() }
     if !end.wasSecured { judgeBond(of: link, end.cause) }
@@ -144,9 +142,7 @@ extension Adapter {
         self?.links.last { $0.connectionHandle == handle }?.controllerReplied(error, isRefusal)
       }
       controller?.onEnd = { [weak self] in self?.askedPhoneLeft($0, $1) }
-    } catch {
-      log.info("\(name): connection parameters are unchanged: \(error)")
-    }
+    } catch { log.info("\(name): connection parameters are unchanged: \(error)") }
   }
 
   /// Requests connection parameters; false if this phone is not to be asked now, or can't be.

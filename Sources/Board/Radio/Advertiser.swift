@@ -110,9 +110,7 @@ import Wire
     timer.due = plan.deadline(for: audience, at: now)
   }
 
-  private func perform(
-    _ step: AdvertisingPlan.Step, on owner: Adapter
-  ) async throws(MgmtError) {
+  private func perform(_ step: AdvertisingPlan.Step, on owner: Adapter) async throws(MgmtError) {
     switch step {
     case .remove:
       do {

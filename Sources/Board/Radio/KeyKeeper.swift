@@ -69,9 +69,7 @@ import Wire
     guard ring.remove(address) else { return }
     do {
       try radio.bonds.forget(place(of: address))
-    } catch {
-      log.warning("the bond with \(address) could not be removed: \(error)")
-    }
+    } catch { log.warning("the bond with \(address) could not be removed: \(error)") }
   }
 
   /// The stored data about a phone.
@@ -118,9 +116,7 @@ import Wire
       for command in MgmtCommand.loadKeys(of: loaded) {
         do {
           try await radio.mgmt.call(command, index: index)
-        } catch {
-          log.error("\(index): the keys could not be loaded: \(error)")
-        }
+        } catch { log.error("\(index): the keys could not be loaded: \(error)") }
       }
     } while ring.held != loaded
   }

@@ -36,9 +36,7 @@ struct PairingDesk {
     if let phone = response.phone, !phone.matches(asking, name: nil) {
       throw .unavailable("\(phone) asks nothing: \(asking) does")
     }
-    let former = questions.last {
-      $0.phone != asking && now - $0.at < Pairing.answerTime
-    }
+    let former = questions.last { $0.phone != asking && now - $0.at < Pairing.answerTime }
     if response.phone == nil, let former {
       throw .unavailable(
         "ambiguous answer: \(asking) asks now, and \(former.phone) did just before; say "
@@ -95,9 +93,7 @@ struct PairingDesk {
       end()
       do {
         try radio.respond(response)
-      } catch {
-        log.always(error.message)
-      }
+      } catch { log.always(error.message) }
     }
   }
 

@@ -44,9 +44,7 @@ import Wire
   private var removals: [ControllerIndex: Int] = [:]
   /// Who may pair, and which phone the board's user is answering.
   var desk: PairingDesk
-  private lazy var windowEnd = Deadline(platform.scheduler) { [weak self] in
-    self?.windowChanged()
-  }
+  private lazy var windowEnd = Deadline(platform.scheduler) { [weak self] in self?.windowChanged() }
   /// The adapters as they were before the daemon changed anything.
   private var originals: [Address: ControllerInformation] = [:]
   private lazy var nextSearch = Deadline(platform.scheduler) { [weak self] in
@@ -87,9 +85,7 @@ import Wire
     mgmt.onEvent = { [weak self] in self?.receive($1, $0) }
     do {
       try openSockets()
-    } catch {
-      throw Failure("opening the radio", error)
-    }
+    } catch { throw Failure("opening the radio", error) }
   }
 
   /// Serves the adapters that are present.
@@ -109,9 +105,7 @@ import Wire
         added($0, isConfigured: false)
       }
       for task in adding + configuring { await task.value }
-    } catch {
-      throw Failure("managing the kernel's Bluetooth", error)
-    }
+    } catch { throw Failure("managing the kernel's Bluetooth", error) }
     isStarted = true
   }
 
@@ -214,8 +208,7 @@ import Wire
   }
 
   private func publishError(_ message: String, of index: ControllerIndex) {
-    feed.publish(
-      Event(.error(what: "adapter", code: nil, message: message), adapter: "\(index)"))
+    feed.publish(Event(.error(what: "adapter", code: nil, message: message), adapter: "\(index)"))
   }
 
   private func add(_ index: ControllerIndex) async throws(MgmtError) {
@@ -353,9 +346,7 @@ import Wire
       + sortedAdapters.map(\.report)
   }
 
-  private func report(
-    of adapter: String, _ wait: Wait, isPresent: Bool = true
-  ) -> AdapterReport {
+  private func report(of adapter: String, _ wait: Wait, isPresent: Bool = true) -> AdapterReport {
     var report = AdapterReport()
     report.adapter = adapter
     report.isPresent = isPresent
@@ -410,9 +401,7 @@ import Wire
     for place in places {
       do {
         try bonds.forget(place)
-      } catch {
-        failure = failure ?? error
-      }
+      } catch { failure = failure ?? error }
     }
     // The bonds of an absent adapter are on the disk alone, and so is one that could not be removed.
     let isLast =

@@ -247,9 +247,7 @@ import Wire
       "\(owner.name): \(peer) has not encrypted by itself: sent a Security Request")
     do {
       try channel?.requestSecurity()
-    } catch {
-      owner.linkLog.info("\(owner.name): \(error)")
-    }
+    } catch { owner.linkLog.info("\(owner.name): \(error)") }
   }
 
   /// The controller has replied to a request for connection parameters.

@@ -34,9 +34,7 @@ package struct RadioSettings: Hashable, Sendable {
   ///   - isInteractive: whether somebody can answer at the daemon's terminal.
   ///   - pause: how long a bonded phone has to encrypt by itself.
   /// - Throws: if no pairing could be accepted.
-  package func policy(
-    isInteractive: Bool, pause: Duration
-  ) throws(Failure) -> PairingPolicy {
+  package func policy(isInteractive: Bool, pause: Duration) throws(Failure) -> PairingPolicy {
     let capability = io ?? (isInteractive ? .displayYesNo : .noInputNoOutput)
     guard !requiresAuthentication || capability != .noInputNoOutput else {
       throw Failure(

@@ -92,13 +92,9 @@ import Wire
         bond.strikes = cache?.strikes
         adopt(bond, in: name, of: adapter)
         found.usable.keep(bond)
-      } catch {
-        if error == .now { found.unreadable += 1 } else { found.unusable += 1 }
-      }
+      } catch { if error == .now { found.unreadable += 1 } else { found.unusable += 1 } }
     }
-    for (place, bond) in unsaved where place.adapter == adapter {
-      found.usable.keep(bond)
-    }
+    for (place, bond) in unsaved where place.adapter == adapter { found.usable.keep(bond) }
     return found
   }
 
@@ -126,9 +122,7 @@ import Wire
       for suffix in [Self.cacheSuffix, BondFile.suffix] {
         try directory.remove("\(adapter.folder)/\(former)\(suffix)")
       }
-    } catch {
-      directory.report("a moved bond", error)
-    }
+    } catch { directory.report("a moved bond", error) }
   }
 
   /// Saves a bond, replacing an earlier one with the same phone.
@@ -194,9 +188,7 @@ import Wire
     for (place, cache) in unwritten {
       do {
         try directory.save(cache, to: file(place, Self.cacheSuffix))
-      } catch {
-        directory.report("the cache of \(place.phone)", error)
-      }
+      } catch { directory.report("the cache of \(place.phone)", error) }
     }
     unwritten = [:]
   }
@@ -218,9 +210,7 @@ import Wire
       let known: StoredAddress? = try directory.read(file.rawValue)
       isReplacement = try directory.names().contains { AddressFile.isSetAside($0) }
       if let known { return (known.address, isReplacement) }
-    } catch {
-      isReplacement = true
-    }
+    } catch { isReplacement = true }
     let random = UInt64.random(in: 0...UInt64.max)
     let address: Address =
       file == .static ? .static(from: random) : .locallyAdministered(from: random)
@@ -228,9 +218,7 @@ import Wire
     guard !directory.mayHave(file.rawValue) else { return (address, isReplacement) }
     do {
       try directory.save(StoredAddress(address: address), to: file.rawValue)
-    } catch {
-      directory.report("the board's own address", error)
-    }
+    } catch { directory.report("the board's own address", error) }
     return (address, isReplacement)
   }
 
@@ -241,9 +229,7 @@ import Wire
       do {
         try save(bond, of: adapter)
         try forget(Place(adapter: nobody, phone: bond.identity))
-      } catch {
-        directory.report("a moved bond", error)
-      }
+      } catch { directory.report("a moved bond", error) }
     }
   }
 

@@ -86,9 +86,7 @@ import System
     do {
       let aside = try files.setAside(full)
       log.error("\(full) can't be used: \(why); renamed it to \(aside); starting a new one")
-    } catch {
-      log.error("\(full) can't be used: \(why); it can't be renamed either: \(error)")
-    }
+    } catch { log.error("\(full) can't be used: \(why); it can't be renamed either: \(error)") }
   }
 
   /// Replaces a file atomically; it is on the disk before this returns.

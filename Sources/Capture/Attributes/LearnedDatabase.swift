@@ -46,9 +46,7 @@ struct LearnedDatabase: Hashable, Sendable {
 
   /// Service Changed came (Core Specification Vol 3 Part G, 7.1): the known attributes stay valid until a discovery
   /// shows a different one.
-  mutating func doubt(_ range: HandleRange) {
-    doubtful = doubtful?.spanning(range) ?? range
-  }
+  mutating func doubt(_ range: HandleRange) { doubtful = doubtful?.spanning(range) ?? range }
 
   private mutating func forget(_ range: HandleRange) {
     doubtful = nil

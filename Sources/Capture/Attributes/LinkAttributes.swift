@@ -13,8 +13,7 @@ extension LinkState {
     isWhole: Bool
   ) -> DecodedUnit {
     guard let first = bytes.first else {
-      return DecodedUnit(
-        layer: .att, name: "nothing", length: 0, problem: "an empty ATT PDU")
+      return DecodedUnit(layer: .att, name: "nothing", length: 0, problem: "an empty ATT PDU")
     }
     let opcode = Opcode(rawValue: first)
     var unit = DecodedUnit(layer: .att, name: "\(opcode)", code: UInt16(first), length: bytes.count)

@@ -163,9 +163,7 @@ struct ServerView: Sendable {
   // MARK: Responses
 
   /// Reads a response of this server to `request`, if the capture has that.
-  private mutating func readResponse(
-    _ pdu: PDU, to request: Request?, _ unit: inout DecodedUnit
-  ) {
+  private mutating func readResponse(_ pdu: PDU, to request: Request?, _ unit: inout DecodedUnit) {
     if let request { Self.addHandles(of: request.unit, to: &unit) }
     switch pdu {
     case .errorResponse(let error): readError(error, request?.pdu, &unit)

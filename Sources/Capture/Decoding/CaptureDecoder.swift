@@ -209,9 +209,7 @@ public struct CaptureDecoder: Sendable {
   ) -> [DecodedUnit] {
     switch frame.channel {
     case 4:
-      return [
-        link.decodeATT(frame.payload, direction, packet: packet, isWhole: frame.isWhole)
-      ]
+      return [link.decodeATT(frame.payload, direction, packet: packet, isWhole: frame.isWhole)]
     case 1, 5:
       return Signalling.commands(in: frame.payload).map { command in
         if frame.isWhole { link.channels.follow(command, direction) }

@@ -40,9 +40,7 @@ struct Btsnoop: RecordFormat {
     buffer.drop(Self.headerLength)
   }
 
-  func envelope(
-    _ reader: inout ByteReader
-  ) throws(DecodeError) -> CapturePayload.Envelope {
+  func envelope(_ reader: inout ByteReader) throws(DecodeError) -> CapturePayload.Envelope {
     let original = Int(clamping: try reader.u32())
     let included = Int(clamping: try reader.u32())
     let adapter = try reader.u16()

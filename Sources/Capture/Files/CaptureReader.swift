@@ -205,9 +205,7 @@ struct FileBuffer {
 
   /// The next `count` bytes, without consuming them. With fewer, the file is cut within the named part.
   func peek(_ count: Int, _ part: String) throws(CaptureFileError) -> ArraySlice<UInt8> {
-    guard self.count >= count else {
-      throw error(.cut(part, needed: count, available: self.count))
-    }
+    guard self.count >= count else { throw error(.cut(part, needed: count, available: self.count)) }
     return bytes[start..<start + count]
   }
 

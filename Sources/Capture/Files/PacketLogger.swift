@@ -40,9 +40,7 @@ struct PacketLogger: RecordFormat {
     self.order = order
   }
 
-  func envelope(
-    _ reader: inout ByteReader
-  ) throws(DecodeError) -> CapturePayload.Envelope {
+  func envelope(_ reader: inout ByteReader) throws(DecodeError) -> CapturePayload.Envelope {
     let length = Int(clamping: try reader.u32()) - Self.timeLength
     let seconds = try reader.u32()
     let time = WallTime(seconds: seconds, microseconds: try reader.u32())

@@ -19,9 +19,7 @@ struct Pcap: RecordFormat {
     [0xA1, 0xB2, 0x3C, 0x4D]: (.bigEndian, true),
   ]
 
-  static func recognises(_ head: ArraySlice<UInt8>) -> Bool {
-    magics[Array(head.prefix(4))] != nil
-  }
+  static func recognises(_ head: ArraySlice<UInt8>) -> Bool { magics[Array(head.prefix(4))] != nil }
 
   init(_ buffer: inout FileBuffer) throws(CaptureFileError) {
     let header = try buffer.peek(Self.headerLength, "the file header")
@@ -43,9 +41,7 @@ struct Pcap: RecordFormat {
     buffer.drop(Self.headerLength)
   }
 
-  func envelope(
-    _ reader: inout ByteReader
-  ) throws(DecodeError) -> CapturePayload.Envelope {
+  func envelope(_ reader: inout ByteReader) throws(DecodeError) -> CapturePayload.Envelope {
     let seconds = try reader.u32()
     let fraction = try reader.u32()
     return CapturePayload.Envelope(

@@ -98,14 +98,10 @@ struct AttributeChannels: Sendable {
 
   /// Adds a frame; nil if it belongs to none of the channels.
   mutating func receive(_ frame: L2CAPFrame, _ direction: CaptureDirection) -> Delivery? {
-    let index = channels.firstIndex {
-      (direction == .sent ? $0.remote : $0.local) == frame.channel
-    }
+    let index = channels.firstIndex { (direction == .sent ? $0.remote : $0.local) == frame.channel }
     guard let index else { return nil }
     let bearer = channels[index].local
-    guard channels[index].mode == .credit else {
-      return (bearer, frame.payload, nil)
-    }
+    guard channels[index].mode == .credit else { return (bearer, frame.payload, nil) }
     return channels[index].segments[direction, default: Segments()].append(frame, bearer)
   }
 

@@ -39,9 +39,7 @@ import Wire
         else { continue }
         return CentralAdapter(index, information, mgmt, socket)
       }
-    } catch {
-      throw Failure("finding the adapter", error)
-    }
+    } catch { throw Failure("finding the adapter", error) }
     throw Failure(
       .unavailable, "finding \(choice?.description ?? "an adapter")",
       "there is no such adapter with Bluetooth LE",
@@ -57,9 +55,7 @@ import Wire
     self.mgmt = mgmt
     self.socket = socket
     identity = DeviceAddress(information.address, .public)
-    mgmt.onEvent = { [weak self] about, event in
-      if about == index { self?.onEvent(event) }
-    }
+    mgmt.onEvent = { [weak self] about, event in if about == index { self?.onEvent(event) } }
   }
 
   // MARK: Setting up

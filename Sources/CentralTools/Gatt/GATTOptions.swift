@@ -49,8 +49,7 @@ extension Grammar<GATTOptions> {
   static let gatt = Grammar(
     targets + own + CommandOption.output + renamed, operands: "[COMMAND]",
     kinds: [.word(GATTCommand.forms.filter { !$0.isForPrompt }.map(\.name))]
-  ) {
-    options, words throws(Failure) in
+  ) { options, words throws(Failure) in
     if !words.isEmpty { options.command = try GATTCommand(words, prompt: false) }
     switch options.command {
     case .read?, .subscribe?: break

@@ -93,9 +93,7 @@ final class GATTSession {
   ) async throws(Failure) -> Value {
     do throws(ATTFailure) {
       return try await request()
-    } catch {
-      throw failure(what, error)
-    }
+    } catch { throw failure(what, error) }
   }
 
   /// A failed request, with a remedy for this link.
@@ -155,8 +153,7 @@ extension GATTSession {
         printer.service(found, whole: true)
       }
     }
-    try await att(
-      "tree", await discovery.discoverEverything { printer.service($0, whole: true) })
+    try await att("tree", await discovery.discoverEverything { printer.service($0, whole: true) })
     map = AttributeMap(discovery.services)
     try conclude("tree", discovery)
   }
@@ -285,9 +282,7 @@ extension GATTSession {
         }
         return link.isOpen
       }
-    } catch {
-      refusals.append(failure("reading \(type)", error))
-    }
+    } catch { refusals.append(failure("reading \(type)", error)) }
     guard isThere || !refusals.isEmpty else {
       throw Failure(.refused, "reading \(type)", "the device has no attribute of this type")
     }

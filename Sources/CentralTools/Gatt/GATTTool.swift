@@ -71,9 +71,7 @@ import Wire
       writeBytes: { [end] bytes in
         do throws(SystemError) {
           try FileDescriptor.writeAll(bytes, to: Standard.output)
-        } catch {
-          end.post(.success(.done))
-        }
+        } catch { end.post(.success(.done)) }
       })
   }
 
@@ -94,9 +92,7 @@ import Wire
     Loop.start {
       do throws(Failure) {
         self.end.post(.success(try await self.perform()))
-      } catch {
-        self.end.post(.failure(error))
-      }
+      } catch { self.end.post(.failure(error)) }
     }
     let status: ExitStatus
     do throws(Failure) {
@@ -314,9 +310,7 @@ import Wire
   /// Performs a command and reports its failure; false after the last one.
   ///
   /// - Throws: a failure that ends the run.
-  private func perform(
-    _ read: () throws(Failure) -> GATTCommand
-  ) async throws(Failure) -> Bool {
+  private func perform(_ read: () throws(Failure) -> GATTCommand) async throws(Failure) -> Bool {
     do throws(Failure) {
       switch try read() {
       case .quit: return false
@@ -341,9 +335,7 @@ import Wire
       do throws(Failure) {
         try await perform(command, outcome)
         outcome.post(nil)
-      } catch {
-        outcome.post(error)
-      }
+      } catch { outcome.post(error) }
     }
     guard let failure = await outcome.next() else { return }
     current = nil

@@ -259,8 +259,6 @@ struct FoundDevices {
   private func send(_ command: MgmtCommand) async {
     do throws(MgmtError) {
       try await adapter.call(command)
-    } catch {
-      failure = failure ?? error.status
-    }
+    } catch { failure = failure ?? error.status }
   }
 }

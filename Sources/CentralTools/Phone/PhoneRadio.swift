@@ -56,8 +56,7 @@ import Wire
     store = PhoneStore(directory: options.stateDirectory, adapter: adapter.information.address)
     keys = try store.load() ?? PhoneKeys()
     if options.forgets { keys.bonds = [] }
-    machine = CentralMachine(
-      bonds: keys.bonds, choice: options.accessory, asks: options.io == .ask)
+    machine = CentralMachine(bonds: keys.bonds, choice: options.accessory, asks: options.io == .ask)
     try await checkUnused()
   }
 
@@ -141,9 +140,7 @@ import Wire
           try machine.respond(accept: accept, passkey: passkey)
         }
       }
-    } catch {
-      throw PhoneRefusal("\(error)")
-    }
+    } catch { throw PhoneRefusal("\(error)") }
   }
 
   // MARK: The machine
@@ -183,9 +180,7 @@ import Wire
     keys.bonds = machine.bonds
     do throws(Failure) {
       try store.save(keys)
-    } catch {
-      onEvent(["event": "error", "what": "state", "message": .string(error.line)])
-    }
+    } catch { onEvent(["event": "error", "what": "state", "message": .string(error.line)]) }
   }
 
   private func receive(_ event: MgmtEvent) {
@@ -233,9 +228,7 @@ import Wire
     Loop.start {
       do throws(BluetoothError) {
         self.connected(try await self.adapter.connect(to: device, timeout: Self.connectTime))
-      } catch {
-        self.connectFailed("\(error)")
-      }
+      } catch { self.connectFailed("\(error)") }
     }
   }
 
@@ -277,9 +270,7 @@ import Wire
     guard let socket else { return }
     do throws(BluetoothError) {
       try socket.setSecurity(.medium)
-    } catch {
-      onEvent(["event": "error", "what": "encryption", "message": .string("\(error)")])
-    }
+    } catch { onEvent(["event": "error", "what": "encryption", "message": .string("\(error)")]) }
   }
 
   // MARK: The end of a link

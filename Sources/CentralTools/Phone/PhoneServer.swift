@@ -40,9 +40,7 @@ import Wire
   }
 
   private func run() async throws(Failure) -> ExitStatus {
-    output.lossNotice = { lost in
-      Self.line(["event": "lost", "count": .number(lost.count)])
-    }
+    output.lossNotice = { lost in Self.line(["event": "lost", "count": .number(lost.count)]) }
     phone.onEvent = { [weak self] in self?.publish($0) }
     bearer.onEvent = { [weak self] in self?.publish($0) }
     bearer.onFailure = { [ending] in ending.post(.failure($0)) }
@@ -61,9 +59,7 @@ import Wire
     do throws(Failure) {
       try await bearer.open()
       outcome = await ending.next() ?? .success(.done)
-    } catch {
-      outcome = .failure(error)
-    }
+    } catch { outcome = .failure(error) }
     phone.onEvent = { _ in }
     bearer.onEvent = { _ in }
     bearer.onFailure = { _ in }
@@ -102,9 +98,7 @@ import Wire
         ? JSONValue(parsing: line) : PhoneInstruction.object(words: text)
       id = json["id"]
       reply(id, try await perform(try PhoneInstruction(json: json)))
-    } catch {
-      reply(id, error: "\(error)")
-    }
+    } catch { reply(id, error: "\(error)") }
   }
 
   /// Returns what the reply has besides `ok`.

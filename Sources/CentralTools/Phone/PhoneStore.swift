@@ -44,9 +44,7 @@ struct PhoneStore: Sendable {
 
   let path: String
 
-  init(directory: String, adapter: Address) {
-    path = "\(directory)/\(adapter.folder).json"
-  }
+  init(directory: String, adapter: Address) { path = "\(directory)/\(adapter.folder).json" }
 
   /// The saved keys; nil if there is none.
   func load() throws(Failure) -> PhoneKeys? {
@@ -67,9 +65,7 @@ struct PhoneStore: Sendable {
   /// Saves the keys.
   func save(_ keys: PhoneKeys) throws(Failure) {
     do throws(SystemError) {
-      if let directory = Files.parent(of: path) {
-        try Files.makeDirectory(directory, mode: 0o700)
-      }
+      if let directory = Files.parent(of: path) { try Files.makeDirectory(directory, mode: 0o700) }
       try AtomicFile.save(keys.json + [UInt8(ascii: "\n")], to: path)
     } catch {
       throw Failure(ExitStatus(error.errno, otherwise: .cannotCreate), "saving \(path)", "\(error)")

@@ -99,8 +99,7 @@ extension Grammar<PhoneOptions> {
       "--listen", value: "unix:PATH", kind: .file, expects: "unix:PATH",
       help: "where the daemon connects; @NAME is a socket without a file",
       read: { String(unixAddress: $0) }, set: { $0.path = $1 }),
-    .adapterNumber(
-      help: "the adapter to use on the air", set: { $0.adapter = AdapterChoice($1) }),
+    .adapterNumber(help: "the adapter to use on the air", set: { $0.adapter = AdapterChoice($1) }),
     .value(
       "--accessory", value: "ADDRESS|NAME", expects: "an address or a name",
       help: "the accessory to look for, if there are several", read: { AccessoryChoice($0) },

@@ -121,9 +121,7 @@ private struct HistoryPrintout {
     // An event from a newer version may be unknown here.
     let event = (try? JSONValue(parsing: line)).flatMap { try? NumberedEvent(reading: $0) }
     if let event { latest = event.time }
-    if !filter.isEmpty {
-      guard let event, filter.matches(event) else { return }
-    }
+    if !filter.isEmpty { guard let event, filter.matches(event) else { return } }
     let found = (line, event)
     if options.count == nil, !options.newestFirst {
       try print(found)

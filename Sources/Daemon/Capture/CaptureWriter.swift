@@ -26,9 +26,7 @@ import Wire
   ///   - limit: the maximum size of a file in bytes.
   ///   - files: the maximum number of files. When one is full, a new one begins, and the old ones become FILE.1,
   ///     FILE.2 and so on.
-  init(
-    _ path: String, limit: Int64 = CaptureFile.usualLimit, files: Int = 1
-  ) throws(SystemError) {
+  init(_ path: String, limit: Int64 = CaptureFile.usualLimit, files: Int = 1) throws(SystemError) {
     self.files = files
     file = try CaptureFile(continuing: path, limit: limit)
   }
@@ -47,8 +45,7 @@ import Wire
   func ended(_ link: any Link) {
     guard let place = links.removeValue(forKey: ObjectIdentifier(link)) else { return }
     write { (file) throws(SystemError) in
-      try file.write(
-        recorder.disconnect(handle: place.handle, adapter: place.adapter, at: .now))
+      try file.write(recorder.disconnect(handle: place.handle, adapter: place.adapter, at: .now))
     }
   }
 

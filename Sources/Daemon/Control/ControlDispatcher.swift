@@ -64,9 +64,7 @@ import JSON
             throw .unavailable("the response is larger than \(ControlLimits.response >> 10) KiB")
           }
           return reply
-        } catch {
-          return RPC.error(error, id: id)
-        }
+        } catch { return RPC.error(error, id: id) }
       }
     }
   }
@@ -79,9 +77,7 @@ import JSON
       guard let batch = message.array else { return ([read(message)], false) }
       if batch.isEmpty { throw .invalidRequest("a batch without a request") }
       return (batch.map(read), true)
-    } catch {
-      return ([.reply(RPC.error(error, id: .null))], false)
-    }
+    } catch { return ([.reply(RPC.error(error, id: .null))], false) }
   }
 
   private static func message(in line: [UInt8]) throws(RPCError) -> JSONValue {
@@ -142,9 +138,7 @@ import JSON
         return .subscribe(try Subscription(reading: params), id)
       }
       if let method = methods[name] { return .call(try method.call(params), id) }
-    } catch {
-      throw .invalidParams(error.description)
-    }
+    } catch { throw .invalidParams(error.description) }
     throw .methodNotFound(name)
   }
 }

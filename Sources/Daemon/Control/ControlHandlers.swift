@@ -314,9 +314,7 @@ import Wire
 // MARK: - The phone's errors, as clients see them
 
 /// Why the phone did not do what a client wanted.
-private protocol PhoneFailure: Error {
-  var asError: RPCError { get }
-}
+private protocol PhoneFailure: Error { var asError: RPCError { get } }
 
 /// Sends a request to the phone; the phone's refusal becomes the client's error.
 @LoopActor private func asked<Response, Reason: PhoneFailure>(

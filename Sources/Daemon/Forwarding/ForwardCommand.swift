@@ -32,8 +32,7 @@ extension Command {
   ) { options throws(Failure) in
     let targets = try ForwardTarget.read(options.config)
     return Console().onLoop { () async throws(Failure) in
-      options.tests
-        ? await test(targets, options.program) : await run(targets, options)
+      options.tests ? await test(targets, options.program) : await run(targets, options)
     }
   }
 
@@ -74,9 +73,7 @@ extension Command {
         do throws(Failure) {
           let targets = try ForwardTarget.read(options.config)
           forwarder = begin(targets, after: forwarder.stop())
-        } catch {
-          say("\(error.sentence); keeping the old settings", .error)
-        }
+        } catch { say("\(error.sentence); keeping the old settings", .error) }
       }, leave: { status, _ in ending.post(status) })
     try? signals.watch()
     let status = await ending.next() ?? .done

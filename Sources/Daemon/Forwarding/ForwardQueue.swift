@@ -191,9 +191,7 @@ struct ForwardMessage: Hashable, Sendable {
     var caller: String?
   }
 
-  init(title: String, body: String) {
-    (self.title, self.body, came) = (title, body, .zero)
-  }
+  init(title: String, body: String) { (self.title, self.body, came) = (title, body, .zero) }
 
   /// - Parameter phone: what the phone is called, if that is known.
   init(

@@ -92,9 +92,7 @@ struct ForwardTarget: Hashable, Sendable {
     let bytes = try attempt(try Files.readUnshared(path, limit: 4_096)) { (error: SystemError) in
       ForwardFault(why: "\(error)")
     }
-    guard let bytes else {
-      throw ForwardFault(why: "others can read \(path): chmod 600 \(path)")
-    }
+    guard let bytes else { throw ForwardFault(why: "others can read \(path): chmod 600 \(path)") }
     let line = bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
     let text = String(decoding: line, as: UTF8.self)
     guard Self.scheme(of: text) != nil else {

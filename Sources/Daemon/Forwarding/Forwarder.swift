@@ -210,8 +210,7 @@ import Wire
       ForwardRecord(
         life: life, seen: lanes.map(\.queue.handled).max() ?? 0,
         handled: lanes.map {
-          .init(
-            name: $0.queue.target.name, seq: $0.queue.handled, lastCall: $0.queue.lastCall)
+          .init(name: $0.queue.target.name, seq: $0.queue.handled, lastCall: $0.queue.lastCall)
         })
     }
   }

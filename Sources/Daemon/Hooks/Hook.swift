@@ -100,9 +100,7 @@ enum HookEnvironment {
   /// printable on a terminal, on one line except for a message.
   ///
   /// - Parameter socket: the control socket, `ANCSD_SOCKET`, so that `ancsd` in a program finds this daemon.
-  static func variables(
-    for event: NumberedEvent, inherited: [String], socket: String
-  ) -> [String] {
+  static func variables(for event: NumberedEvent, inherited: [String], socket: String) -> [String] {
     let usual = inherited.filter { entry in
       let name = entry.prefix { $0 != "=" }
       return !withheld.contains(String(name)) && !name.hasPrefix("ANCSD_")
@@ -125,8 +123,7 @@ enum HookEnvironment {
     case .array(let elements):
       let texts = elements.compactMap(\.word)
       variables.append("\(name)=\(texts.joined(separator: ","))")
-    default:
-      if let word = value.word { variables.append("\(name)=\(word)") }
+    default: if let word = value.word { variables.append("\(name)=\(word)") }
     }
   }
 }
@@ -187,9 +184,7 @@ extension JSONValue {
     var isLate = false
   }
 
-  init(
-    _ hooks: [Hook], _ limits: Limits, on platform: any Platform, socket: String, log: Log
-  ) {
+  init(_ hooks: [Hook], _ limits: Limits, on platform: any Platform, socket: String, log: Log) {
     self.socket = socket
     self.hooks = hooks
     self.limits = limits
@@ -213,8 +208,7 @@ extension JSONValue {
     guard waiting.count < Self.capacity else {
       omitted += 1
       if omitted == 1 {
-        endings.warning(
-          "\(Self.capacity) programs are waiting to run: further runs are dropped")
+        endings.warning("\(Self.capacity) programs are waiting to run: further runs are dropped")
       }
       return
     }
@@ -227,8 +221,7 @@ extension JSONValue {
       start(next.program, for: next.event)
     }
     guard waiting.isEmpty, omitted > 0 else { return }
-    endings.warning(
-      "\(omitted) program runs were dropped, because too many were waiting")
+    endings.warning("\(omitted) program runs were dropped, because too many were waiting")
     omitted = 0
   }
 

@@ -154,9 +154,7 @@ extension Rule.Conditions {
       guard let text = facts.attributes[attribute] else { return .unknown(attribute) }
       do throws(TextPattern.LimitReached) {
         guard try pattern.matches(text) else { return .text(attribute) }
-      } catch {
-        return .beyondLimit(attribute)
-      }
+      } catch { return .beyondLimit(attribute) }
     }
     return nil
   }
@@ -279,6 +277,4 @@ extension Rule.Conditions {
   }
 }
 
-extension NotificationAttributeID {
-  fileprivate var word: String { name ?? "text" }
-}
+extension NotificationAttributeID { fileprivate var word: String { name ?? "text" } }

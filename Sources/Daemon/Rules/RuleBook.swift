@@ -8,9 +8,7 @@ import Wire
 
 /// The user's rules on a phone's notifications, and what to fetch unless a rule says otherwise.
 @LoopActor final class RuleBook {
-  var rules: [Rule] {
-    didSet { reported = [] }
-  }
+  var rules: [Rule] { didSet { reported = [] } }
   /// What is fetched by default.
   var selection: AttributeSelection
   private let log: Log
@@ -18,9 +16,7 @@ import Wire
   /// The indices of the rules whose expressions the log already reported as exceeding the limit.
   private var reported: Set<Int> = []
 
-  init(
-    _ rules: [Rule], _ selection: AttributeSelection, log: Log, now: @escaping () -> WallTime
-  ) {
+  init(_ rules: [Rule], _ selection: AttributeSelection, log: Log, now: @escaping () -> WallTime) {
     self.rules = rules
     self.selection = selection
     self.log = log

@@ -19,9 +19,7 @@ extension ServiceClient {
       uuid: .mediaService, characteristics: [.remoteCommand, .entityUpdate, .entityAttribute],
       name: .ams, title: "media", phase: .first
     ) { service, again throws(ATTFailure) in
-      guard let remote = MediaRemote(context.client, service, without: unwanted) else {
-        return nil
-      }
+      guard let remote = MediaRemote(context.client, service, without: unwanted) else { return nil }
       remote.onChange = { state, changed in
         let now = context.platform.scheduler.now
         context.publish(.media(state.carried(to: now), changed: changed))
@@ -82,9 +80,7 @@ extension BatteryMonitor: RunningService {
   func describe(in report: inout LinkReport) { report.battery = level.map { Int($0.percent) } }
 }
 
-extension ClockMonitor: RunningService {
-  var isInUse: Bool { time != nil }
-}
+extension ClockMonitor: RunningService { var isInUse: Bool { time != nil } }
 
 extension ServiceClient {
   /// The phone's Generic Attribute service: Service Changed indicates that services were added,
@@ -112,9 +108,7 @@ extension ServiceClient {
         do throws(DecodeError) {
           onChange(
             try ServiceChanged(decoding: Array(arrival.value)).range, arrival.responsesBefore)
-        } catch {
-          log.dropped("a Service Changed: \(error)", Array(arrival.value))
-        }
+        } catch { log.dropped("a Service Changed: \(error)", Array(arrival.value)) }
       }
       try await context.client.enable(cccd, .indications, attempts: 2)
       return ServiceChanges()

@@ -265,9 +265,7 @@ import Wire
     Loop.start { [weak self] in
       do throws(ATTFailure) {
         try await running.run()
-      } catch {
-        if !error.isEnd { self?.failed(index, running, error) }
-      }
+      } catch { if !error.isEnd { self?.failed(index, running, error) } }
     }
   }
 

@@ -59,8 +59,7 @@ struct DiscoveryPlan {
   ) -> Bool {
     guard responses > latest.requestsBefore || !latest.range.contains(range) else { return false }
     // A phone may indicate the same change several times, each once the previous one is confirmed.
-    let isStart =
-      isSettingUp || startedChanging.map { now - $0 < Self.startOfLink } ?? false
+    let isStart = isSettingUp || startedChanging.map { now - $0 < Self.startOfLink } ?? false
     if isStart { startedChanging = now }
     if let earlier = change {
       change = (earlier.range.spanning(range), earlier.mayBeNone && isStart, earlier.due)

@@ -11,9 +11,7 @@ import Wire
 @LoopActor final class PhoneBook {
   private(set) var phones: [Phone] = []
   /// How long the notifications of a phone are kept when its link is lost.
-  var grace: Duration {
-    didSet { for phone in phones { phone.notifications.period = grace } }
-  }
+  var grace: Duration { didSet { for phone in phones { phone.notifications.period = grace } } }
   private let feed: EventFeed
   private let rules: RuleBook
   private let scheduler: any Scheduler
@@ -68,9 +66,7 @@ import Wire
   }
 
   /// Judges a phone's notifications by the rules, again if they were judged before.
-  private func judge(_ phone: Phone) {
-    phone.notifications.rulesChanged(rules.judge(for: phone))
-  }
+  private func judge(_ phone: Phone) { phone.notifications.rulesChanged(rules.judge(for: phone)) }
 
   /// The rules on notifications, or what is fetched without one, have changed.
   func rulesChanged() { for phone in phones { judge(phone) } }
@@ -80,9 +76,7 @@ import Wire
 
   /// A phone's name or identity has become known, which rules may be about. Judging again without need would fetch again
   /// what is being fetched.
-  func named(_ phone: Phone) {
-    if rules.rules.selectPhones { judge(phone) }
-  }
+  func named(_ phone: Phone) { if rules.rules.selectPhones { judge(phone) } }
 
   /// A phone with a private address turned out to be one that was here before: what was kept of that one goes.
   func identified(_ phone: Phone) {

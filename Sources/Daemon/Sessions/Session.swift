@@ -381,8 +381,7 @@ import Wire
 
   /// Plans the next search while ANCS or AMS is missing.
   private func searchLater() {
-    discovery.settled(
-      isMissing: services.isIncomplete && quirks.searches, at: scheduler.now)
+    discovery.settled(isMissing: services.isIncomplete && quirks.searches, at: scheduler.now)
   }
 
   // MARK: Events and status

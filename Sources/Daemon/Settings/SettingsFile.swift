@@ -138,9 +138,7 @@ package struct SettingsFile: Sendable {
     do throws(SystemError) {
       let isShared = try Files.isShared(path)
       return isSecret && isShared ? "others can read \(path): chmod 600 \(path)" : nil
-    } catch {
-      return error.errno == .permissionDenied ? nil : "\(error)"
-    }
+    } catch { return error.errno == .permissionDenied ? nil : "\(error)" }
   }
 
   /// Reads the text of one more file.
@@ -151,9 +149,7 @@ package struct SettingsFile: Sendable {
       let document = try TOMLValue(parsing: text)
       guard case .table(let entries) = document.content else { return }
       for entry in entries { read(entry) }
-    } catch {
-      fail(error.position, error.message)
-    }
+    } catch { fail(error.position, error.message) }
     faults[before...].sort { ($0.place.line, $0.place.column) < ($1.place.line, $1.place.column) }
   }
 
@@ -236,9 +232,7 @@ package struct SettingsFile: Sendable {
       var table = TableReader(element)
       let number = count + index + 1
       let value = read(&table, number)
-      for program in table.noted {
-        programs.append((program.text, place(program.position)))
-      }
+      for program in table.noted { programs.append((program.text, place(program.position))) }
       // With the name that a rule has anyway.
       let isUnnamed = entry.key == "rule" && !table.has("name")
       let lines = ["[[\(entry.key)]]"] + (isUnnamed ? ["name = \"\(number)\""] : []) + element.lines
@@ -387,9 +381,7 @@ extension Rule.Conditions {
         "flag",
         expected:
           "a flag (\(EventFlags(rawValue: 0x1F).names.joined(separator: ", "))), or an array of them"
-      ) {
-        EventFlags(name: $0)
-      } ?? [])
+      ) { EventFlags(name: $0) } ?? [])
     phone = table.text("phone").map { PhoneSelector($0) }
     title = table.pattern("title")
     message = table.pattern("message")
@@ -404,8 +396,7 @@ extension Rule.Outcome {
     let isShown = table.truth("show")
     let isUrgent = table.truth("urgent") ?? false
     if isShown == false, isUrgent {
-      table.fail(
-        of: "urgent", "a hidden notification can't be urgent: remove show or urgent")
+      table.fail(of: "urgent", "a hidden notification can't be urgent: remove show or urgent")
     }
     display = isShown == false ? .hidden : isUrgent ? .urgent : .usual
     let attributes = NotificationAttributeID.names.joined(separator: ", ")

@@ -83,9 +83,7 @@ import Wire
       child = try platform.start(
         [Self.program, DefaultPaths.historyHelper], environment: platform.environment,
         input: task.json, lineLimit: ControlLimits.page)
-    } catch {
-      throw .unavailable("the history can't be read: \(error)")
-    }
+    } catch { throw .unavailable("the history can't be read: \(error)") }
     readers += 1
     var line: [UInt8] = []
     child.onLine = { line = $0 }

@@ -101,9 +101,7 @@ struct DoctorFacts: Hashable, Sendable {
     facts.gatherRadioFacts()
     do throws(BluetoothError) {
       (facts.adapters, facts.unconfigured) = try await adapters()
-    } catch {
-      facts.bluetooth = error
-    }
+    } catch { facts.bluetooth = error }
     // The history of a day is read only where it would be of use.
     if facts.sharesAntenna {
       facts.lossesOfTheDay = facts.losses(since: WallTime(seconds: facts.clock - 86_400))
@@ -227,9 +225,7 @@ struct DoctorFacts: Hashable, Sendable {
       do throws(PrivateDirectory.Fault) {
         try PrivateDirectory.check(directory, by: users)
         return nil
-      } catch {
-        return error
-      }
+      } catch { return error }
     }
     do throws(SystemError) {
       guard try Files.kind(of: directory) != nil else {
@@ -251,9 +247,7 @@ struct DoctorFacts: Hashable, Sendable {
         let folder = "\(directory)/\(folder)"
         do throws(SystemError) {
           files += try Files.names(in: folder).map { "\(folder)/\($0)" }
-        } catch {
-          unlisted.append(folder)
-        }
+        } catch { unlisted.append(folder) }
       }
       let bonds = files.filter { $0.hasSuffix(BondFile.suffix) }
       let unreadable = bonds.filter { path in
@@ -264,9 +258,7 @@ struct DoctorFacts: Hashable, Sendable {
         bonds: bonds.count - unreadable.count,
         unusable: unreadable + files.filter { BondFile.isSetAside($0) } + unlisted
           + names.filter { AddressFile.isSetAside($0) }.map { "\(directory)/\($0)" })
-    } catch {
-      return .unusable(error)
-    }
+    } catch { return .unusable(error) }
   }
 
   static func text(_ path: String) -> String? {

@@ -146,8 +146,7 @@ extension DoctorFacts {
       }
       return Finding(
         "adapter", verdict,
-        "\(complaint.sentence); unplug it and plug it in again, or restart the board"
-      )
+        "\(complaint.sentence); unplug it and plug it in again, or restart the board")
     }
   }
 

@@ -69,9 +69,7 @@ struct Redactor {
         result += address.map { self.address($0) } ?? token(.hex, found)
         place = match.upperBound
       }
-    } catch {
-      return token(.text, sentence)
-    }
+    } catch { return token(.text, sentence) }
     return result + String(decoding: bytes[place...], as: UTF8.self)
   }
 

@@ -64,8 +64,7 @@ extension DoctorFacts.AdapterFacts {
     lines.append("  supports: \(supported)")
     lines.append("  switched on: \(current)")
     if let features = version?.features {
-      lines.append(
-        "  LE features: 0x\(String(features, radix: 16)) (\(Self.names(of: features)))")
+      lines.append("  LE features: 0x\(String(features, radix: 16)) (\(Self.names(of: features)))")
     } else {
       lines.append("  LE features: not read (that takes CAP_NET_RAW)")
     }
@@ -207,8 +206,7 @@ struct Report {
 
   private mutating func writeControllers() {
     let adapters = facts.board.adapters
-    section(
-      "Controllers", adapters.isEmpty ? ["none that mgmt lists"] : adapters.flatMap(\.lines))
+    section("Controllers", adapters.isEmpty ? ["none that mgmt lists"] : adapters.flatMap(\.lines))
   }
 
   private mutating func writeStatus() {

@@ -58,8 +58,7 @@ extension Command {
       let reader = client.readTyped()
       defer { reader.close() }
       try? Loop.shared.onSignal([.interrupt, .terminate]) { inbox.post(.signal($0)) }
-      var setUp = SetUp(
-        options, client, rehearsal?.board ?? .real(socket: options.socket))
+      var setUp = SetUp(options, client, rehearsal?.board ?? .real(socket: options.socket))
       let result: Result<ExitStatus, Failure>
       do throws(Failure) {
         if let rehearsal { try console.print(line: rehearsal.introduction) }
@@ -92,8 +91,7 @@ struct SetUp {
       "--virtual-phone",
       help: "rehearse it with a virtual phone and a temporary folder, also without root",
       set: { $0.rehearses = true }),
-    .flag(
-      "--yes", help: "ask nothing, and keep the current values", set: { $0.isSilent = true }),
+    .flag("--yes", help: "ask nothing, and keep the current values", set: { $0.isSilent = true }),
     .file(
       "--config",
       help: "the file of settings (default: \(SettingsFolder.usualPath))", set: { $0.config = $1 }),
@@ -260,9 +258,7 @@ struct SetUp {
 
   /// Writes the settings, stops bluetoothd and starts the daemon. If the daemon does not run in the end, the board has
   /// again what it had before.
-  private func carryOut(
-    _ old: String?, _ new: String, _ host: ServiceHost
-  ) async throws(Failure) {
+  private func carryOut(_ old: String?, _ new: String, _ host: ServiceHost) async throws(Failure) {
     let isChanged = new != old ?? ""
     if isChanged {
       try await board.save(new, options.config)
@@ -360,9 +356,7 @@ struct SetUp {
     do throws(Failure) {
       try await body()
       try say("A step failed; \(what): done.")
-    } catch {
-      client.report(Failure(error.status, what, error.why, remedy: remedy))
-    }
+    } catch { client.report(Failure(error.status, what, error.why, remedy: remedy)) }
   }
 
   /// Lets users use the control socket.

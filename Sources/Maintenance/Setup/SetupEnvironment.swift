@@ -41,9 +41,7 @@ struct SetupEnvironment {
   }
 
   /// Runs a program that has to succeed.
-  func perform(
-    _ command: [String], _ what: String, remedy: String? = nil
-  ) async throws(Failure) {
+  func perform(_ command: [String], _ what: String, remedy: String? = nil) async throws(Failure) {
     let end: ProcessEnd
     let lines: [String]
     do throws(SystemError) { (end, lines) = try await run(command) } catch {
@@ -88,8 +86,7 @@ struct SetupEnvironment {
   func name(in path: String) throws(Failure) -> (name: String, path: String)? {
     let isUsual = path == SettingsFolder.usualPath
     if !isUsual, try settings(path) == nil { return nil }
-    let files = try SettingsFolder.read(
-      isUsual ? nil : root + path, in: root + SettingsFolder.path)
+    let files = try SettingsFolder.read(isUsual ? nil : root + path, in: root + SettingsFolder.path)
     return files.reversed().lazy.compactMap { file in
       guard let document = try? TOMLValue(parsing: file.text ?? []) else { return nil }
       var table = TableReader(document)

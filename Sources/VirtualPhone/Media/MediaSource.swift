@@ -135,9 +135,7 @@ final class MediaSource {
 
 extension MediaPlayer {
   /// Applies what is given of a state; nil leaves a value as it is.
-  mutating func apply(
-    _ change: MediaState, _ playlist: [MediaState.Track]?, at now: Instant
-  ) {
+  mutating func apply(_ change: MediaState, _ playlist: [MediaState.Track]?, at now: Instant) {
     if let playlist {
       self.playlist = playlist
       select(change.queue.index ?? 0, at: now)

@@ -64,9 +64,7 @@ public struct PhoneNotification: Hashable, Sendable {
   /// The whole value of an attribute, which may be empty; nil for an unknown attribute.
   public func value(of id: NotificationAttributeID) -> [UInt8]? {
     if let value = contents.attributes[id] { return value }
-    if id == .messageSize {
-      return Array(String(contents.attributes[.message]?.count ?? 0).utf8)
-    }
+    if id == .messageSize { return Array(String(contents.attributes[.message]?.count ?? 0).utf8) }
     return NotificationAttributeID.all.contains(id) ? [] : nil
   }
 

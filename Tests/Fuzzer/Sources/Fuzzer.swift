@@ -33,9 +33,7 @@ nonisolated(unsafe) private var target: FuzzTarget?
   private static func play(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     do {
       try target?.play(Array(UnsafeBufferPointer(start: bytes, count: count)))
-    } catch {
-      fatalError("\(error)")
-    }
+    } catch { fatalError("\(error)") }
     return 0
   }
 }
