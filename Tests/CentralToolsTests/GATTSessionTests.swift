@@ -114,6 +114,20 @@ struct GATTSessionTests {
     }
   }
 
+  @Test("The tree, as JSON")
+  func treeJSON() throws {
+    try run(.json) { _, bench in
+      #expect(await bench.type("tree") == nil)
+      let battery = bench.events[1]
+      #expect(battery["event"] == "service" && battery["uuid"] == "180F")
+      #expect(battery["start"] == 16 && battery["end"] == 22 && battery["primary"] == true)
+      let level = battery["characteristics"]?.array?.first
+      #expect(level?["handle"] == 18 && level?["declaration"] == 17)
+      #expect(level?["properties"] == ["read", "notify"])
+      #expect(level?["descriptors"]?.array?.first?["uuid"] == "2902")
+    }
+  }
+
   @Test(
     "What a command prints, and how it fails",
     arguments: [

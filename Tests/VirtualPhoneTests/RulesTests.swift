@@ -90,6 +90,21 @@ struct RulesTests {
     }
   }
 
+  @Test("The Control Point responds without permission, but tells of no notification")
+  func unshared() throws {
+    try Bench.run(Self.phone("unshared=on")) { _, bench in
+      try await bench.subscribeNotifications()
+      try bench.phone.perform(.authorize(false))
+      try bench.phone.perform(.add(Self.message, uid: 7))
+      let name = try await bench.ask(
+        .getAppAttributes(appIdentifier: "com.apple.MobileSMS", [.displayName]))
+      #expect(name != nil && bench.source == [])
+      await #expect(throws: (any Error).self) {
+        try await bench.ask(.getNotificationAttributes(7, [.init(.title)]))
+      }
+    }
+  }
+
   @Test("Entity Update tells only what changes")
   func media() throws {
     try Bench.run(Self.phone("media-changes=on")) { _, bench in
