@@ -135,7 +135,8 @@ public final class Started<Value> {
 /// A clock that advances only by `turn`: hours of protocol time pass in microseconds.
 public final class HandClock: Scheduler {
   public private(set) var now = Instant.zero
-  private var timers: [TimerID: (deadline: Instant, action: () -> Void)] = [:]
+  /// The next one is the last.
+  private var timers: [(id: TimerID, deadline: Instant, action: () -> Void)] = []
   private var lastNumber: UInt64 = 0
 
   public init() {}
@@ -143,11 +144,16 @@ public final class HandClock: Scheduler {
   public func schedule(at deadline: Instant, _ action: @escaping () -> Void) -> TimerID {
     lastNumber += 1
     let timer = TimerID(lastNumber)
-    timers[timer] = (deadline, action)
+    var (place, end) = (0, timers.count)
+    while place < end {
+      let middle = (place + end) / 2
+      if timers[middle].deadline > deadline { place = middle + 1 } else { end = middle }
+    }
+    timers.insert((timer, deadline, action), at: place)
     return timer
   }
 
-  public func cancel(_ timer: TimerID) { timers[timer] = nil }
+  public func cancel(_ timer: TimerID) { timers.removeAll { $0.id == timer } }
 
   /// Time passes in which nothing is done, as on a machine that was suspended.
   public func skip(_ duration: Duration) { now = now + duration }
@@ -158,20 +164,16 @@ public final class HandClock: Scheduler {
   /// Advances to the next deadline that is not after `end` and runs its action. If there is none,
   /// advances to `end`, and returns false.
   public func turn(until end: Instant) -> Bool {
-    if let next = timers.values.map(\.deadline).min(), next <= end { return turn() }
+    if let next = timers.last, next.deadline <= end { return turn() }
     now = max(now, end)
     return false
   }
 
   /// Advances to the next deadline and runs its action; returns whether there was one.
   public func turn() -> Bool {
-    let next = timers.min {
-      ($0.value.deadline, $0.key.number) < ($1.value.deadline, $1.key.number)
-    }
-    guard let next else { return false }
-    timers[next.key] = nil
-    now = max(now, next.value.deadline)
-    next.value.action()
+    guard let next = timers.popLast() else { return false }
+    now = max(now, next.deadline)
+    next.action()
     return true
   }
 }
