@@ -59,6 +59,32 @@ struct AirTests: InWorld {
     #expect(world.adapter.isOnAir)
   }
 
+  @Test("What fails to be set up and is unplugged is waited for no more")
+  func failedAndUnplugged() async throws {
+    let manager = VirtualServiceManager()
+    world.platform.serviceManager = manager
+    world.kernel.refusals[.readControllerInformation] = .failed
+    world.launch()
+    await world.pass(.seconds(3))
+    #expect(world.wait == "failing")
+    world.unplug()
+    await world.pass(.seconds(3))
+    #expect(world.wait == "no-adapter")
+    let status = manager.told.last { $0.hasPrefix("STATUS=") }
+    #expect(status?.contains("hci0") == false, "\(status ?? "")")
+  }
+
+  @Test("What has failed at first is listed once while it is set up")
+  func failedAtFirst() async throws {
+    world.kernel.refusals[.readControllerInformation] = .failed
+    world.kernel.unanswered = [.setPowered]
+    world.launch()
+    await world.pass(.seconds(3))
+    world.kernel.refusals = [:]
+    await world.pass(.seconds(10))
+    #expect(try await world.status().adapters.map(\.waiting.wait) == ["setting-up"])
+  }
+
   @Test("A command that succeeds after its timeout causes a new setup of the adapter")
   func carriedOutLate() async throws {
     try await world.start()

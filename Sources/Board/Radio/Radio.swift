@@ -39,7 +39,15 @@ import Wire
   private(set) var hasExtendedAdvertising = false
   private(set) var isStopping = false
   /// Why the adapters that are not served yet failed at the first attempt.
-  private var failures: [ControllerIndex: String] = [:] { didSet { updateWaits() } }
+  private var failures: [ControllerIndex: String] = [:] {
+    didSet {
+      for index in oldValue.keys where failures[index] == nil {
+        waits.set(.adapter("\(index)"), nil)
+        adapters[index]?.updateWait()
+      }
+      updateWaits()
+    }
+  }
   /// How many times an adapter with this number was removed.
   private var removals: [ControllerIndex: Int] = [:]
   /// Who may pair, and which phone the board's user is answering.
@@ -219,6 +227,7 @@ import Wire
     guard !isStopping, adapters[index] == nil else { return }
     let adapter = Adapter(index, information, identity(of: index, information), self)
     adapters[index] = adapter
+    failures[index] = nil
     await adapter.begin()
   }
 
