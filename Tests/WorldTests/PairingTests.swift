@@ -402,6 +402,16 @@ struct PairingAnswerTests: InWorld {
     #expect(world.daemon?.phoneReports.map(\.phone) == [other.kind.identity.address])
   }
 
+  @Test("A yes without the number that the phone shows is no answer, and does not end the pairing")
+  func withoutNumber() async throws {
+    try await world.meet { $0.radio.io = .keyboardOnly }
+    #expect(try await world.question().method == .entry)
+    await #expect(throws: RPCError.self) { try await world.respond(PairingResponse(accept: true)) }
+    let passkey = Passkey(value: world.phone.shownPasskey)
+    try await world.respond(PairingResponse(accept: true, passkey: passkey))
+    try await world.until(.subscribed)
+  }
+
   @Test("An answer is not taken for the phone that asks again while another has just asked")
   func asksAgain() async throws {
     let other = try await twoPhonesAsk()

@@ -42,6 +42,9 @@ struct PairingDesk {
         "ambiguous answer: \(asking) asks now, and \(former.phone) did just before; say "
           + "which with “phone”")
     }
+    if question.method == .entry, response.accept, response.passkey == nil {
+      throw .invalidParams("“passkey” is missing: the six digits that \(asking) shows")
+    }
     if question.method == .confirm, let shown = response.passkey, shown != question.passkey {
       throw .unavailable("\(shown) is not the number shown for \(asking)")
     }
