@@ -318,6 +318,26 @@ struct ForgettingTests: InWorld {
     #expect(world.bondFiles.isEmpty)
   }
 
+  @Test("A phone that pairs again while the kernel is waited for keeps that bond")
+  func pairsMeanwhile() async throws {
+    try await world.begin(.paired)
+    try await world.openPairing()
+    // The kernel replies to Unpair Device once the link has ended, which takes until the supervision timeout.
+    world.kernel.packetFate = { code, packet in
+      code == 1 && packet[6] == 0x1B ? .late(.seconds(6)) : .arrives
+    }
+    let forgetting = Loop.start { try? await world.forgetPhone() }
+    try await world.until(.disconnected)
+    world.phone.forget(world.adapter)
+    await world.phoneConnects()
+    try await world.until(.paired)
+    await forgetting.value
+    await world.pass(.seconds(10))
+    #expect(world.daemon?.phoneReports.count == 1 && world.bondFiles.count == 1)
+    #expect(world.daemon?.phoneBook.phones.count == 1)
+    try await world.phoneReturnsEncrypted()
+  }
+
   @Test("A bond that could not be saved is forgotten, too")
   func neverSaved() async throws {
     try await world.bondOnFullDisk()

@@ -404,10 +404,11 @@ import Wire
       // Also those that the policy refuses, which its keyring does not list.
       for place in places where place.adapter == adapter.address {
         await adapter.revoke(place.phone)
-        sessions?.forget(place.phone)
+        if bonds.isRevoked(place) { sessions?.forget(place.phone) }
       }
     }
-    for place in places {
+    // A phone may have paired again while the kernel was waited for.
+    for place in places where bonds.isRevoked(place) {
       do {
         try bonds.forget(place)
       } catch { failure = failure ?? error }

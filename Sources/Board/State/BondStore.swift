@@ -146,6 +146,9 @@ import Wire
     unwritten[place] = nil
   }
 
+  /// Whether a bond was revoked, and not made again since.
+  func isRevoked(_ place: Place) -> Bool { forgotten.contains(place) }
+
   /// Removes a phone's keys, then everything remembered about it.
   func forget(_ place: Place) throws(SystemError) {
     revoke(place)
