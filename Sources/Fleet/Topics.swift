@@ -86,14 +86,19 @@ public struct BoardTopics: Hashable, Sendable {
     "\(root(of: phone))/request/\(method)"
   }
 
+  /// The maximum number of levels in the topic of a response. Brokers end the connection of a client that publishes to more
+  /// than they take (mosquitto: 201).
+  private static let mostLevels = 128
+
   /// Whether a response may be sent to a topic.
   ///
   /// - Parameter further: the first levels of further topics.
   func mayRespond(to topic: String, further: [String]) -> Bool {
     let levels = topic.split(separator: "/", omittingEmptySubsequences: false)
-    guard !topic.contains(where: { "#+\u{0}".contains($0) }), !levels.contains("") else {
-      return false
-    }
+    // (By their bytes: with an accent, a wildcard is another character, but still one to the broker.)
+    guard !topic.utf8.contains(where: { [0x23, 0x2B, 0].contains($0) }), !levels.contains(""),
+      levels.count <= Self.mostLevels
+    else { return false }
     if further.contains(where: { topic.hasPrefix($0 + "/") }) { return true }
     guard let (_, rest) = place(of: topic) else { return false }
     return rest.first == "response" && rest.count > 1

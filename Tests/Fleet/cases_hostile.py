@@ -23,6 +23,8 @@ WRONG = {
     "Response Topic #": b"\x08" + text("#"),
     "Response Topic a/+/b": b"\x08" + text("a/+/b"),
     "Response Topic of 60,000 bytes": b"\x08" + text("x" * 60_000),
+    "Response Topic # with an accent": b"\x08" + text("ancsd/kitchen/response/#\u0301"),
+    "Response Topic of 300 levels": b"\x08" + text("ancsd/kitchen/response" + "/x" * 298),
     "Response Topic twice": (b"\x08" + text("a")) * 2,
     "empty Correlation Data": b"\x08" + text("a") + b"\x09" + text(""),
     "Correlation Data twice": (b"\x09" + text("a")) * 2,

@@ -144,6 +144,9 @@ import Wire
       ("me/answers", "me/answers"), ("me", nil), ("men/answers", nil), ("a/+/b", nil),
       ("me/#", nil),
       ("", nil), ("me//x", nil), ("zigbee2mqtt/lamp/set", nil),
+      // A sign with an accent is a wildcard all the same.
+      ("me/#\u{301}", nil), ("ancsd/kitchen/response/+\u{301}", nil),
+      ("me" + String(repeating: "/x", count: 200), nil),
       ("homeassistant/device/x/config", nil),
       ("$SYS/x", nil), ("ancsd/attic/request/media.command", nil),
       ("ancsd/attic/response/media.command", nil), ("ancsd/kitchen/state", nil),
