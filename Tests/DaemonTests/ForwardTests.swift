@@ -171,6 +171,36 @@ struct ForwardTests {
     #expect(queue.handled == (isDelivered ? 2 : 1))
   }
 
+  @Test("Who calls again soon is announced again, whatever became of the first call")
+  func again() throws {
+    var queue = ForwardQueue(try target("content = 'title'"))
+    for seq in [1, 3] as [UInt64] {
+      take(event(seq, "Grace", category: .incomingCall), &queue)
+      #expect(queue.next(at: .zero)?.map(\.body) == ["Incoming call"])
+      finish(&queue, delivered: 1, at: .zero)
+      take(event(seq + 1, "Grace", category: .missedCall), &queue)
+      #expect(queue.count == 0)
+    }
+    // While the message about a call is sent, that call has ended and another one comes.
+    take(event(5, "Grace", category: .incomingCall), &queue)
+    _ = queue.next(at: .zero)
+    take(event(6, "Grace", category: .missedCall), &queue)
+    take(event(7, "Grace", category: .incomingCall), &queue)
+    finish(&queue, delivered: 1, at: .zero)
+    #expect(queue.next(at: .zero)?.map(\.body) == ["Incoming call"])
+  }
+
+  @Test("Where only missed calls are sent, each is")
+  func onlyMissed() throws {
+    var queue = ForwardQueue(try target("category = 'missed-call'"))
+    for seq in 1...2 as ClosedRange<UInt64> {
+      take(event(seq * 2, "Grace", category: .incomingCall), &queue)
+      take(event(seq * 2 + 1, "Grace", category: .missedCall), &queue)
+      #expect(queue.next(at: .zero)?.map(\.body) == ["Missed call"])
+      finish(&queue, delivered: 1, at: .zero)
+    }
+  }
+
   @Test("What happened before a new connection has the age that it has")
   func age() throws {
     var queue = ForwardQueue(try target("max-age = 60"))

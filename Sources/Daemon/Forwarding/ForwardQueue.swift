@@ -18,13 +18,13 @@ struct ForwardQueue {
   private var failures = 0
   /// The last event of the daemon's run that was considered.
   private var seen: UInt64
-  /// The last call that was sent, until when its other notification is not.
+  /// The last call that was sent, until when the notification that it was missed is not.
   private(set) var lastCall: LastCall?
 
   /// A call that was sent.
   struct LastCall: Hashable {
     let call: ForwardMessage.Call
-    /// Until when its other notification is the same call's.
+    /// Until when a missed call is the same one.
     let until: Instant
   }
 
@@ -39,7 +39,7 @@ struct ForwardQueue {
   static let capacity = 500
   /// How many are sent at once.
   static let batch = 20
-  /// How long after a call its other notification is the same call's.
+  /// How long after a call a missed one is the same.
   private static let callTime = Duration.seconds(120)
 
   /// - Parameters:
@@ -88,7 +88,7 @@ struct ForwardQueue {
       waiting.append(message)
       return shorten()
     }
-    if let lastCall, lastCall.call == call, now < lastCall.until { return 0 }
+    if message.isMissed, let lastCall, lastCall.call == call, now < lastCall.until { return 0 }
     if let place = waiting.indices.dropFirst(inFlight).first(where: { waiting[$0].call == call }) {
       waiting[place] = message
       return 0
@@ -148,10 +148,11 @@ struct ForwardQueue {
   mutating func delivered(at now: Instant) {
     guard inFlight > 0 else { return }
     (state, failures) = (.sending(count: inFlight - 1), 0)
-    guard let call = waiting.removeFirst().call else { return }
+    let message = waiting.removeFirst()
+    guard let call = message.call, !message.isMissed else { return }
     lastCall = LastCall(call: call, until: now + Self.callTime)
-    // Its other notification may have come meanwhile.
-    waiting.removeAll { $0.call == call }
+    // It may have been missed meanwhile.
+    waiting.removeAll { $0.call == call && $0.isMissed }
   }
 
   /// Nothing is being sent anymore: what was not delivered has failed.
@@ -180,6 +181,8 @@ struct ForwardMessage: Hashable, Sendable {
   private(set) var body: String
   /// The call that it is about; nil for other notifications.
   private(set) var call: Call?
+  /// Whether it says that the call was missed.
+  private(set) var isMissed = false
   /// The event of the daemon's run that it is about; nil if that run has ended.
   var seq: UInt64?
   /// When it happened.
@@ -202,6 +205,7 @@ struct ForwardMessage: Hashable, Sendable {
     let category = report.event.category
     if category == .incomingCall || category == .missedCall {
       call = Call(phone: event.event.phone, caller: report.attributes.title)
+      isMissed = category == .missedCall
     }
     let kind = Self.kinds[category] ?? "New notification"
     let app = report.app ?? report.attributes.appIdentifier ?? "Notification"
