@@ -169,9 +169,9 @@ extension ContentPolicy.Rule {
     let level = table.contentLevel("content")
     (apps, categories) = (table.apps(), table.categories())
     phones = Set(
-      table.list("phone", expected: "a phone's name in topics, or an array of them") {
+      table.alternatives("phone", expected: "a phone's name in topics, or an array of them") {
         TopicName($0)
-      } ?? [])
+      })
     if !table.has("content") { table.fail(of: "content", "this rule has no content") }
     guard let level else { return nil }
     self.level = level

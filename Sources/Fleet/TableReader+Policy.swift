@@ -27,17 +27,28 @@ extension TableReader {
     }
   }
 
+  /// What a condition names, of which one has to apply; none if it is not set. An empty array would be no condition.
+  mutating func alternatives<Value>(
+    _ key: String, expected: String, _ read: (String) -> Value?
+  ) -> [Value] {
+    let values = list(key, expected: expected, read)
+    if values?.isEmpty == true { fail(of: key, "\(key) must be \(expected), not an empty array") }
+    return values ?? []
+  }
+
   /// Patterns of an app's identifier (`app`); none if they are not set.
   public mutating func apps() -> [Glob] {
-    list("app", expected: "a pattern of an app's identifier, or an array of them") { Glob($0) }
-      ?? []
+    alternatives("app", expected: "a pattern of an app's identifier, or an array of them") {
+      Glob($0)
+    }
   }
 
   /// `category`; none if it is not set.
   public mutating func categories() -> Set<Category> {
     let names = Category.names.joined(separator: ", ")
     return Set(
-      list("category", expected: "a category (\(names)), or an array of them") { Category($0) }
-        ?? [])
+      alternatives("category", expected: "a category (\(names)), or an array of them") {
+        Category($0)
+      })
   }
 }

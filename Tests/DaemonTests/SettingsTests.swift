@@ -239,6 +239,8 @@ struct SettingsTests {
       ("[[hook]]\nevent = 'media'\nrun = []", "3:7: run must be a program's absolute path, or"),
       ("[[hook]]\nevent = 'media'\nrun = '/x'\nshell = 1", "4:1: there is no setting “shell” here"),
       ("[[rule]]\napp = 5", "2:7: app must be a pattern of an app's identifier"),
+      ("[[rule]]\napp = []\nshow = false", "2:7: app must be a pattern of an app's identifier"),
+      ("[[rule]]\ncategory = []", "2:12: category must be a category (other, incoming-"),
       ("[[rule]]\ncategory = 'socail'", "2:12: category must be a category (other, incoming-"),
       ("[[rule]]\ntitle = '('", "2:9: title: missing closing parenthesis, at character 1"),
       ("[[rule]]\ntime = '22-7'", "2:8: time must be a span such as \"22:00-07:00\", not “22-7”"),

@@ -100,6 +100,11 @@ import Wire
       ("insecure = true", "1:1: there is no setting “insecure” here"),
       ("[[rule]]\napp = \"x\"", "1:1: this rule has no content"),
       ("[[rule]]\ncontent = \"full\"\ntitle = \"x\"", "3:1: there is no setting “title” here"),
+      (
+        "[[rule]]\ncontent = \"full\"\napp = []",
+        "3:7: app must be a pattern of an app's identifier, or an array of them, not an empty array"
+      ),
+      ("[[rule]]\ncontent = \"full\"\nphone = []", "3:9: phone must be a phone's name in topics"),
       ("rule = 1", "1:8: rule must be written as [[mqtt.rule]]"),
     ])
   func faults(_ text: String, _ fault: String) throws {
