@@ -190,6 +190,22 @@ struct ForwardTests {
     #expect(queue.next(at: .zero)?.map(\.body) == ["Incoming call"])
   }
 
+  @Test("Of two calls in two minutes, none is sent again because it was missed")
+  func twoCalls() throws {
+    var queue = ForwardQueue(try target("content = 'title'"))
+    for (seq, name) in [(1, "Grace"), (2, "Anna")] as [(UInt64, String)] {
+      take(event(seq, name, category: .incomingCall), &queue)
+    }
+    #expect(queue.next(at: .zero)?.count == 2)
+    finish(&queue, delivered: 2, at: .zero)
+    for (seq, name) in [(3, "Grace"), (4, "Anna")] as [(UInt64, String)] {
+      take(event(seq, name, category: .missedCall), &queue, at: .zero + .seconds(119))
+    }
+    #expect(queue.count == 0)
+    take(event(5, "Grace", category: .missedCall), &queue, at: .zero + .seconds(120))
+    #expect(queue.count == 1)
+  }
+
   @Test("Where only missed calls are sent, each is")
   func onlyMissed() throws {
     var queue = ForwardQueue(try target("category = 'missed-call'"))
@@ -220,7 +236,7 @@ struct ForwardTests {
     #expect(queue.next(at: .zero)?.count == 9)
     for _ in 0..<3 { queue.delivered(at: .zero) }
     #expect(queue.handled == 3 && queue.count == 6)
-    var next = ForwardQueue(try target(), seen: queue.handled, lastCall: queue.lastCall)
+    var next = ForwardQueue(try target(), seen: queue.handled, calls: queue.calls)
     for seq in 1...10 as ClosedRange<UInt64> {
       let event = event(seq, category: seq == 10 ? .missedCall : .social)
       _ = next.take(event, phone: nil, time: Self.noon, at: .zero + .seconds(1))

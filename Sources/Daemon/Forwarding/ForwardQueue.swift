@@ -18,15 +18,8 @@ struct ForwardQueue {
   private var failures = 0
   /// The last event of the daemon's run that was considered.
   private var seen: UInt64
-  /// The last call that was sent, until when the notification that it was missed is not.
-  private(set) var lastCall: LastCall?
-
-  /// A call that was sent.
-  struct LastCall: Hashable {
-    let call: ForwardMessage.Call
-    /// Until when a missed call is the same one.
-    let until: Instant
-  }
+  /// The calls that were sent, each until when a missed one is the same.
+  private(set) var calls: [ForwardMessage.Call: Instant]
 
   private enum State {
     case ready
@@ -44,9 +37,9 @@ struct ForwardQueue {
 
   /// - Parameters:
   ///   - seen: the last event that was handled before.
-  ///   - lastCall: the last call that was sent before.
-  init(_ target: ForwardTarget, seen: UInt64 = 0, lastCall: LastCall? = nil) {
-    (self.target, self.seen, self.lastCall) = (target, seen, lastCall)
+  ///   - calls: the calls that were sent before.
+  init(_ target: ForwardTarget, seen: UInt64 = 0, calls: [ForwardMessage.Call: Instant] = [:]) {
+    (self.target, self.seen, self.calls) = (target, seen, calls)
   }
 
   /// The last event that is handled, with all before it.
@@ -88,7 +81,7 @@ struct ForwardQueue {
       waiting.append(message)
       return shorten()
     }
-    if message.isMissed, let lastCall, lastCall.call == call, now < lastCall.until { return 0 }
+    if message.isMissed, let end = calls[call], now < end { return 0 }
     if let place = waiting.indices.dropFirst(inFlight).first(where: { waiting[$0].call == call }) {
       waiting[place] = message
       return 0
@@ -150,7 +143,8 @@ struct ForwardQueue {
     (state, failures) = (.sending(count: inFlight - 1), 0)
     let message = waiting.removeFirst()
     guard let call = message.call, !message.isMissed else { return }
-    lastCall = LastCall(call: call, until: now + Self.callTime)
+    calls = calls.filter { now < $0.value }
+    calls[call] = now + Self.callTime
     // It may have been missed meanwhile.
     waiting.removeAll { $0.call == call && $0.isMissed }
   }

@@ -61,7 +61,7 @@ import Wire
       lanes.append(
         Lane(
           queue: ForwardQueue(
-            target, seen: former?.seq ?? record?.seen ?? 0, lastCall: former?.lastCall),
+            target, seen: former?.seq ?? record?.seen ?? 0, calls: former?.calls ?? [:]),
           retry: retry, report: target.report))
     }
     daemon.onUp = { [weak self] in self?.connected() }
@@ -210,7 +210,7 @@ import Wire
       ForwardRecord(
         life: life, seen: lanes.map(\.queue.handled).max() ?? 0,
         handled: lanes.map {
-          .init(name: $0.queue.target.name, seq: $0.queue.handled, lastCall: $0.queue.lastCall)
+          .init(name: $0.queue.target.name, seq: $0.queue.handled, calls: $0.queue.calls)
         })
     }
   }
@@ -235,8 +235,8 @@ struct ForwardRecord: JSONObjectCodable, Hashable {
     /// The destination's name.
     var name = ""
     var seq: UInt64 = 0
-    /// The last call that was sent, which no file has: it names the caller.
-    var lastCall: ForwardQueue.LastCall?
+    /// The calls that were sent, which no file has: they name the callers.
+    var calls: [ForwardMessage.Call: Instant] = [:]
 
     mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
       try json.required("name", &name)
