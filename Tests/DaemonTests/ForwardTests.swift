@@ -2,6 +2,7 @@
 import ANCS
 import Arguments
 import Control
+import JSON
 import Testing
 import Wire
 
@@ -242,6 +243,31 @@ struct ForwardTests {
       _ = next.take(event, phone: nil, time: Self.noon, at: .zero + .seconds(1))
     }
     #expect(next.count == 6)
+  }
+
+  @Test(
+    "What was handled for a destination is known again by its URL, or else by its name",
+    arguments: [
+      ("a", "1", 1), ("b", "1", 2), ("a", "3", 1), ("d", "1", nil), ("d", "3", 3), ("c", "3", 3),
+      ("d", "4", nil),
+    ] as [(String, String, UInt64?)])
+  func former(url: String, name: String, seq: UInt64?) throws {
+    func target(_ url: String, _ name: String) throws -> ForwardTarget {
+      let file = SettingsFile(Array("[[forward]]\nto = 'x://\(url)'\nname = '\(name)'".utf8))
+      return try #require(file.forwards.first?.value)
+    }
+    var record = ForwardRecord()
+    for (url, seq) in [("a", 1), ("b", 2), ("c", 3)] as [(String, UInt64)] {
+      record.handled.append(
+        .init(name: "\(seq)", destination: try target(url, "").destination, seq: seq))
+    }
+    let targets = [try target("a", "2"), try target("b", "4"), try target(url, name)]
+    #expect(record.former(of: targets[2], among: targets)?.seq == seq)
+    // A file has only the names.
+    let read = try #require(ForwardRecord(json: try JSONValue(parsing: record.json)))
+    #expect(
+      read.former(of: targets[2], among: targets)?.seq == UInt64(name).flatMap { $0 > 3 ? nil : $0 }
+    )
   }
 
   @Test("Another run of the daemon counts its events from the first")

@@ -18,11 +18,17 @@ from .testbed import NO_VFORK, Testbed
 DELIVER = Path(__file__).resolve().parents[2] / "packaging/deliver"
 
 
-async def forwarder(bed: Testbed, daemon: Daemon, *tables: dict[str, Any]) -> Process:
-    """Starts `ancsd forward` with these destinations."""
+def settings(bed: Testbed, *tables: dict[str, Any]) -> Path:
+    """Writes a settings file with these destinations."""
     file = bed.work / "forward.toml"
     file.write_text("".join("[[forward]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
                             for table in tables))
+    return file
+
+
+async def forwarder(bed: Testbed, daemon: Daemon, *tables: dict[str, Any]) -> Process:
+    """Starts `ancsd forward` with these destinations."""
+    file = settings(bed, *tables)
     command = [bed.binary, "forward", "--config", file, "--socket", daemon.socket, "--program", DELIVER, "--state-dir", bed.work]
     running = await bed.start(Process(command, bed.out / "forward"))
     await eventually(lambda: "ancsd forward: forwarding to" in running.log, "it does not start")
@@ -97,6 +103,27 @@ async def killed(bed: Testbed) -> None:
     for service in (up, down):
         told = [title for title, _ in service.messages]
         check(told == [f"{uid} – Messages" for uid in range(1, 32)], f"{told}")
+
+
+@case("forward-moved", seconds=60)
+async def moved(bed: Testbed) -> None:
+    """What waits for a destination is sent to it, and nothing is repeated to another, when a table before theirs is new."""
+    daemon, phone, _ = await bed.served()
+    new, up, down = [await Service(bed).start() for _ in range(3)]
+    down.close()
+    tables = [{"to": service.url, "content": "title"} for service in (new, up, down)]
+    running = await forwarder(bed, daemon, *tables[1:])
+    phone.ancs.post(*(Notification(uid, title=f"{uid}") for uid in (1, 2)))
+    await becomes(daemon, lambda forwards: sorted((one["sent"], one["waiting"]) for one in forwards) == [(0, 2), (2, 0)], "one is down")
+    settings(bed, *tables)
+    running.send_signal(signal.SIGHUP)
+    await becomes(daemon, lambda forwards: len(forwards) == 3, "all destinations")
+    await down.start()
+    phone.ancs.post(Notification(3, title="3"))
+    for service, first in ((new, 3), (up, 1), (down, 1)):
+        wanted = [(f"{uid} – Messages", "New notification") for uid in range(first, 4)]
+        await eventually(lambda: service.messages[-1:] == wanted[-1:], lambda: f"{service.messages}", 30)
+        check(service.messages == wanted, f"{service.messages}")
 
 
 @case("forward-test")

@@ -52,12 +52,9 @@ import Wire
     lanes = []
     let record = record ?? path.flatMap(files.read).flatMap { ForwardRecord(json: $0) }
     (saved, life) = (record, record?.life)
-    let handled = Dictionary(record?.handled.map { ($0.name, $0) } ?? []) {
-      $0.seq < $1.seq ? $0 : $1
-    }
     for (place, target) in targets.enumerated() {
       let retry = Deadline(Loop.shared) { [weak self] in self?.send(place) }
-      let former = handled[target.name]
+      let former = record?.former(of: target, among: targets)
       lanes.append(
         Lane(
           queue: ForwardQueue(
@@ -210,7 +207,9 @@ import Wire
       ForwardRecord(
         life: life, seen: lanes.map(\.queue.handled).max() ?? 0,
         handled: lanes.map {
-          .init(name: $0.queue.target.name, seq: $0.queue.handled, calls: $0.queue.calls)
+          .init(
+            name: $0.queue.target.name, destination: $0.queue.target.destination,
+            seq: $0.queue.handled, calls: $0.queue.calls)
         })
     }
   }
@@ -231,9 +230,24 @@ struct ForwardRecord: JSONObjectCodable, Hashable {
     try json.list("handled", &handled)
   }
 
+  /// What was handled for a destination, which may have another number since, or another URL; nil if it is new.
+  ///
+  /// - Parameter targets: all destinations.
+  func former(of target: ForwardTarget, among targets: [ForwardTarget]) -> Handled? {
+    let same = handled.filter { $0.destination == target.destination }
+    let named = handled.filter { one in
+      one.name == target.name
+        && (one.destination.map { !targets.map(\.destination).contains($0) } ?? true)
+    }
+    return same.first { $0.name == target.name }
+      ?? (same.isEmpty ? named : same).min { $0.seq < $1.seq }
+  }
+
   struct Handled: JSONObjectCodable, Hashable {
     /// The destination's name.
     var name = ""
+    /// It itself, which no file has: it may be a secret.
+    var destination: ForwardTarget.Destination?
     var seq: UInt64 = 0
     /// The calls that were sent, which no file has: they name the callers.
     var calls: [ForwardMessage.Call: Instant] = [:]
