@@ -119,10 +119,10 @@ extension Clients {
   ///
   /// - Parameter socket: the control socket; nil: the default ones.
   @Sendable package static func settings(
-    _ socket: String?, _ print: @escaping @Sendable (SettingsReport) -> Void
+    _ socket: String?, _ print: @escaping @Sendable (SettingsReport) throws(Failure) -> Void
   ) -> ExitStatus {
     asking(socket) { client throws(Failure) in
-      print(try await client.call(ControlMethods.settings, "asking for the settings"))
+      try print(try await client.call(ControlMethods.settings, "asking for the settings"))
     }
   }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from Harness.ancs import Notification
 from Harness.case import case, check, eventually
+from Harness.process import run
 
 from .testbed import NO_SELF, Testbed
 
@@ -66,6 +67,8 @@ show = false
     daemon.none("notification", uid=1)
     shown = await bed.client(daemon, "config", "show", "--format", "text")
     check(f"grace = 60  # {file}:2" in shown.out, f"config show printed {shown.out}")
+    full = await run("/bin/sh", "-c", '"$0" config show --socket "$1" >/dev/full', bed.binary, daemon.socket)
+    check(full.status == 73, f"config show to a full disk: {full}")
     why = (await bed.client(daemon, "rules", "explain", "1", "--text")).expect(0).out
     check("undecided “1”: its title was not fetched" in why and "counts “2”: hide" in why, f"rules explain printed {why!r}")
 

@@ -11,8 +11,9 @@ extension Command {
   /// - Parameter settings: asks the daemon at a socket for the settings in force.
   public static func config(
     asking settings:
-      @escaping @Sendable (_ socket: String?, _ print: @escaping @Sendable (SettingsReport) -> Void)
-      -> ExitStatus
+      @escaping @Sendable (
+        _ socket: String?, _ print: @escaping @Sendable (SettingsReport) throws(Failure) -> Void
+      ) -> ExitStatus
   ) -> Command {
     Command(
       "config", "checks the settings files (check), or shows the settings in force (show)",
@@ -33,9 +34,9 @@ extension Command {
       switch options.action {
       case .check(let path): return try check(path, console)
       case .show:
-        return settings(options.socket) { report in
+        return settings(options.socket) { report throws(Failure) in
           let json = console.format == .json
-          try? console.print(
+          try console.print(
             line: json ? String(decoding: report.json, as: UTF8.self) : report.text)
         }
       }
