@@ -196,6 +196,9 @@ public struct BrokerAddress: Hashable, Sendable, CustomStringConvertible {
   static let forms =
     "the broker's address: mqtt://HOST[:PORT], mqtts://HOST[:PORT] (TLS) or unix:/PATH"
 
+  /// The longest path of a socket, in bytes (unix(7)).
+  private static let longestPath = 107
+
   public init?(_ text: String) {
     guard let transport = Transport.allCases.first(where: { text.hasPrefix($0.rawValue) }) else {
       return nil
@@ -204,6 +207,7 @@ public struct BrokerAddress: Hashable, Sendable, CustomStringConvertible {
     var rest = text.dropFirst(transport.rawValue.count)
     if transport == .unix {
       (place, port) = ("/\(rest)", 0)
+      guard place.utf8.count <= Self.longestPath else { return nil }
       return
     }
     if rest.last == "/" { rest.removeLast() }

@@ -153,7 +153,8 @@ import Wire
     arguments: [
       ("mqtt://ha.lan", "mqtt://ha.lan:1883"), ("mqtt://ha.lan:1884/", "mqtt://ha.lan:1884"),
       ("mqtts://10.0.0.1", "mqtts://10.0.0.1:8883"), ("mqtt://[fe80::1]", "mqtt://[fe80::1]:1883"),
-      ("unix:/run/x", "unix:/run/x"), ("mqtt://", nil), ("mqtt://a:0", nil),
+      ("unix:/run/x", "unix:/run/x"), ("unix:/" + String(repeating: "x", count: 107), nil),
+      ("mqtt://", nil), ("mqtt://a:0", nil),
       ("mqtt://a:70000", nil),
       ("mqtt://a/b", nil), ("mqtt://a b", nil), ("mqtt://[::1", nil), ("unix:x", nil), ("a", nil),
     ])
