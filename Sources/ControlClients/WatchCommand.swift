@@ -91,6 +91,8 @@ struct Watcher {
   /// Prints events until the count or the time limit is reached.
   mutating func run() async throws(Failure) -> ExitStatus {
     let timer = options.timeout.map { client.startTimer($0) }
+    // A daemon that does not respond is not waited for any longer.
+    if let timeout = options.timeout { client.patience = min(client.patience, timeout) }
     while true {
       do throws(Failure) {
         if !client.isConnected, try await !client.connect(until: timer) { break }
