@@ -29,15 +29,21 @@ extension Command {
       let console = try Console(options.output)
       var printer = try CapturePrinter(options, of: options.name, console)
       var (status, isDrawn) = (ExitStatus.done, false)
-      for path in options.inOrder {
-        let file = try attempt(try Files.open(path == "-" ? Standard.inputPath : path)) {
-          Failure(reading: path, $0)
+      do throws(Failure) {
+        for path in options.inOrder {
+          let file = try attempt(try Files.open(path == "-" ? Standard.inputPath : path)) {
+            Failure(reading: path, $0)
+          }
+          let end = try printer.decode(path, to: console, warn: Console.warn) {
+            () throws(SystemError) in try file.read(1 << 16)
+          }
+          if status == .done { status = end }
+          if end == .done { isDrawn = true }
         }
-        let end = try printer.decode(path, to: console, warn: Console.warn) {
-          () throws(SystemError) in try file.read(1 << 16)
-        }
-        if status == .done { status = end }
-        if end == .done { isDrawn = true }
+      } catch {
+        // The parts before the one that can't be read make a whole page.
+        if isDrawn { try printer.page?.finish() }
+        throw error
       }
       // An invalid capture must not overwrite an existing page.
       if isDrawn { try printer.page?.finish() }

@@ -132,6 +132,18 @@ struct DecodeTests {
     #expect(try Files.read(path).count < page.count)
   }
 
+  @Test("The page of a capture of which a part can't be read is whole, with the other parts")
+  func unreadablePart() throws {
+    let scratch = try Scratch()
+    let (path, page) = ("\(scratch.path)/part", "\(scratch.path)/page")
+    try Files.create(path).writeAll(Self.capture)
+    let command = try Invocation(
+      ["decode", "--html", page, path, "\(path)-none"], commands: [.decode], width: 80)
+    let failure = #expect(throws: Failure.self) { try command.perform { _ in } }
+    #expect(failure?.status == .noInput)
+    #expect(String(decoding: try Files.read(page), as: UTF8.self).hasSuffix("</html>\n"))
+  }
+
   @Test("Times count from the first packet, also if a filter hides it")
   func options() throws {
     let result = try Self.decode("--format text --ancs day.btsnoop", Self.capture)
