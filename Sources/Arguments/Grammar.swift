@@ -152,7 +152,10 @@ public struct Grammar<Options>: Sendable {
     if let option = find(name) { return option }
     let listed = options.filter { $0.form.isListed }.flatMap { $0.form.names }
     let near = nearest(to: name, among: listed + ["--help", "--version"])
-    throw Failure(usage: "unknown option “\(name)”", remedy: near.map { "did you mean \($0)?" })
+    let remedy = near.map { "did you mean \($0)?" }
+    throw Failure(
+      usage: "unknown option “\(name)”",
+      remedy: name == "--version" ? "“ancsd --version” prints it" : remedy)
   }
 
   private func find(_ name: String) -> CommandOption<Options>? {

@@ -114,6 +114,7 @@ struct InvocationTests {
       ("history", "ancsd: unknown command “history”; did you mean “ancsd log”?"),
       ("help nothing", "ancsd: unknown command “nothing”; see ancsd --help"),
       ("--vresion", "ancsd: unknown option “--vresion”; did you mean --version?"),
+      ("watch --version", "ancsd: unknown option “--version”; “ancsd --version” prints it"),
       ("watch out", "ancsd: unexpected argument “out”; see ancsd watch --help"),
       ("--hci0=1", "ancsd: --hci0 takes no value; see ancsd run --help"),
     ])
