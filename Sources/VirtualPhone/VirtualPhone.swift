@@ -79,6 +79,8 @@ public final class VirtualPhone {
   private(set) var isEncrypted: Bool
   /// Whether it responds to nothing.
   private var isFrozen = false
+  /// When Bluetooth that was switched off in Control Center comes back.
+  private lazy var morning = Deadline(scheduler) { [weak self] in self?.isReachable = true }
   /// The script that is playing.
   var stage: DayPlayer?
 
@@ -289,8 +291,7 @@ extension VirtualPhone {
     case .tap: strikes = 0
     case .controlCenter:
       stayAway("Bluetooth was switched off in Control Center")
-      let pause = database.clock.pause(untilHour: 5, at: scheduler.now)
-      _ = scheduler.schedule(after: pause) { [weak self] in self?.isReachable = true }
+      morning.due = scheduler.now + database.clock.pause(untilHour: 5, at: scheduler.now)
     case .send(let bytes): try connected().bearer.send(bytes)
     case .notify(let characteristic, let value):
       let pdu = PDU.handleValueNotification(try handle(of: characteristic), value: value)
@@ -302,6 +303,7 @@ extension VirtualPhone {
 
   private func stayAway(_ why: String) {
     isReachable = false
+    morning.due = nil
     connection?.hangUp(why)
   }
 

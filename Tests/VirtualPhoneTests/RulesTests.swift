@@ -131,4 +131,15 @@ struct RulesTests {
       #expect(bench.reconnect())
     }
   }
+
+  @Test("At 5 in the morning, a phone stays out of range that has gone there since")
+  func outOfRange() throws {
+    try Bench.run { _, bench in
+      try await bench.perform(.controlCenter, .comeBack, .leave)
+      await bench.pass(.seconds(86_400))
+      #expect(!bench.reconnect())
+      try await bench.perform(.comeBack)
+      #expect(bench.reconnect())
+    }
+  }
 }
