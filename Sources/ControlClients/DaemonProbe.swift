@@ -34,13 +34,28 @@ package enum DaemonProbe {
     for path in paths {
       let client = ControlClient(Console(), toFirstOf: [path])
       defer { client.close() }
-      do throws(Failure) {
-        try client.connect()
-        let report = await ask(ControlMethods.status, client)
-        return report.map { .status($0) } ?? .mute(path: path)
-      } catch { if error.status == .noPermission { facts = .closed(path: path) } }
+      switch await status(client, at: path) {
+      case .none: break
+      case .closed: facts = .closed(path: path)
+      case .mute: return .mute(path: path)
+      case .status(let report): return .status(report)
+      }
     }
     return facts
+  }
+
+  /// The same over a connection, which this makes.
+  static func status(_ client: ControlClient, at path: String) async -> DaemonState {
+    var isReached = false
+    do throws(Failure) {
+      try client.connect()
+      isReached = true
+      return .status(try await client.call(ControlMethods.status, "status", within: patience))
+    } catch {
+      // It may accept every connection, and then say whom it serves.
+      if error.status == .noPermission { return .closed(path: path) }
+      return isReached ? .mute(path: path) : .none
+    }
   }
 
   /// What the daemon knows of its links' attributes; nothing if none runs, or none accepts this

@@ -237,6 +237,17 @@ struct ClientTests {
     for words in [why] + remedies { #expect(failure?.line.contains(words) == true, "\(words)") }
   }
 
+  @Test("A daemon that says that it does not serve this user is not mute")
+  func probed() async {
+    let refusal = RPC.error(.forbidden("only root may use this daemon"), id: .null)
+    let closed = FakeDaemon { _ in [.line(String(decoding: refusal, as: UTF8.self))] }
+    #expect(await DaemonProbe.status(closed.client, at: "@a") == .closed(path: "@a"))
+    let mute = FakeDaemon(patient: false) { _ in [] }
+    #expect(await DaemonProbe.status(mute.client, at: "@a") == .mute(path: "@a"))
+    mute.isAbsent = true
+    #expect(await DaemonProbe.status(mute.client, at: "@a") == .none)
+  }
+
   @Test(
     "Without a phone, list, count and apps say so, and end with 69",
     arguments: [
