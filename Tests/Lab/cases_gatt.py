@@ -8,6 +8,7 @@ import os
 from Harness.case import case, check, eventually
 from Harness.odd_device import LONG_VALUE, check_tree
 from Harness.process import Process
+from Interop.prompt import Prompt
 
 from .phone import Io
 from .sensor import ADDRESS, NAME
@@ -88,3 +89,18 @@ async def passkey(bed: Testbed) -> None:
     outcome = (await process.outcome(20)).expect(0)
     os.close(user)
     check(outcome.out == "2a\n", f"it printed {outcome.out!r}")
+
+
+@case("gatt-passkey-prompt")
+async def passkey_prompt(bed: Testbed) -> None:
+    """At the prompt, the line after a question that nobody asks any more is a command."""
+    sensor = await bed.sensor(Io.DISPLAY)
+    shell = Prompt(bed.binary, "gatt", *sensor.gatt_options, "--security", "high")
+    await shell.shows("six digits")
+    if sensor.connection:
+        await sensor.connection.disconnect()
+    await shell.shows("[not connected]> ")
+    shell.type("mtu\r")
+    await shell.shows("gatt: not connected", "[not connected]> ")
+    shell.type("quit\r")
+    check(await shell.end() == 0, f"the status is {shell.status}")

@@ -331,6 +331,7 @@ import Wire
   private func complete(_ command: GATTCommand) async throws(Failure) {
     let outcome = Outcome()
     current = (command, outcome)
+    defer { withdrawQuestion() }
     Loop.start { [self] in
       do throws(Failure) {
         try await perform(command, outcome)
@@ -410,5 +411,14 @@ import Wire
     editor.show()
     defer { if self.answer === answer { self.answer = nil } }
     return await answer.next()
+  }
+
+  /// The command that asked is over: what is typed from now on is no answer.
+  private func withdrawQuestion() {
+    guard let answer else { return }
+    answer.close()
+    self.answer = nil
+    editor?.hide()
+    Self.writeToStandardError("\n")
   }
 }
