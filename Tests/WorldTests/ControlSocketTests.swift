@@ -67,6 +67,21 @@ struct ControlSocketTests: InWorld {
     #expect(status.phones.map(\.isConnected) == [true])
   }
 
+  @Test("A notification of a phone that is away is told while another phone is here")
+  func awayWhileAnotherIsHere() async throws {
+    try await world.begin(.paired) { $0.radio.pairable = .always }
+    let other = world.stranger()
+    #expect(other.connect(to: world.adapter))
+    try await world.until(.subscribed)
+    try other.phone.perform(.add(.message(from: "Dad"), uid: 5))
+    try await world.until(.notification)
+    other.leave()
+    try await world.until(.disconnected)
+    let known = try await world.call(
+      ControlMethods.getNotification, NotificationParameters(5, phone: nil))
+    #expect(known.report.attributes.title == "Dad" && known.report.isStale)
+  }
+
   @Test("An answer to no question is refused")
   func unasked() async throws {
     try await world.start()

@@ -243,10 +243,10 @@ import Wire
   private func listed(
     _ parameters: NotificationParameters
   ) throws(RPCError) -> ActiveNotification? {
-    let canAsk = try daemon.sessions.contains {
-      (parameters.phone?.matches($0.phone) ?? true) && !$0.services.lacksNotifications
-    }
-    return try canAsk ? nil : daemon.notifications(of: parameters.phone).only(parameters.uid)
+    guard let (phone, report) = try daemon.notifications(of: parameters.phone).only(parameters.uid),
+      phone.session?.services.lacksNotifications ?? true
+    else { return nil }
+    return phone.active(report)
   }
 
   /// The phone with the notification of this UID.

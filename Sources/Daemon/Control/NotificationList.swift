@@ -54,9 +54,9 @@ import Wire
   }
 
   /// The one with this UID; nil if there is none, or several phones have one.
-  func only(_ uid: NotificationUID) -> ActiveNotification? {
+  func only(_ uid: NotificationUID) -> (phone: Phone, report: NotificationReport)? {
     let found = published().filter { $0.report.event.uid == uid }
-    return found.count == 1 ? found[0].phone.active(found[0].report) : nil
+    return found.count == 1 ? (found[0].phone, found[0].report) : nil
   }
 
   /// All of them, as events for a client that knows none.
