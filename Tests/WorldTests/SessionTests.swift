@@ -159,6 +159,16 @@ struct HealingTests: InWorld {
     #expect(refusals == 6)
   }
 
+  @Test("AMS that always refuses the registration is asked after pauses that grow")
+  func mediaThatNeverServes() async throws {
+    world.phone.transform = { pdu, toPhone in
+      toPhone && pdu.starts(with: [0x12, 0x29, 0x00]) ? [0x12, 0x29, 0x00] : pdu
+    }
+    try await world.serve()
+    await world.pass(.seconds(600))
+    #expect((4...6).contains(world.story.count { $0 == "error" }), "\(world.story)")
+  }
+
   @Test("Service Changed that refuses its subscription once is subscribed to a moment later")
   func serviceChanged() async throws {
     let phone = world.phone

@@ -24,6 +24,8 @@ struct DiscoveryPlan {
 
   /// The longest time between two changes that belong to the start of a link.
   private static let startOfLink: Duration = .seconds(2)
+  /// How long nothing has to be missing before the pauses are short again: a service may fail as soon as it is found.
+  private static let recovery: Duration = .seconds(60)
   private static let pauses: [Duration] = [.seconds(5), .seconds(15), .seconds(60), .seconds(300)]
 
   /// The indicated change, until its range is searched; simultaneous ones are merged.
@@ -32,6 +34,8 @@ struct DiscoveryPlan {
   private var search: (step: Step, due: Instant)?
   /// The number of searches since a service went missing.
   private var searches = 0
+  /// Since when none is missing.
+  private var wholeSince: Instant?
   /// How often to search after changes. Changes in between are merged.
   private var limit = RateLimit(burst: 32, interval: .seconds(10))
   /// When the phone last indicated a change that belongs to the start of the link.
@@ -77,8 +81,9 @@ struct DiscoveryPlan {
     if search?.step == .revival { return }
     guard isMissing else {
       search = nil
-      return searches = 0
+      return wholeSince = wholeSince ?? now
     }
+    if let whole = wholeSince.take(), now - whole >= Self.recovery { searches = 0 }
     let pause = Self.pauses[min(searches, Self.pauses.count - 1)]
     search = (.search, now + pause)
     searches += 1
