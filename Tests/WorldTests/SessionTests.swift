@@ -169,6 +169,32 @@ struct HealingTests: InWorld {
     #expect((4...6).contains(world.story.count { $0 == "error" }), "\(world.story)")
   }
 
+  @Test("Where Service Changed was, another value is heard once Service Changed has moved")
+  func serviceChangedMoves() async throws {
+    try await world.serve()
+    let session = try #require(world.daemon?.sessions.first)
+    var service = try #require(
+      session.services.located.first { $0.service.uuid == .genericAttribute })
+    let changes = ServiceClient.serviceChanged(ServiceContext(session)) { _, _ in }
+    func subscribe(_ service: LocatedService) async throws {
+      var isDone = false
+      Loop.start {
+        _ = try? await changes.subscribe(service, false)
+        isDone = true
+      }
+      try await world.until("the subscription") { isDone }
+    }
+    try await subscribe(service)
+    var heard = 0
+    let former = try #require(service[.serviceChanged]).value
+    session.client.setHandler(for: former) { _ in heard += 1 }
+    service.characteristics[0].value = 0x7777
+    try await subscribe(service)
+    try world.phoneDoes(.indicate(.serviceChanged, [0x0A, 0, 0xFF, 0xFF]))
+    await world.pass(.seconds(1))
+    #expect(heard == 1)
+  }
+
   @Test("Service Changed that refuses its subscription once is subscribed to a moment later")
   func serviceChanged() async throws {
     let phone = world.phone

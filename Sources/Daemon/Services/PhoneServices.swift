@@ -101,10 +101,11 @@ extension ServiceClient {
         context.log.notice("the phone has no Service Changed to subscribe to")
         return ServiceChanges()
       }
-      if let handle { context.client.removeHandler(for: handle) }
       handle = changed.value
       // The client retains this closure, so the closure must not retain the client.
       context.client.setArrivalHandler(for: changed.value) { [log = context.log] arrival in
+        // Where it was before, another service's handler may have taken its place, so none is removed there.
+        guard handle == changed.value else { return }
         do throws(DecodeError) {
           onChange(
             try ServiceChanged(decoding: Array(arrival.value)).range, arrival.responsesBefore)
