@@ -380,6 +380,17 @@ struct IPhoneTests: InWorld {
     #expect(report.attributes.title == "Mum" && !world.story.contains("error"))
   }
 
+  @Test("Handles that were remembered without a hash are not taken for right by one")
+  func movedWithoutHash() async throws {
+    try await world.begin(.phoneLeft)
+    try await world.stop()
+    let phone = world.phone.phone
+    try phone.perform(.unpublish(.ancs))
+    try phone.perform(.publish(.ancs, freshHandles: true))
+    try await world.serve { $0.quirks.handles = .hash }
+    #expect(!world.story.contains("error"))
+  }
+
   @Test(
     "At any MTU everything is found, from 185 on in 9 requests until subscribed and 18 until quiet",
     arguments: [23, 48, 64, 104, 185, 247, 517, nil])

@@ -137,9 +137,9 @@ import Wire
       isValid = try await subscribeToFirst() ? verify(cache.services, onVerify) : false
     case .verify: isValid = try await verify(cache.services, onVerify)
     // Vol 3 Part G, 2.5.2.1.
-    case .hash:
+    case .hash where cache.databaseHash != nil:
       isValid = try await context.client.firstValue(of: .databaseHash)?.value == cache.databaseHash
-    case .discover: isValid = false
+    case .hash, .discover: isValid = false
     }
     guard isValid else {
       forgetHandles()
