@@ -197,6 +197,22 @@ struct LimitTests: InWorld {
     #expect(client.responses.count == 5 && client.isClosed)
   }
 
+  @Test("A client that has finished sending with a batch gets the events that the batch asked for")
+  func halfClosedSubscriber() async throws {
+    try await world.start()
+    let client = try world.connectClient()
+    let requests = [
+      RPC.request(ControlMethods.subscribe.name, Subscription(), id: RequestID(1)),
+      RPC.request(ControlMethods.status.name, NoParameters(), id: RequestID(2)),
+    ]
+    client.onLine?(RPC.batch(of: requests))
+    client.onEnd?()
+    await idle()
+    #expect(client.responses.count == 1 && !client.isClosed)
+    world.daemon?.feed.publish(Event(.error(what: "test", code: nil, message: "")))
+    #expect(client.events.map(\.event.name) == [.error])
+  }
+
   // MARK: Clients
 
   @Test(

@@ -95,8 +95,13 @@ import Wire
         if let subscription { subscriptions.append(subscription) }
         left -= 1
         if left > 0 { return client.finish(nil) }
-        client.finish(replies.isEmpty ? nil : joined(replies))
-        if let subscription = subscriptions.last { self.subscribe(client, subscription) }
+        let reply = replies.isEmpty ? nil : joined(replies)
+        guard let subscription = subscriptions.last else { return client.finish(reply) }
+        // A client that has finished sending would be taken for done before it is subscribed.
+        client.begin()
+        client.finish(reply)
+        self.subscribe(client, subscription)
+        client.finish(nil)
       }
     }
   }
