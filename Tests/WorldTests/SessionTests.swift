@@ -102,6 +102,36 @@ struct HealingTests: InWorld {
     #expect(world.story(since: mark).contains("notification"))
   }
 
+  @Test("ANCS that goes under a request for a moment at the start of a link is served again")
+  func goesAtTheStart() async throws {
+    let phone = world.phone.phone
+    var written: Set<PhoneCharacteristic> = []
+    phone.onEvent = { event in
+      guard case .subscribed(let characteristic, _) = event,
+        written.insert(characteristic).inserted
+      else { return }
+      switch characteristic {
+      // As every iPhone does.
+      case .dataSource: _ = try? phone.perform(.indicate(.serviceChanged, [0x0A, 0, 0xFF, 0xFF]))
+      case .batteryLevel: _ = try? phone.perform(.add(.message(from: "Mum"), uid: 77))
+      case .currentTime: _ = try? phone.perform(.publish(.ancs, freshHandles: false))
+      default: break
+      }
+    }
+    var hasGone = false
+    world.phone.hears { pdu in
+      guard !hasGone, pdu[0] == 0x12, pdu.count > 4, pdu[3] == 0, pdu[4] == 77 else { return }
+      hasGone = true
+      _ = try? phone.perform(.unpublish(.ancs))
+    }
+    try await world.serve()
+    await world.pass(.seconds(60))
+    #expect(hasGone)
+    try phone.perform(.add(.message(from: "Dad"), uid: 78))
+    await world.pass(.seconds(5))
+    #expect(world.told().contains("added Dad"), "\(world.story)")
+  }
+
   @Test(
     "A phone that has just paired and shows no ANCS is disconnected once", arguments: [true, false])
   func newPhone(mayReconnect: Bool) async throws {

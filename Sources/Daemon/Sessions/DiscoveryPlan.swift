@@ -73,6 +73,9 @@ struct DiscoveryPlan {
     return true
   }
 
+  /// What stood in the indicated range has failed there: something has changed.
+  mutating func confirmChange() { change?.mayBeNone = false }
+
   /// A search has ended, or a service has failed.
   ///
   /// - Parameter isMissing: whether ANCS or AMS is missing and has to be searched for.

@@ -315,6 +315,7 @@ import Wire
     hasDeadNotifications = true
     // The removal of ANCS may cross a request to it, which then fails after its Service Changed.
     if let range = discovery.changing, services.haveNotifications(in: range) {
+      discovery.confirmChange()
       return log.info("\(reason), as the phone has indicated: searching")
     }
     guard again else {
