@@ -29,6 +29,7 @@ extension Command {
       let console = try Console(options.output)
       var printer = try CapturePrinter(options, of: options.name, console)
       var (status, isDrawn) = (ExitStatus.done, false)
+      var failure: Failure?
       do throws(Failure) {
         for path in options.inOrder {
           let file = try attempt(try Files.open(path == "-" ? Standard.inputPath : path)) {
@@ -40,13 +41,10 @@ extension Command {
           if status == .done { status = end }
           if end == .done { isDrawn = true }
         }
-      } catch {
-        // The parts before the one that can't be read make a whole page.
-        if isDrawn { try printer.page?.finish() }
-        throw error
-      }
-      // An invalid capture must not overwrite an existing page.
+      } catch { failure = error }
+      // The parts before one that can't be read make a whole page. An invalid capture must not overwrite an existing page.
       if isDrawn { try printer.page?.finish() }
+      if let failure { throw failure }
       return status
     })
 }
