@@ -13,14 +13,10 @@ let settings: [SwiftSetting] = [
 /// For modules that do not handle notifications: scripts/build optimises them for size. Other builds do not, because
 /// SwiftPM refuses a dependency with unsafe flags.
 let small: [SwiftSetting] =
-  Context.environment["ANCSD_SMALL"].map {
-    [.unsafeFlags($0.split(separator: " ").map(String.init))]
-  } ?? []
+  Context.environment["ANCSD_SMALL"].map { [.unsafeFlags($0.split(separator: " ").map(String.init))] } ?? []
 
 /// A module that may import the modules in `below`.
-func module(
-  _ name: String, _ below: [Target.Dependency] = [], _ more: [SwiftSetting] = []
-) -> Target {
+func module(_ name: String, _ below: [Target.Dependency] = [], _ more: [SwiftSetting] = []) -> Target {
   .target(name: name, dependencies: below, swiftSettings: settings + more)
 }
 
@@ -29,13 +25,9 @@ func module(
 let hasOwnRunner = Context.environment["ANCSD_SUITES"] != nil
 
 /// The tests of a module.
-func suite(
-  _ name: String, _ modules: [Target.Dependency], exclude: [String] = []
-) -> Target {
+func suite(_ name: String, _ modules: [Target.Dependency], exclude: [String] = []) -> Target {
   hasOwnRunner
-    ? .target(
-      name: name, dependencies: modules, path: "Tests/\(name)", exclude: exclude,
-      swiftSettings: settings)
+    ? .target(name: name, dependencies: modules, path: "Tests/\(name)", exclude: exclude, swiftSettings: settings)
     : .testTarget(name: name, dependencies: modules, exclude: exclude, swiftSettings: settings)
 }
 
@@ -43,13 +35,9 @@ func suite(
 let build = Context.environment["ANCSD_BUILD"] ?? ""
 
 let pure: [Target] = [
-  module("Wire"),
-  module("GAP", ["Wire"], small),
-  module("ATT", ["Wire"]),
-  module("GATT", ["ATT", "GAP", "Wire"], small),
-  module("ANCS", ["GATT", "ATT", "GAP", "Wire"]),
-  module("AMS", ["GATT", "ATT", "GAP", "Wire"], small),
-  module("Companion", ["GATT", "ATT", "GAP", "Wire"], small),
+  module("Wire"), module("GAP", ["Wire"], small), module("ATT", ["Wire"]),
+  module("GATT", ["ATT", "GAP", "Wire"], small), module("ANCS", ["GATT", "ATT", "GAP", "Wire"]),
+  module("AMS", ["GATT", "ATT", "GAP", "Wire"], small), module("Companion", ["GATT", "ATT", "GAP", "Wire"], small),
   module("Mgmt", ["GAP", "Wire"], small),
   module("VirtualPhone", ["ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"], small),
   module("Capture", ["Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"], small),
@@ -70,8 +58,7 @@ let alone: [LinkerSetting] =
 
 let edges: [Target] = [
   .systemLibrary(name: "CLinux", pkgConfig: nil, providers: [.apt(["libbluetooth-dev"])]),
-  module("System", ["CLinux", "Wire"], small),
-  module("EventLoop", ["System", "Wire"]),
+  module("System", ["CLinux", "Wire"], small), module("EventLoop", ["System", "Wire"]),
   module("Bluetooth", ["EventLoop", "System", "Capture", "Mgmt", "GAP", "Wire", "CLinux"], small),
   .systemLibrary(name: "CEdit", pkgConfig: nil, providers: [.apt(["libedit-dev"])]),
   .target(
@@ -93,38 +80,29 @@ let edges: [Target] = [
     linkerSettings: [.linkedLibrary(":libpcre2-8.a")]),
   // libmosquitto and OpenSSL: shared libraries, whose security updates come from the system. With what one lacks of the other.
   .target(
-    name: "CMosquitto",
-    linkerSettings: [.linkedLibrary("mosquitto"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+    name: "CMosquitto", linkerSettings: [.linkedLibrary("mosquitto"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
   .systemLibrary(name: "CSQLite", pkgConfig: nil, providers: [.apt(["libsqlite3-dev"])]),
   .target(
     name: "History", dependencies: ["CSQLite", "System", "Wire"], swiftSettings: settings + small,
     linkerSettings: [.linkedLibrary(":libsqlite3.a")]),
   // toml++, a header-only C++ library, behind a few C functions.
-  .target(name: "CTOML"),
-  module("TOML", ["CTOML", "Wire"], small),
+  .target(name: "CTOML"), module("TOML", ["CTOML", "Wire"], small),
   // Overwrites freed memory.
   .target(name: "CWipe"),
   // What `--version` prints after the number.
   .target(name: "CBuild", cSettings: [.define("ANCSD_BUILD", to: "\"\(build)\"")]),
   // The start of the program: arguments without /proc, and a random address on 32-bit ARM.
   .target(name: "CStart"),
-  module(
-    "Control", ["JSON", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
+  module("Control", ["JSON", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
   // What is published about a board, and the requests; without sockets.
   module(
-    "Fleet",
-    ["Control", "JSON", "TOML", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"],
-    small),
+    "Fleet", ["Control", "JSON", "TOML", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"], small),
   // The files of the page of --html, as bytes.
   .target(name: "CPage"),
   .target(
-    name: "Picture",
-    dependencies: [
-      "CPage", "Control", "Capture", "JSON", "ANCS", "ATT", "GATT", "GAP", "Wire",
-    ], exclude: ["Page"], swiftSettings: settings + small),
-  module(
-    "Arguments",
-    ["Control", "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "Wire", "CBuild"], small),
+    name: "Picture", dependencies: ["CPage", "Control", "Capture", "JSON", "ANCS", "ATT", "GATT", "GAP", "Wire"],
+    exclude: ["Page"], swiftSettings: settings + small),
+  module("Arguments", ["Control", "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "Wire", "CBuild"], small),
 ]
 
 let package = Package(
@@ -140,31 +118,24 @@ let package = Package(
     module(
       "Board",
       [
-        "Arguments", "Control", "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "Capture",
-        "ANCS", "ATT",
-        "GATT", "GAP", "Wire",
+        "Arguments", "Control", "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "Capture", "ANCS", "ATT", "GATT",
+        "GAP", "Wire",
       ], small),
     module(
       "Daemon",
       [
-        "Board", "Arguments", "Fleet", "Control", "Bluetooth", "EventLoop", "System", "JSON",
-        "TOML",
-        "Patterns", "Mgmt", "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT",
-        "GAP", "Wire",
+        "Board", "Arguments", "Fleet", "Control", "Bluetooth", "EventLoop", "System", "JSON", "TOML", "Patterns",
+        "Mgmt", "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
       ], small),
     module(
       "ControlClients",
       [
-        "Arguments", "Control", "History", "Patterns", "EventLoop", "System", "JSON", "Mgmt",
-        "ANCS",
-        "AMS", "GAP", "Wire",
+        "Arguments", "Control", "History", "Patterns", "EventLoop", "System", "JSON", "Mgmt", "ANCS", "AMS", "GAP",
+        "Wire",
       ], small),
     module(
       "LiveScreen",
-      [
-        "ControlClients", "Arguments", "Control", "TerminalScreen", "EventLoop", "System", "ANCS",
-        "AMS", "Wire",
-      ], small),
+      ["ControlClients", "Arguments", "Control", "TerminalScreen", "EventLoop", "System", "ANCS", "AMS", "Wire"], small),
     module(
       "Maintenance",
       [
@@ -180,17 +151,15 @@ let package = Package(
     module(
       "CentralTools",
       [
-        "CaptureTools", "Arguments", "Control", "LineEditor", "Bluetooth", "EventLoop", "System",
-        "JSON", "Mgmt", "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP",
-        "Wire",
+        "CaptureTools", "Arguments", "Control", "LineEditor", "Bluetooth", "EventLoop", "System", "JSON", "Mgmt",
+        "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
       ], small),
     .executableTarget(
       name: "ancsd",
       dependencies: [
-        "ControlClients", "LiveScreen", "Maintenance", "CaptureTools", "CentralTools", "Daemon",
-        "Arguments", "CWipe", "CStart",
-      ],
-      swiftSettings: settings, linkerSettings: alone),
+        "ControlClients", "LiveScreen", "Maintenance", "CaptureTools", "CentralTools", "Daemon", "Arguments", "CWipe",
+        "CStart",
+      ], swiftSettings: settings, linkerSettings: alone),
     module("MQTT", ["CMosquitto", "Fleet", "EventLoop", "System", "Wire"], small),
     module(
       "Bridge",
@@ -226,36 +195,25 @@ let package = Package(
     .target(
       name: "FuzzTargets",
       dependencies: [
-        "ControlClients", "LiveScreen", "Maintenance", "CaptureTools", "CentralTools", "Daemon",
-        "Fleet", "Arguments", "Control", "Capture", "JSON", "TOML", "Patterns", "Mgmt", "ANCS",
-        "AMS", "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop",
-      ], path: "Tests/FuzzTargets", swiftSettings: settings),
-    suite("JSONTests", ["JSON"]),
-    suite("TOMLTests", ["TOML"]),
-    suite("PatternsTests", ["Patterns"]),
+        "ControlClients", "LiveScreen", "Maintenance", "CaptureTools", "CentralTools", "Daemon", "Fleet", "Arguments",
+        "Control", "Capture", "JSON", "TOML", "Patterns", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP",
+        "Wire", "TestLoop",
+      ], path: "Tests/FuzzTargets", swiftSettings: settings), suite("JSONTests", ["JSON"]),
+    suite("TOMLTests", ["TOML"]), suite("PatternsTests", ["Patterns"]),
     suite("HistoryTests", ["History", "System", "Wire", "Scratch"]),
     suite(
       "ControlTests",
-      [
-        "Control", "JSON", "System", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP",
-        "Wire", "TestLoop",
-      ]),
-    suite(
-      "ArgumentsTests",
-      ["Arguments", "Control", "EventLoop", "System", "JSON", "Wire", "OnLoop", "Scratch"]),
+      ["Control", "JSON", "System", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),
+    suite("ArgumentsTests", ["Arguments", "Control", "EventLoop", "System", "JSON", "Wire", "OnLoop", "Scratch"]),
     suite(
       "BoardTests",
-      [
-        "Board", "Control", "EventLoop", "System", "ANCS", "AMS", "Companion", "Wire", "TestLoop",
-        "OnLoop",
-      ]),
+      ["Board", "Control", "EventLoop", "System", "ANCS", "AMS", "Companion", "Wire", "TestLoop", "OnLoop"]),
     suite(
       "DaemonTests",
       [
-        "Daemon", "Board", "Arguments", "Control", "Capture", "Bluetooth", "EventLoop", "System",
-        "JSON",
-        "TOML", "Patterns", "Mgmt", "VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT",
-        "GAP", "Wire", "TestLoop", "OnLoop", "Scratch",
+        "Daemon", "Board", "Arguments", "Control", "Capture", "Bluetooth", "EventLoop", "System", "JSON", "TOML",
+        "Patterns", "Mgmt", "VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop",
+        "OnLoop", "Scratch",
       ]),
     suite(
       "ControlClientsTests",
@@ -266,23 +224,20 @@ let package = Package(
     suite(
       "CommandTests",
       [
-        "ControlClients", "LiveScreen", "Maintenance", "CaptureTools", "CentralTools", "Daemon",
-        "Arguments", "Control", "JSON",
-      ]),
-    suite("LiveScreenTests", ["LiveScreen", "Control", "TerminalScreen", "ANCS", "AMS", "Wire"]),
+        "ControlClients", "LiveScreen", "Maintenance", "CaptureTools", "CentralTools", "Daemon", "Arguments", "Control",
+        "JSON",
+      ]), suite("LiveScreenTests", ["LiveScreen", "Control", "TerminalScreen", "ANCS", "AMS", "Wire"]),
     suite(
       "MaintenanceTests",
       [
-        "Maintenance", "ControlClients", "Arguments", "Control", "Bluetooth", "System", "JSON",
-        "Mgmt", "ANCS",
-        "GATT", "ATT", "GAP", "Wire", "FakeDaemon", "Scratch",
+        "Maintenance", "ControlClients", "Arguments", "Control", "Bluetooth", "System", "JSON", "Mgmt", "ANCS", "GATT",
+        "ATT", "GAP", "Wire", "FakeDaemon", "Scratch",
       ]),
     suite(
       "CaptureToolsTests",
       [
-        "CaptureTools", "Arguments", "Control", "Picture", "Bluetooth", "EventLoop", "System",
-        "JSON", "Capture", "ANCS", "GATT", "ATT", "GAP", "Wire", "TestLoop", "OnLoop",
-        "FakeDaemon", "Scratch",
+        "CaptureTools", "Arguments", "Control", "Picture", "Bluetooth", "EventLoop", "System", "JSON", "Capture",
+        "ANCS", "GATT", "ATT", "GAP", "Wire", "TestLoop", "OnLoop", "FakeDaemon", "Scratch",
       ]),
     suite(
       "CentralToolsTests",
@@ -293,43 +248,28 @@ let package = Package(
     suite(
       "WorldTests",
       [
-        "Daemon", "Board", "Control", "Bluetooth", "EventLoop", "System", "Patterns", "Mgmt",
-        "VirtualKernel", "VirtualPhone", "ANCS", "GATT", "ATT", "GAP", "JSON", "Wire",
-        "TestLoop", "OnLoop",
-      ]),
-    suite("FleetTests", ["Fleet", "Control", "JSON", "TOML", "ANCS", "AMS", "Wire", "TestLoop"]),
-    suite("LineEditorTests", ["LineEditor"]),
-    suite("TerminalScreenTests", ["TerminalScreen", "CCurses", "Control"]),
-    suite("WireTests", ["Wire", "TestLoop"]),
-    suite("SystemTests", ["System", "Wire", "Scratch"]),
+        "Daemon", "Board", "Control", "Bluetooth", "EventLoop", "System", "Patterns", "Mgmt", "VirtualKernel",
+        "VirtualPhone", "ANCS", "GATT", "ATT", "GAP", "JSON", "Wire", "TestLoop", "OnLoop",
+      ]), suite("FleetTests", ["Fleet", "Control", "JSON", "TOML", "ANCS", "AMS", "Wire", "TestLoop"]),
+    suite("LineEditorTests", ["LineEditor"]), suite("TerminalScreenTests", ["TerminalScreen", "CCurses", "Control"]),
+    suite("WireTests", ["Wire", "TestLoop"]), suite("SystemTests", ["System", "Wire", "Scratch"]),
     suite("EventLoopTests", ["EventLoop", "System", "Wire", "OnLoop", "Scratch"]),
-    suite("BluetoothTests", ["Bluetooth", "EventLoop", "System", "GAP", "Wire"]),
-    suite("GAPTests", ["GAP", "Wire"]),
+    suite("BluetoothTests", ["Bluetooth", "EventLoop", "System", "GAP", "Wire"]), suite("GAPTests", ["GAP", "Wire"]),
     suite("ATTTests", ["ATT", "Wire", "TestLoop"]),
     suite("MgmtTests", ["Mgmt", "VirtualKernel", "GAP", "Wire", "TestLoop"]),
     suite("GATTTests", ["GATT", "ATT", "GAP", "Wire", "TestLoop"]),
     suite("ANCSTests", ["ANCS", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),
     suite("AMSTests", ["AMS", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),
     suite("CompanionTests", ["Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),
-    suite(
-      "CaptureTests",
-      [
-        "FuzzTargets", "Capture", "JSON", "ANCS", "AMS", "GATT", "ATT", "GAP", "Wire", "TestLoop",
-      ]),
+    suite("CaptureTests", ["FuzzTargets", "Capture", "JSON", "ANCS", "AMS", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),
     suite("PictureTests", ["Picture", "Capture", "Control", "JSON", "ATT", "GATT", "GAP", "Wire"]),
     suite("ConformanceTests", ["Conformance", "JSON", "TestLoop"]),
     suite("FuzzTests", ["FuzzTargets", "System", "Wire", "TestLoop"], exclude: ["Found"]),
-    suite(
-      "VirtualPhoneTests",
-      ["VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),
-  ],
-  swiftLanguageModes: [.v6],
-  cxxLanguageStandard: .cxx17
-)
+    suite("VirtualPhoneTests", ["VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),
+  ], swiftLanguageModes: [.v6], cxxLanguageStandard: .cxx17)
 
 if hasOwnRunner {
   let suites = package.targets.map(\.name).filter { $0.hasSuffix("Tests") }
   package.targets.append(
-    .executableTarget(
-      name: "Suites", dependencies: suites.map { .init(stringLiteral: $0) }, path: "Tests/Suites"))
+    .executableTarget(name: "Suites", dependencies: suites.map { .init(stringLiteral: $0) }, path: "Tests/Suites"))
 }

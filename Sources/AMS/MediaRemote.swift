@@ -56,9 +56,7 @@ public final class MediaRemote {
   ///
   /// - Parameter unwanted: attributes that are not registered. (Registering the player's name crashed the service on
   ///   iOS 8.3: rdar 21283910.)
-  public init?(
-    _ client: Client, _ service: LocatedService, without unwanted: Set<MediaAttribute> = []
-  ) {
+  public init?(_ client: Client, _ service: LocatedService, without unwanted: Set<MediaAttribute> = []) {
     guard service[.entityUpdate]?.cccd != nil || service[.remoteCommand] != nil else { return nil }
     self.client = client
     self.service = service
@@ -136,9 +134,7 @@ public final class MediaRemote {
     }
     // A newer value replaces the older one.
     incomplete.removeAll { $0.update.attribute == attribute }
-    if update.isTruncated, service[.entityAttribute] != nil,
-      attribute.entity.attributes.contains(attribute)
-    {
+    if update.isTruncated, service[.entityAttribute] != nil, attribute.entity.attributes.contains(attribute) {
       incomplete.append(Incomplete(update: update, instant: now))
       alarm.ring()
     } else {
@@ -245,9 +241,7 @@ public final class MediaRemote {
   /// `play` has to reach a phone on which nothing plays yet.
   ///
   /// - Throws: why it was not sent or not accepted.
-  public func send(
-    _ command: RemoteCommand, for purpose: Purpose = .session
-  ) async throws(MediaFailure) {
+  public func send(_ command: RemoteCommand, for purpose: Purpose = .session) async throws(MediaFailure) {
     guard let remote = service[.remoteCommand] else { throw .noRemoteCommand }
     let client = client.acting(for: purpose)
     do {

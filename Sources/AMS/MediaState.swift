@@ -51,9 +51,7 @@ public struct MediaState: Hashable, Sendable {
 
     public init() {}
 
-    public init(
-      artist: String? = nil, album: String? = nil, title: String? = nil, duration: Double? = nil
-    ) {
+    public init(artist: String? = nil, album: String? = nil, title: String? = nil, duration: Double? = nil) {
       self.artist = artist
       self.album = album
       self.title = title

@@ -54,9 +54,7 @@ public struct PlaybackInfo: Hashable, Sendable {
 
   /// The attribute's value.
   public var encoded: String {
-    let fields = [
-      state.map { String($0.rawValue) }, rate.map(MediaNumber.text), elapsed.map(MediaNumber.text),
-    ]
+    let fields = [state.map { String($0.rawValue) }, rate.map(MediaNumber.text), elapsed.map(MediaNumber.text)]
     return fields.map { $0 ?? "" }.joined(separator: ",")
   }
 }

@@ -31,9 +31,8 @@ public struct RemoteCommand: NamedNumber {
   ]
 
   private static let specificationNames = [
-    "Play", "Pause", "TogglePlayPause", "NextTrack", "PreviousTrack", "VolumeUp", "VolumeDown",
-    "AdvanceRepeatMode", "AdvanceShuffleMode", "SkipForward", "SkipBackward", "LikeTrack",
-    "DislikeTrack", "BookmarkTrack",
+    "Play", "Pause", "TogglePlayPause", "NextTrack", "PreviousTrack", "VolumeUp", "VolumeDown", "AdvanceRepeatMode",
+    "AdvanceShuffleMode", "SkipForward", "SkipBackward", "LikeTrack", "DislikeTrack", "BookmarkTrack",
   ]
 
   /// Decodes the notified list of commands that the player supports, one byte each. It replaces the
@@ -45,8 +44,7 @@ public struct RemoteCommand: NamedNumber {
 
   /// The specification's name, or `reserved(14)`.
   public var description: String {
-    rawValue < Self.specificationNames.count
-      ? Self.specificationNames[Int(rawValue)] : "reserved(\(rawValue))"
+    rawValue < Self.specificationNames.count ? Self.specificationNames[Int(rawValue)] : "reserved(\(rawValue))"
   }
 }
 

@@ -46,9 +46,7 @@ struct AppNames: Sendable {
   subscript(app: ArraySlice<UInt8>) -> Entry { entries[Key(bytes: app)] ?? .unknown }
 
   /// Remembers the name of an app; nil or empty if it has none, or if the phone failed to return it.
-  mutating func learn(
-    _ name: String?, of app: String, _ failure: FetchFailure? = nil, at now: Instant = .zero
-  ) {
+  mutating func learn(_ name: String?, of app: String, _ failure: FetchFailure? = nil, at now: Instant = .zero) {
     let key = Key(bytes: Array(app.utf8)[...])
     let entry: Entry
     if let name, !name.isEmpty {

@@ -141,8 +141,7 @@ final class ControlPoint {
 
   private func checkDeadline() {
     guard case .accepted(let accepted) = stage else { return }
-    let deadline = min(
-      max(accepted, lastFragment) + timing.response, accepted + timing.wholeResponse)
+    let deadline = min(max(accepted, lastFragment) + timing.response, accepted + timing.wholeResponse)
     if now < deadline { return watch(until: deadline) }
     lateBytesPossible = true
     finish(.failure(.timedOut))

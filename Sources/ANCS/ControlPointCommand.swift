@@ -87,8 +87,7 @@ public enum ControlPointCommand: Hashable, Sendable {
         var attributes: [AttributeRequest] = []
         while !reader.isAtEnd {
           let id = NotificationAttributeID(rawValue: try reader.u8())
-          attributes.append(
-            AttributeRequest(id, maximumLength: id.takesMaximumLength ? try reader.u16() : nil))
+          attributes.append(AttributeRequest(id, maximumLength: id.takesMaximumLength ? try reader.u16() : nil))
         }
         self = .getNotificationAttributes(uid, attributes)
       case ID.getAppAttributes:

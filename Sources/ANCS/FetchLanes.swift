@@ -107,9 +107,7 @@ struct FetchLanes: Sendable {
   /// - Parameters:
   ///   - lane: the one if it was not announced immediately after its last fetch.
   ///   - fetching: its lane if it is being fetched now.
-  mutating func lane(
-    of uid: NotificationUID, usually lane: Lane, fetching: Lane?, at now: Instant
-  ) -> Lane {
+  mutating func lane(of uid: NotificationUID, usually lane: Lane, fetching: Lane?, at now: Instant) -> Lane {
     let last = fetching ?? recent.lane(of: uid, at: now)
     return last?.slower ?? lane
   }
@@ -127,8 +125,7 @@ struct FetchLanes: Sendable {
       wait?.lane = lane
       wait?.ticket = nextTicket()
     } else {
-      wait = Wait(
-        ticket: nextTicket(), lane: lane, hasFailed: hasFailed, onlyIfChanged: onlyIfChanged)
+      wait = Wait(ticket: nextTicket(), lane: lane, hasFailed: hasFailed, onlyIfChanged: onlyIfChanged)
       count += 1
     }
     let due = lane.pause > .zero ? now + lane.pause : .zero
@@ -179,9 +176,7 @@ struct FetchLanes: Sendable {
   }
 
   /// The next notification to fetch, which then no longer waits.
-  mutating func next(
-    from entries: inout [NotificationUID: NotificationLedger.Entry], at now: Instant
-  ) -> Fetch? {
+  mutating func next(from entries: inout [NotificationUID: NotificationLedger.Entry], at now: Instant) -> Fetch? {
     guard count > 0 else { return nil }
     let (end, later) = streak ?? (lastTicket, 0)
     if later < Self.newInARow {

@@ -77,18 +77,14 @@ struct FetchQueue {
   // MARK: Input
 
   /// The phone has announced a notification: added, or modified.
-  mutating func announced(
-    _ event: NotificationEvent, _ ledger: inout NotificationLedger, at now: Instant
-  ) {
+  mutating func announced(_ event: NotificationEvent, _ ledger: inout NotificationLedger, at now: Instant) {
     var lane: FetchLanes.Lane?
     if case .attributes = progress, current?.uid == event.uid { lane = current?.wait.lane }
     ledger.announced(event, fetching: lane, at: now)
   }
 
   /// The phone has removed a notification.
-  mutating func removed(
-    _ event: NotificationEvent, _ ledger: inout NotificationLedger, at now: Instant
-  ) {
+  mutating func removed(_ event: NotificationEvent, _ ledger: inout NotificationLedger, at now: Instant) {
     if let wait = current?.wait, current?.uid == event.uid {
       if case .attributes = progress { ledger.lanes.ended(event.uid, wait.lane, at: now) }
       current = nil
@@ -121,9 +117,7 @@ struct FetchQueue {
   /// settled.
   ///
   /// - Parameter mayFetch: false: only probes and users' requests, because the phone does not allow access.
-  mutating func next(
-    _ ledger: inout NotificationLedger, mayFetch: Bool, at now: Instant
-  ) -> ControlPointCommand? {
+  mutating func next(_ ledger: inout NotificationLedger, mayFetch: Bool, at now: Instant) -> ControlPointCommand? {
     guard case .idle = progress else { return nil }
     if let probe = probe.take() {
       progress = .probe(probe)
@@ -141,9 +135,7 @@ struct FetchQueue {
     return request.command
   }
 
-  private mutating func nextFetch(
-    _ ledger: inout NotificationLedger, at now: Instant
-  ) -> ControlPointCommand? {
+  private mutating func nextFetch(_ ledger: inout NotificationLedger, at now: Instant) -> ControlPointCommand? {
     while current == nil {
       current = ledger.nextFetch(at: now)
       guard current != nil else { return nil }
@@ -167,9 +159,7 @@ struct FetchQueue {
   // MARK: Its outcome
 
   /// The command in progress has this outcome. Settles the current notification, unless more of it is fetched first.
-  mutating func finished(
-    _ outcome: ControlPoint.Outcome, _ ledger: inout NotificationLedger, at now: Instant
-  ) {
+  mutating func finished(_ outcome: ControlPoint.Outcome, _ ledger: inout NotificationLedger, at now: Instant) {
     let finished = progress
     progress = .idle
     switch finished {
@@ -206,9 +196,7 @@ struct FetchQueue {
       current?.plan(by: ledger.rules)
       guard current?.wanted.isEmpty == true else { return }
       var name = AppNames.Entry.none
-      if current?.wantsName == true,
-        let app = current?.report.attributes.utf8(.appIdentifier), !app.isEmpty
-      {
+      if current?.wantsName == true, let app = current?.report.attributes.utf8(.appIdentifier), !app.isEmpty {
         name = names[app]
       }
       switch name {
@@ -222,8 +210,7 @@ struct FetchQueue {
   }
 
   private mutating func named(
-    _ outcome: ControlPoint.Outcome, _ app: String, _ ledger: inout NotificationLedger,
-    at now: Instant
+    _ outcome: ControlPoint.Outcome, _ app: String, _ ledger: inout NotificationLedger, at now: Instant
   ) {
     switch outcome {
     case .failure(.ended), .failure(.refused(.writeNotPermitted)): return

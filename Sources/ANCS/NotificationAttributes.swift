@@ -20,9 +20,7 @@ public struct NotificationAttributeID: NamedNumber {
   public static let all = (UInt8(0)..<8).map(NotificationAttributeID.init(rawValue:))
 
   /// The names on command lines and in JSON.
-  public static let names = [
-    "app", "title", "subtitle", "message", "size", "date", "positive", "negative",
-  ]
+  public static let names = ["app", "title", "subtitle", "message", "size", "date", "positive", "negative"]
 
   private static let specificationNames = [
     "AppIdentifier", "Title", "Subtitle", "Message", "MessageSize", "Date",
@@ -35,8 +33,7 @@ public struct NotificationAttributeID: NamedNumber {
 
   /// The specification's name, or `reserved(9)`.
   public var description: String {
-    rawValue < Self.specificationNames.count
-      ? Self.specificationNames[Int(rawValue)] : "reserved(\(rawValue))"
+    rawValue < Self.specificationNames.count ? Self.specificationNames[Int(rawValue)] : "reserved(\(rawValue))"
   }
 }
 
@@ -159,9 +156,7 @@ public struct NotificationAttributes: Sendable, Hashable {
   public init() {}
 
   /// The attributes of a response; `requests` are the requested ones, with their maximum lengths.
-  public init(
-    _ response: DataSourceResponse, requested requests: [ControlPointCommand.AttributeRequest]
-  ) {
+  public init(_ response: DataSourceResponse, requested requests: [ControlPointCommand.AttributeRequest]) {
     let encoded = response.encoded
     var places = places
     var (fetched, invalid) = (Numbers(), Numbers())

@@ -83,8 +83,7 @@ public final class NotificationConsumer {
     self.client = client
     self.service = service
     self.timing = timing
-    self.notifications =
-      notifications ?? PhoneNotifications(keeping: .zero, client.bearer.scheduler)
+    self.notifications = notifications ?? PhoneNotifications(keeping: .zero, client.bearer.scheduler)
     alarm = Alarm(client.bearer)
     watch = SessionWatch(timing)
     if let point = service[.controlPoint], service[.dataSource]?.cccd != nil {
@@ -299,8 +298,7 @@ public final class NotificationConsumer {
   ) async throws(FetchFailure) -> NotificationReport {
     let ledger = notifications.ledger
     let event = ledger.event(of: uid)
-    var report =
-      ledger[uid] ?? NotificationReport(event ?? NotificationEvent(.added, uid, categoryCount: 0))
+    var report = ledger[uid] ?? NotificationReport(event ?? NotificationEvent(.added, uid, categoryCount: 0))
     let flags = event?.flags ?? [.positiveAction, .negativeAction]
     let wanted = AttributeSelection(attributes, maximumLengths: [:])
     let missing = wanted.requests(for: flags).filter { request in
@@ -332,9 +330,7 @@ public final class NotificationConsumer {
 
   /// The name of an app; nil if the phone has none, or can't have an app with so long an identifier. It is fetched once
   /// per session, unless that fails.
-  public func name(
-    of app: String, _ cancellation: Cancellation? = nil
-  ) async throws(FetchFailure) -> String? {
+  public func name(of app: String, _ cancellation: Cancellation? = nil) async throws(FetchFailure) -> String? {
     if app.isEmpty || app.utf8.count > NotificationLimits.appIdentifier { return nil }
     switch queue.names[app] {
     case .name(let name): return name
@@ -401,8 +397,7 @@ public final class NotificationConsumer {
   /// the MTU has room for that. After that, it requests a notification that cannot exist: a phone that knows the
   /// session refuses this within seconds; otherwise the consumer ends the session and subscribes again.
   private var probe: ControlPointCommand {
-    let name = ControlPointCommand.getAppAttributes(
-      appIdentifier: "com.apple.MobileSMS", [.displayName])
+    let name = ControlPointCommand.getAppAttributes(appIdentifier: "com.apple.MobileSMS", [.displayName])
     let hasRoom = name.encoded.count <= client.bearer.mtu - 3
     return watch.isResponding || !hasRoom ? .probe : name
   }

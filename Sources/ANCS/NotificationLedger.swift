@@ -82,12 +82,10 @@ public struct NotificationLedger {
     ///
     /// - Parameter fetching: its lane if it is being fetched now.
     mutating func announced(
-      _ event: NotificationEvent, fetching: FetchLanes.Lane?, _ lanes: inout FetchLanes,
-      at now: Instant
+      _ event: NotificationEvent, fetching: FetchLanes.Lane?, _ lanes: inout FetchLanes, at now: Instant
     ) {
       self.event = event
-      let usual: FetchLanes.Lane =
-        !isPending ? .again : event.flags.contains(.preExisting) ? .preExisting : .new
+      let usual: FetchLanes.Lane = !isPending ? .again : event.flags.contains(.preExisting) ? .preExisting : .new
       let lane = lanes.lane(of: event.uid, usually: usual, fetching: fetching, at: now)
       lanes.add(event.uid, to: &wait, in: lane, onlyIfChanged: fetching != nil, at: now)
     }
@@ -201,9 +199,7 @@ public struct NotificationLedger {
   /// The phone has announced a notification: added, or modified.
   ///
   /// - Parameter fetching: its lane if it is being fetched now.
-  mutating func announced(
-    _ event: NotificationEvent, fetching: FetchLanes.Lane? = nil, at now: Instant
-  ) {
+  mutating func announced(_ event: NotificationEvent, fetching: FetchLanes.Lane? = nil, at now: Instant) {
     if event.flags.contains(.preExisting) { spoke(at: now) }
     let number = lastNumber + 1
     let count = live.count
@@ -244,13 +240,10 @@ public struct NotificationLedger {
   /// A notification whose fetch failed waits again.
   ///
   /// - Parameter before: how it waited for that fetch.
-  mutating func retry(
-    _ uid: NotificationUID, after before: FetchLanes.Wait, isUnanswered: Bool, at now: Instant
-  ) {
+  mutating func retry(_ uid: NotificationUID, after before: FetchLanes.Wait, isUnanswered: Bool, at now: Instant) {
     guard let index = live.index(forKey: uid) else { return }
     // If it is published now, without what the phone did not send, the same is not published again.
-    let onlyIfChanged =
-      isUnanswered || live.values[index].wait?.onlyIfChanged ?? before.onlyIfChanged
+    let onlyIfChanged = isUnanswered || live.values[index].wait?.onlyIfChanged ?? before.onlyIfChanged
     lanes.add(
       uid, to: &live.values[index].wait, in: isUnanswered ? .unanswered : .again, hasFailed: true,
       onlyIfChanged: onlyIfChanged, at: now)
@@ -388,9 +381,7 @@ public struct NotificationLedger {
   /// ones that it supersedes are published as removed.
   ///
   /// - Returns: what to publish after it.
-  private mutating func supersede(
-    by entry: inout Entry, _ report: inout NotificationReport
-  ) -> NotificationReport? {
+  private mutating func supersede(by entry: inout Entry, _ report: inout NotificationReport) -> NotificationReport? {
     let uid = report.event.uid
     let isShown = report.display != .hidden
     let former = take { $0.take(like: report) }

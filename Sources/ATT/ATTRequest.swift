@@ -23,8 +23,7 @@ public struct ATTRequest<Response> {
   }
 
   /// Find Information (3.4.3.1): the types of some attributes in `range`.
-  public static func findInformation(_ range: HandleRange) -> Self
-  where Response == [PDU.AttributeInformation] {
+  public static func findInformation(_ range: HandleRange) -> Self where Response == [PDU.AttributeInformation] {
     Self(.findInformationRequest(range)) { pdu in
       if case .findInformationResponse(let entries) = pdu { entries } else { nil }
     }
@@ -42,16 +41,14 @@ public struct ATTRequest<Response> {
   }
 
   /// Read By Type (3.4.4.1): some attributes of `type` in `range`, with their values.
-  public static func readByType(_ range: HandleRange, type: UUID) -> Self
-  where Response == [PDU.AttributeValue] {
+  public static func readByType(_ range: HandleRange, type: UUID) -> Self where Response == [PDU.AttributeValue] {
     Self(.readByTypeRequest(range, type: type)) { pdu in
       if case .readByTypeResponse(let entries) = pdu { entries } else { nil }
     }
   }
 
   /// Read By Group Type (3.4.4.9): some groups of `type` in `range`, with the leading values.
-  public static func readByGroupType(_ range: HandleRange, type: UUID) -> Self
-  where Response == [PDU.GroupValue] {
+  public static func readByGroupType(_ range: HandleRange, type: UUID) -> Self where Response == [PDU.GroupValue] {
     Self(.readByGroupTypeRequest(range, type: type)) { pdu in
       if case .readByGroupTypeResponse(let groups) = pdu { groups } else { nil }
     }

@@ -90,16 +90,12 @@ public final class Bearer {
   }
 
   /// Waits for the outcome of what `start` starts.
-  public static func outcome(
-    _ start: (@escaping Completion) -> Void
-  ) async throws(ATTFailure) -> PDU {
+  public static func outcome(_ start: (@escaping Completion) -> Void) async throws(ATTFailure) -> PDU {
     try await withCheckedContinuation { waiter in start { waiter.resume(returning: $0) } }.get()
   }
 
   /// The same without a task that waits. The response has the opcode that belongs to the request.
-  public func request(
-    _ pdu: PDU, for purpose: Purpose = .session, _ completion: @escaping Completion
-  ) {
+  public func request(_ pdu: PDU, for purpose: Purpose = .session, _ completion: @escaping Completion) {
     let bytes: [UInt8]
     do throws(ATTFailure) {
       bytes = try fitting(pdu)

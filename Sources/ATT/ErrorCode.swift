@@ -35,12 +35,11 @@ public struct ErrorCode: Error, RawRepresentable, Hashable, Sendable, CustomStri
 
   /// The names from 0x01 on.
   private static let names = [
-    "Invalid Handle", "Read Not Permitted", "Write Not Permitted", "Invalid PDU",
-    "Insufficient Authentication", "Request Not Supported", "Invalid Offset",
-    "Insufficient Authorization", "Prepare Queue Full", "Attribute Not Found",
-    "Attribute Not Long", "Encryption Key Size Too Short", "Invalid Attribute Value Length",
-    "Unlikely Error", "Insufficient Encryption", "Unsupported Group Type",
-    "Insufficient Resources", "Database Out Of Sync", "Value Not Allowed",
+    "Invalid Handle", "Read Not Permitted", "Write Not Permitted", "Invalid PDU", "Insufficient Authentication",
+    "Request Not Supported", "Invalid Offset", "Insufficient Authorization", "Prepare Queue Full",
+    "Attribute Not Found", "Attribute Not Long", "Encryption Key Size Too Short", "Invalid Attribute Value Length",
+    "Unlikely Error", "Insufficient Encryption", "Unsupported Group Type", "Insufficient Resources",
+    "Database Out Of Sync", "Value Not Allowed",
   ]
   /// The names of the last ones, up to 0xFF.
   private static let commonNames = [

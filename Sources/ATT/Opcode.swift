@@ -50,14 +50,13 @@ public struct Opcode: RawRepresentable, Hashable, Sendable, CustomStringConverti
   /// The names from 0x01 on; empty where there is none.
   private static let names = [
     "Error Response", "Exchange MTU Request", "Exchange MTU Response", "Find Information Request",
-    "Find Information Response", "Find By Type Value Request", "Find By Type Value Response",
-    "Read By Type Request", "Read By Type Response", "Read Request", "Read Response",
-    "Read Blob Request", "Read Blob Response", "Read Multiple Request", "Read Multiple Response",
-    "Read By Group Type Request", "Read By Group Type Response", "Write Request", "Write Response",
-    "", "", "Prepare Write Request", "Prepare Write Response", "Execute Write Request",
-    "Execute Write Response", "", "Handle Value Notification", "", "Handle Value Indication",
-    "Handle Value Confirmation", "", "Read Multiple Variable Request",
-    "Read Multiple Variable Response", "", "Multiple Handle Value Notification",
+    "Find Information Response", "Find By Type Value Request", "Find By Type Value Response", "Read By Type Request",
+    "Read By Type Response", "Read Request", "Read Response", "Read Blob Request", "Read Blob Response",
+    "Read Multiple Request", "Read Multiple Response", "Read By Group Type Request", "Read By Group Type Response",
+    "Write Request", "Write Response", "", "", "Prepare Write Request", "Prepare Write Response",
+    "Execute Write Request", "Execute Write Response", "", "Handle Value Notification", "", "Handle Value Indication",
+    "Handle Value Confirmation", "", "Read Multiple Variable Request", "Read Multiple Variable Response", "",
+    "Multiple Handle Value Notification",
   ]
 
   /// The kind of PDU. An unknown opcode is a command, which a server ignores, if its command flag (bit 6)

@@ -116,22 +116,18 @@ extension PDU {
     try reader.end()
   }
 
-  private static func decode(
-    _ opcode: Opcode, from reader: inout ByteReader
-  ) throws(DecodeError) -> PDU {
+  private static func decode(_ opcode: Opcode, from reader: inout ByteReader) throws(DecodeError) -> PDU {
     switch opcode {
     case .errorResponse:
       .errorResponse(
         ErrorResponse(
-          request: Opcode(rawValue: try reader.u8()), handle: try reader.u16(),
-          code: ErrorCode(try reader.u8())))
+          request: Opcode(rawValue: try reader.u8()), handle: try reader.u16(), code: ErrorCode(try reader.u8())))
     case .exchangeMTURequest: .exchangeMTURequest(clientMTU: try reader.u16())
     case .exchangeMTUResponse: .exchangeMTUResponse(serverMTU: try reader.u16())
     case .findInformationRequest: .findInformationRequest(try reader.handleRange())
     case .findInformationResponse: .findInformationResponse(try reader.information())
     case .findByTypeValueRequest:
-      .findByTypeValueRequest(
-        try reader.handleRange(), type: try reader.u16(), value: Array(reader.rest()))
+      .findByTypeValueRequest(try reader.handleRange(), type: try reader.u16(), value: Array(reader.rest()))
     case .findByTypeValueResponse: .findByTypeValueResponse(try reader.ranges())
     case .readByTypeRequest:
       .readByTypeRequest(try reader.handleRange(), type: try reader.lastUUID())

@@ -51,8 +51,7 @@ struct TransactionQueue {
   ) -> (now: [UInt8]?, number: UInt64) {
     lastNumber += 1
     guard case .idle = state else {
-      waiting[rank].append(
-        Transaction(opcode: opcode, bytes: bytes, waiter: waiter, number: lastNumber))
+      waiting[rank].append(Transaction(opcode: opcode, bytes: bytes, waiter: waiter, number: lastNumber))
       return (nil, lastNumber)
     }
     state = .outstanding(opcode, isRepeated: false)

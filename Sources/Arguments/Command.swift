@@ -39,9 +39,8 @@ public struct Command: Sendable {
     run: @escaping @Sendable (Options) throws(Failure) -> ExitStatus
   ) {
     self.init(
-      name, summary, usage: usage, grammar: grammar(), defaults: defaults(), notes: notes(),
-      examples: examples(), help: help,
-      runAsTyped: { options, _ throws(Failure) in try run(options) })
+      name, summary, usage: usage, grammar: grammar(), defaults: defaults(), notes: notes(), examples: examples(),
+      help: help, runAsTyped: { options, _ throws(Failure) in try run(options) })
   }
 
   /// The same for a command that also gets the options as they were typed, to set them again.
@@ -52,8 +51,7 @@ public struct Command: Sendable {
     notes: @autoclosure @escaping @Sendable () -> [String] = [],
     examples: @autoclosure @escaping @Sendable () -> [String] = [],
     help: (@Sendable (_ arguments: [String], _ width: Int) -> String)? = nil,
-    runAsTyped run:
-      @escaping @Sendable (Options, [Grammar<Options>.Given]) throws(Failure) -> ExitStatus
+    runAsTyped run: @escaping @Sendable (Options, [Grammar<Options>.Given]) throws(Failure) -> ExitStatus
   ) {
     self.name = name
     self.summary = summary
@@ -62,9 +60,8 @@ public struct Command: Sendable {
         let grammar = grammar()
         let line = ["ancsd", name, "[OPTIONS]", grammar.operands].filter { !$0.isEmpty }
         return Help.page(
-          usage: usage.isEmpty ? [line.joined(separator: " ")] : usage, summary: summary,
-          tables: grammar.tables, notes: notes(),
-          examples: examples().map { $0.isEmpty ? "ancsd \(name)" : "ancsd \(name) \($0)" },
+          usage: usage.isEmpty ? [line.joined(separator: " ")] : usage, summary: summary, tables: grammar.tables,
+          notes: notes(), examples: examples().map { $0.isEmpty ? "ancsd \(name)" : "ancsd \(name) \($0)" },
           width: width)
       }
     takesNext = { grammar().takesNext }
@@ -95,9 +92,7 @@ public struct Command: Sendable {
   /// - Parameters:
   ///   - first: the arguments before them.
   ///   - package: the package to install if the program is missing.
-  public init(
-    _ name: String, _ summary: String, program: String, first: [String] = [], package: String
-  ) {
+  public init(_ name: String, _ summary: String, program: String, first: [String] = [], package: String) {
     self.name = name
     self.summary = summary
     help = { _, width in
@@ -118,8 +113,7 @@ public struct Command: Sendable {
       let paths = folders.map { "\($0)/\(program)" }
       guard let path = paths.first(where: { (try? Files.checkRunnable($0)) != nil }) else {
         throw Failure(
-          .unavailable, name, "the program \(program) is not installed",
-          remedy: "it is in the package \(package)")
+          .unavailable, name, "the program \(program) is not installed", remedy: "it is in the package \(package)")
       }
       try attempt(try Host.become([path] + first + arguments)) { (error: SystemError) in
         Failure(.unavailable, name, "\(error)")

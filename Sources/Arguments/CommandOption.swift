@@ -76,8 +76,7 @@ public final class CommandOption<Options>: Sendable {
   /// Stores a parsed value in the options.
   public typealias Setter<Value> = @Sendable (inout Options, Value) -> Void
   /// Parses the value, if any, and sets it. `name` is the name as typed.
-  typealias Apply =
-    @Sendable (_ options: inout Options, _ name: String, _ value: String?) throws(Failure) -> Void
+  typealias Apply = @Sendable (_ options: inout Options, _ name: String, _ value: String?) throws(Failure) -> Void
 
   package let form: OptionForm
   let apply: Apply
@@ -104,8 +103,7 @@ public final class CommandOption<Options>: Sendable {
 
   /// An option without a value.
   public static func flag(
-    _ names: String..., help: @autoclosure @escaping LazyText,
-    set: @escaping @Sendable (inout Options) -> Void
+    _ names: String..., help: @autoclosure @escaping LazyText, set: @escaping @Sendable (inout Options) -> Void
   ) -> CommandOption {
     CommandOption(OptionForm(names: names, help: help)) { options, _, _ throws(Failure) in
       set(&options)
@@ -128,15 +126,13 @@ public final class CommandOption<Options>: Sendable {
   ///   - near: suggests a valid value for an invalid one.
   ///   - read: parses a value; nil if it is invalid.
   public static func value<Read: Sendable>(
-    _ name: String, short: String? = nil, value: @autoclosure @escaping LazyText,
-    kind: ValueKind = .text, expects: @autoclosure @escaping LazyText,
-    help: @autoclosure @escaping LazyText, absent: Read? = nil,
-    near: @escaping @Sendable (String) -> String? = { _ in nil },
-    read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
+    _ name: String, short: String? = nil, value: @autoclosure @escaping LazyText, kind: ValueKind = .text,
+    expects: @autoclosure @escaping LazyText, help: @autoclosure @escaping LazyText, absent: Read? = nil,
+    near: @escaping @Sendable (String) -> String? = { _ in nil }, read: @escaping @Sendable (String) -> Read?,
+    set: @escaping Setter<Read>
   ) -> CommandOption {
     let form = OptionForm(
-      names: [short, name].compactMap { $0 }, valueName: value, needsValue: absent == nil,
-      kind: kind, help: help)
+      names: [short, name].compactMap { $0 }, valueName: value, needsValue: absent == nil, kind: kind, help: help)
     return CommandOption(form) { options, name, text throws(Failure) in
       guard let read = text.map(read) ?? absent else {
         let text = text ?? ""
@@ -154,8 +150,7 @@ public final class CommandOption<Options>: Sendable {
     help: @autoclosure @escaping LazyText, set: @escaping Setter<Duration>
   ) -> CommandOption {
     .value(
-      name, value: "TIME", kind: .time, expects: bounds.map(Duration.forms) ?? Duration.forms,
-      help: help(),
+      name, value: "TIME", kind: .time, expects: bounds.map(Duration.forms) ?? Duration.forms, help: help(),
       read: { text in
         guard let bounds else { return Duration(typed: text) }
         return Duration(typed: text, within: bounds)
@@ -165,8 +160,7 @@ public final class CommandOption<Options>: Sendable {
   /// An option whose value is any non-empty text.
   public static func text(
     _ name: String, short: String? = nil, value: String, kind: ValueKind = .text,
-    expects: @autoclosure @escaping LazyText, help: @autoclosure @escaping LazyText,
-    set: @escaping Setter<String>
+    expects: @autoclosure @escaping LazyText, help: @autoclosure @escaping LazyText, set: @escaping Setter<String>
   ) -> CommandOption {
     .value(
       name, short: short, value: value, kind: kind, expects: expects(), help: help(),
@@ -192,8 +186,7 @@ public final class CommandOption<Options>: Sendable {
   ) -> CommandOption {
     .value(
       name, value: value, kind: .number,
-      expects:
-        "a number\(things.map { " of \($0)" } ?? "") from \(bounds.lowerBound) to \(bounds.upperBound)",
+      expects: "a number\(things.map { " of \($0)" } ?? "") from \(bounds.lowerBound) to \(bounds.upperBound)",
       help: help(), read: { Int($0).flatMap { bounds.contains($0) ? $0 : nil } }, set: set)
   }
 
@@ -203,16 +196,13 @@ public final class CommandOption<Options>: Sendable {
   ///   - expects: other valid values, besides the names.
   ///   - read: parses a name as listed.
   public static func named<Read: Sendable>(
-    _ name: String, value: @autoclosure @escaping LazyText,
-    names: @autoclosure @escaping LazyWords,
-    expects: @autoclosure @escaping @Sendable () -> String? = nil,
-    help: @autoclosure @escaping LazyText,
+    _ name: String, value: @autoclosure @escaping LazyText, names: @autoclosure @escaping LazyWords,
+    expects: @autoclosure @escaping @Sendable () -> String? = nil, help: @autoclosure @escaping LazyText,
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) -> CommandOption {
     .value(
-      name, value: value(), kind: .word(names()), expects: expects() ?? alternatives(names()),
-      help: help(), near: { nearest(to: $0.lowercased(), among: names()) },
-      read: { read($0.lowercased()) }, set: set)
+      name, value: value(), kind: .word(names()), expects: expects() ?? alternatives(names()), help: help(),
+      near: { nearest(to: $0.lowercased(), among: names()) }, read: { read($0.lowercased()) }, set: set)
   }
 
   /// An option whose value is one or more of these names, separated by commas, in upper or lower case.
@@ -221,12 +211,10 @@ public final class CommandOption<Options>: Sendable {
   ///   - kind: what the names denote, such as `a category`.
   ///   - read: parses a name as listed.
   public static func list<Read: Sendable>(
-    _ name: String, value: String = "NAME,...", of kind: String, names: [String],
-    help: @autoclosure @escaping LazyText,
+    _ name: String, value: String = "NAME,...", of kind: String, names: [String], help: @autoclosure @escaping LazyText,
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<[Read]>
   ) -> CommandOption {
-    let form = OptionForm(
-      names: [name], valueName: { value }, needsValue: true, kind: .words(names), help: help)
+    let form = OptionForm(names: [name], valueName: { value }, needsValue: true, kind: .words(names), help: help)
     return CommandOption(form) { options, option, text throws(Failure) in
       var values: [Read] = []
       for typed in (text ?? "").split(separator: ",", omittingEmptySubsequences: false) {
@@ -235,8 +223,7 @@ public final class CommandOption<Options>: Sendable {
           let near = nearest(to: word, among: names)
           throw Failure(
             usage: "\(option): “\(typed)” is not \(kind)",
-            remedy: near.map { "did you mean \($0)?" }
-              ?? "choose from \(names.joined(separator: ", "))")
+            remedy: near.map { "did you mean \($0)?" } ?? "choose from \(names.joined(separator: ", "))")
         }
         values.append(value)
       }

@@ -105,9 +105,7 @@ public struct Console: Sendable {
   }
 
   /// Runs `body` on the event loop until it returns, and reports its failure.
-  public func onLoop(
-    _ body: @escaping @LoopActor () async throws(Failure) -> ExitStatus
-  ) -> ExitStatus {
+  public func onLoop(_ body: @escaping @LoopActor () async throws(Failure) -> ExitStatus) -> ExitStatus {
     Loop.start {
       let status: ExitStatus
       do throws(Failure) {

@@ -157,8 +157,7 @@ extension LineSocket {
 extension Failure {
   /// Why the daemon's socket can't be reached.
   public init(connecting path: String, _ errno: Errno) {
-    self.init(
-      "reaching the daemon at \(path)", connecting: errno, ifAbsent: "no daemon is running there")
+    self.init("reaching the daemon at \(path)", connecting: errno, ifAbsent: "no daemon is running there")
     switch errno {
     case .noSuchFile, .connectionRefused:
       let host = ServiceHost.here

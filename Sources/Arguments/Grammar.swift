@@ -26,8 +26,7 @@ public struct Grammar<Options>: Sendable {
 
   /// The grammar of a command with options in several groups.
   public init(
-    groups: [Group], operands: String = "", kinds: [ValueKind] = [],
-    read: @escaping Reader = Grammar.noOperands
+    groups: [Group], operands: String = "", kinds: [ValueKind] = [], read: @escaping Reader = Grammar.noOperands
   ) {
     self.groups = groups
     options = groups.flatMap { $0.options }
@@ -115,8 +114,7 @@ public struct Grammar<Options>: Sendable {
     case (_?, nil):
       // Without operands, the next argument can only be meant as its value.
       if operands.isEmpty, let next = rest.first, !next.hasPrefix("-") {
-        throw Failure(
-          usage: "unexpected argument “\(next)”", remedy: "did you mean \(name)=\(next)?")
+        throw Failure(usage: "unexpected argument “\(next)”", remedy: "did you mean \(name)=\(next)?")
       }
     default: break
     }
@@ -138,12 +136,10 @@ public struct Grammar<Options>: Sendable {
   }
 
   /// The next argument as the value of `name`, unless it is an option.
-  private func next(
-    for name: String, _ kind: String, _ rest: inout ArraySlice<String>
-  ) throws(Failure) -> String {
-    guard let value = rest.first,
-      !value.hasPrefix("-") || find(String(value.prefix { $0 != "=" })) == nil
-    else { throw Failure(usage: "\(name) needs a value (\(kind))") }
+  private func next(for name: String, _ kind: String, _ rest: inout ArraySlice<String>) throws(Failure) -> String {
+    guard let value = rest.first, !value.hasPrefix("-") || find(String(value.prefix { $0 != "=" })) == nil else {
+      throw Failure(usage: "\(name) needs a value (\(kind))")
+    }
     rest.removeFirst()
     return value
   }

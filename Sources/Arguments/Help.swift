@@ -41,8 +41,7 @@ public enum Help {
   static func overview(_ commands: [Command], width: Int) -> String {
     page(
       usage: ["ancsd [run] [--hciN]... [OPTIONS]", "ancsd COMMAND [OPTIONS]"],
-      summary:
-        "an iPhone's notifications and media on this board, over the kernel's own Bluetooth: "
+      summary: "an iPhone's notifications and media on this board, over the kernel's own Bluetooth: "
         + "“ancsd --hci0” is all you need. Without COMMAND, ancsd runs the daemon in the foreground; "
         + "the commands are clients of the daemon, or standalone tools",
       tables: [("Commands", commands.map { ($0.name, $0.summary) })], column: 12,
@@ -65,9 +64,7 @@ public enum Help {
   }
 
   /// The text after `head`, in lines of at most `width` columns; all but the first are indented by `indent`.
-  private static func hanging(
-    _ head: String, _ text: String, _ indent: Int, _ width: Int
-  ) -> [String] {
+  private static func hanging(_ head: String, _ text: String, _ indent: Int, _ width: Int) -> [String] {
     if head.count + text.count <= width { return [head + text] }
     let lines = wrap(text, indent, width)
     let line: String = head + String((lines.first ?? "").drop { $0 == " " })

@@ -43,22 +43,18 @@ extension Failure {
     switch fault {
     case .failed(let error):
       let status = ExitStatus(error.errno, otherwise: .cannotCreate)
-      self.init(
-        status, what, "\(error)",
-        remedy: (status == .noPermission ? "run as root, or " : "") + other)
+      self.init(status, what, "\(error)", remedy: (status == .noPermission ? "run as root, or " : "") + other)
     case .isAnothers(let user):
       self.init(
         .noPermission, what, "it belongs to user \(user), who could read and replace the keys",
         remedy: "chown it to the daemon's user, or \(other)")
     case .isBehindLink(let user):
       self.init(
-        .noPermission, what,
-        "a symbolic link in the path belongs to user \(user), who can redirect it",
+        .noPermission, what, "a symbolic link in the path belongs to user \(user), who can redirect it",
         remedy: "name the directory itself with --state-dir")
     case .isOpen(let mode):
       self.init(
-        .noPermission, what,
-        "others could have put keys there (its mode is 0\(String(mode, radix: 8)))",
+        .noPermission, what, "others could have put keys there (its mode is 0\(String(mode, radix: 8)))",
         remedy: "check its contents, then chmod 700 \(path), or \(other)")
     case .isTaken:
       self.init(

@@ -37,9 +37,6 @@ package struct OutputFile: Hashable, Sendable {
 extension CommandOption {
   /// `--force`.
   package static func force(set: @escaping @Sendable (inout Options) -> Void) -> CommandOption {
-    .flag(
-      "--force",
-      help: "replace an existing file, whatever it is (default: only one that ancsd wrote)",
-      set: set)
+    .flag("--force", help: "replace an existing file, whatever it is (default: only one that ancsd wrote)", set: set)
   }
 }

@@ -97,9 +97,7 @@ public enum Invocation: Sendable {
     {
       command = try Self.command(rest.remove(at: place), among: commands)
     }
-    self =
-      wantsHelp && !command.isProgram
-      ? .print(command.help(rest, width)) : .perform(command, arguments: rest)
+    self = wantsHelp && !command.isProgram ? .print(command.help(rest, width)) : .perform(command, arguments: rest)
   }
 
   /// Parses the command line of a program with a single command.
@@ -147,10 +145,9 @@ public enum Invocation: Sendable {
 
   /// What other programs, and people, call what a command does.
   static let otherWords = [
-    "calls": "list --category incoming-call,missed-call", "notifications": "list", "ls": "list",
-    "events": "watch", "history": "log", "music": "media", "player": "media",
-    "battery": "status", "devices": "phones", "unpair": "forget PHONE",
-    "clear": "act --all clear", "check": "doctor", "settings": "config show",
+    "calls": "list --category incoming-call,missed-call", "notifications": "list", "ls": "list", "events": "watch",
+    "history": "log", "music": "media", "player": "media", "battery": "status", "devices": "phones",
+    "unpair": "forget PHONE", "clear": "act --all clear", "check": "doctor", "settings": "config show",
   ]
 
   private static func command(_ name: String, among all: [Command]) throws(Failure) -> Command {

@@ -22,9 +22,7 @@ public struct ServiceHost: Hashable, Sendable {
     /// The user that it runs as, by name or number.
     public var user: String
 
-    public init(
-      _ name: String, isEnabled: Bool = true, isStarted: Bool = true, user: String = "root"
-    ) {
+    public init(_ name: String, isEnabled: Bool = true, isStarted: Bool = true, user: String = "root") {
       self.name = name
       self.isEnabled = isEnabled
       self.isStarted = isStarted
@@ -40,9 +38,7 @@ public struct ServiceHost: Hashable, Sendable {
   /// Whether the tools of the shadow suite change users and groups; otherwise busybox does.
   public var hasShadow: Bool
 
-  public init(
-    _ manager: Manager, daemon: Service? = nil, bluetooth: Service? = nil, hasShadow: Bool = true
-  ) {
+  public init(_ manager: Manager, daemon: Service? = nil, bluetooth: Service? = nil, hasShadow: Bool = true) {
     self.manager = manager
     self.daemon = daemon
     self.bluetooth = bluetooth
@@ -56,8 +52,7 @@ public struct ServiceHost: Hashable, Sendable {
   public init(root: String) {
     let files = HostFiles(root: root)
     // The directories that only the running manager creates: sd_booted(3), OpenRC's librc.
-    manager =
-      files.has("/run/systemd/system") ? .systemd : files.has("/run/openrc") ? .openRC : .none
+    manager = files.has("/run/systemd/system") ? .systemd : files.has("/run/openrc") ? .openRC : .none
     hasShadow = ["/usr/sbin/usermod", "/sbin/usermod"].contains(where: files.has)
     daemon = files.service("ancsd", manager)
     bluetooth = files.service("bluetooth", manager)
@@ -107,11 +102,7 @@ public struct ServiceHost: Hashable, Sendable {
     return switch manager {
     case .systemd: [["systemctl", isEnabled ? "enable" : "disable", service.name]]
     case .openRC:
-      [
-        isEnabled
-          ? ["rc-update", "add", service.name, "default"]
-          : ["rc-update", "--all", "del", service.name]
-      ]
+      [isEnabled ? ["rc-update", "add", service.name, "default"] : ["rc-update", "--all", "del", service.name]]
     case .none: []
     }
   }
@@ -194,10 +185,8 @@ private struct HostFiles {
   private func script(_ name: String) -> ServiceHost.Service? {
     guard has("/etc/init.d/\(name)") else { return nil }
     return ServiceHost.Service(
-      name,
-      isEnabled: names(in: "/etc/runlevels").contains { has("/etc/runlevels/\($0)/\(name)") },
-      isStarted: has("/run/openrc/started/\(name)"),
-      user: value(of: "\(name)_user", in: "/etc/conf.d/\(name)") ?? name)
+      name, isEnabled: names(in: "/etc/runlevels").contains { has("/etc/runlevels/\($0)/\(name)") },
+      isStarted: has("/run/openrc/started/\(name)"), user: value(of: "\(name)_user", in: "/etc/conf.d/\(name)") ?? name)
   }
 
   /// The last value of a variable in a unit or a shell script, without quotes.

@@ -67,8 +67,7 @@ public enum SettingsFolder {
       for path in paths {
         // What is on standard input is only checked.
         let text =
-          try path == "-"
-          ? Files.read(Standard.inputPath, limit: longest) : Files.readTrusted(path, limit: longest)
+          try path == "-" ? Files.read(Standard.inputPath, limit: longest) : Files.readTrusted(path, limit: longest)
         files.append((path == "-" ? "standard input" : path, text))
       }
       return files

@@ -18,8 +18,7 @@ extension CommandOption where Options: PrintingOptions {
         "--format", help: "the form of standard output (default: ANCSD_FORMAT, else text)",
         set: { $0.output.format = $1 }),
       .flag("--json", help: "same as --format json", set: { $0.output.format = .json }).onlyTyped,
-      .flag("--text", help: "same as --format text", set: { $0.output.format = .text }).onlyTyped,
-      color,
+      .flag("--text", help: "same as --format text", set: { $0.output.format = .text }).onlyTyped, color,
     ]
   }
 
@@ -33,9 +32,7 @@ extension CommandOption where Options: PrintingOptions {
 
   /// `--color`: whether text has colours.
   public static var color: CommandOption {
-    .choice(
-      "--color", help: "whether text has colours (default: auto, on a terminal)",
-      set: { $0.output.color = $1 })
+    .choice("--color", help: "whether text has colours (default: auto, on a terminal)", set: { $0.output.color = $1 })
   }
 }
 
@@ -43,8 +40,7 @@ extension CommandOption {
   /// `--socket`, of the daemon's clients.
   public static func socket(set: @escaping Setter<String>) -> CommandOption {
     .file(
-      "--socket", value: "PATH",
-      help: "the daemon's control socket (default: ANCSD_SOCKET, else the daemon's default)",
+      "--socket", value: "PATH", help: "the daemon's control socket (default: ANCSD_SOCKET, else the daemon's default)",
       set: { set(&$0, DefaultPaths.socket($1)) })
   }
 
@@ -73,13 +69,11 @@ extension CommandOption {
   ///   - things: what is stored there.
   ///   - usual: the default.
   public static func stateDirectory(
-    for things: String = "bonds", default usual: @autoclosure @escaping LazyText,
-    set: @escaping Setter<String>
+    for things: String = "bonds", default usual: @autoclosure @escaping LazyText, set: @escaping Setter<String>
   ) -> CommandOption {
     .text(
       "--state-dir", value: "DIR", kind: .directory, expects: "a directory",
-      help: "where \(things) are stored (default: \(usual()))",
-      set: { set(&$0, Files.absolute($1)) })
+      help: "where \(things) are stored (default: \(usual()))", set: { set(&$0, Files.absolute($1)) })
   }
 
   /// `--config`, the file to read instead of the default ones.
@@ -99,12 +93,9 @@ extension CommandOption {
   }
 
   /// `-n`, the number of things after which a command leaves.
-  public static func count(
-    of things: String, help: String, set: @escaping Setter<Int>
-  ) -> CommandOption {
+  public static func count(of things: String, help: String, set: @escaping Setter<Int>) -> CommandOption {
     .value(
-      "--count", short: "-n", value: "N", kind: .number, expects: "a number of \(things)",
-      help: help,
+      "--count", short: "-n", value: "N", kind: .number, expects: "a number of \(things)", help: help,
       read: { Int($0).flatMap { $0 > 0 ? $0 : nil } }, set: set)
   }
 

@@ -22,9 +22,7 @@ public struct Template: Hashable, Sendable {
     while let character = rest.popFirst() {
       switch character {
       case "\\":
-        let escapes: [Character: Character] = [
-          "n": "\n", "t": "\t", "\\": "\\", "{": "{", "}": "}",
-        ]
+        let escapes: [Character: Character] = ["n": "\n", "t": "\t", "\\": "\\", "{": "{", "}": "}"]
         guard let escaped = rest.popFirst().flatMap({ escapes[$0] }) else { return nil }
         literal.append(escaped)
       case "{":

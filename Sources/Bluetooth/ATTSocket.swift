@@ -29,8 +29,7 @@ public final class ATTSocket {
 
   /// The link's security now; nil if the link is gone. There is no event when it changes.
   public func security() -> ChannelSecurity? {
-    guard packets.isOpen,
-      let found = try? Syscall.option(packets.number, SOL_BLUETOOTH, BT_SECURITY, bt_security())
+    guard packets.isOpen, let found = try? Syscall.option(packets.number, SOL_BLUETOOTH, BT_SECURITY, bt_security())
     else { return nil }
     let level = SecurityLevel(rawValue: found.level)
     // When the link has just gone, the kernel returns the requested level and no key.
@@ -48,9 +47,7 @@ public final class ATTSocket {
   public func setSecurity(_ level: SecurityLevel) throws(BluetoothError) -> Bool {
     guard packets.isOpen else { throw BluetoothError(SystemError("setsockopt", .notConnected)) }
     do throws(SystemError) {
-      try Syscall.setOption(
-        packets.number, SOL_BLUETOOTH, BT_SECURITY,
-        bt_security(level: level.rawValue, key_size: 0))
+      try Syscall.setOption(packets.number, SOL_BLUETOOTH, BT_SECURITY, bt_security(level: level.rawValue, key_size: 0))
       return false
     } catch {
       guard error.errno == .invalidArgument else { throw BluetoothError(error.on("BT_SECURITY")) }
@@ -104,18 +101,14 @@ public final class ATTSocket {
   }
 
   /// A socket for ATT that is bound to an adapter; nil: to any, whose address is all zero. The type counts there too.
-  static func bound(to adapter: Address?, _ type: AddressType) throws(SystemError) -> FileDescriptor
-  {
+  static func bound(to adapter: Address?, _ type: AddressType) throws(SystemError) -> FileDescriptor {
     let descriptor = try Syscall.socket(AF_BLUETOOTH, Int32(SOCK_SEQPACKET.rawValue), BTPROTO_L2CAP)
-    try Syscall.bind(
-      descriptor.raw, to: L2CAPAddress(DeviceAddress(adapter ?? Address(0), type)).bytes)
+    try Syscall.bind(descriptor.raw, to: L2CAPAddress(DeviceAddress(adapter ?? Address(0), type)).bytes)
     return descriptor
   }
 
   /// Waits until a connection attempt has ended; nil: it succeeded.
-  private static func outcome(
-    of number: Int32, _ timeout: Duration, _ attempt: Attempt
-  ) async -> Errno? {
+  private static func outcome(of number: Int32, _ timeout: Duration, _ attempt: Attempt) async -> Errno? {
     var watch: Watch?
     var timer: TimerID?
     let errno = await withCheckedContinuation { (waiter: CheckedContinuation<Errno?, Never>) in

@@ -22,11 +22,8 @@ public final class CaptureFile {
   /// - Parameters:
   ///   - limit: the maximum size of the file in bytes.
   ///   - isForced: whether any other file is replaced too; otherwise it is refused with EEXIST and left unchanged.
-  public convenience init(
-    _ path: String, limit: Int64 = usualLimit, isForced: Bool = false
-  ) throws(SystemError) {
-    let file = try Files.create(
-      path, mode: 0o600, ifBegins: isForced ? nil : BtsnoopWriter.header)
+  public convenience init(_ path: String, limit: Int64 = usualLimit, isForced: Bool = false) throws(SystemError) {
+    let file = try Files.create(path, mode: 0o600, ifBegins: isForced ? nil : BtsnoopWriter.header)
     self.init(path, file, size: 0, limit: limit)
     try write(BtsnoopWriter.header)
   }
@@ -72,8 +69,7 @@ public final class CaptureFile {
   /// Starts a new file under the same name. The previous file is renamed to `.1`, the one before to `.2`, and so on,
   /// up to `count` files in all.
   public func rotate(keeping count: Int) throws(SystemError) {
-    for number in stride(from: count - 2, through: 1, by: -1)
-    where try Files.kind(of: "\(path).\(number)") != nil {
+    for number in stride(from: count - 2, through: 1, by: -1) where try Files.kind(of: "\(path).\(number)") != nil {
       try Files.rename("\(path).\(number)", to: "\(path).\(number + 1)")
     }
     if count > 1 { try Files.rename(path, to: "\(path).1") }

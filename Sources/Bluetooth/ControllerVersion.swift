@@ -23,8 +23,7 @@ public struct ControllerVersion: Hashable, Sendable {
     else { return nil }
     var features = await response(to: .readLocalLEFeatures, on: socket)
     return ControllerVersion(
-      hciRevision: revision, lmpSubversion: subversion, lmpVersion: lmp,
-      features: try? features?.u64())
+      hciRevision: revision, lmpSubversion: subversion, lmpVersion: lmp, features: try? features?.u64())
   }
 
   /// The return parameters after the status; nil if there are none, or the command failed.

@@ -51,11 +51,8 @@ public final class RawHCISocket {
 /// Opens sockets of the HCI family.
 enum HCISocket {
   /// A socket bound to a channel of a device (0 for hci0), or of none.
-  static func open(
-    channel: Int32, device: UInt16 = UInt16(HCI_DEV_NONE)
-  ) throws(BluetoothError) -> FileDescriptor {
-    try bluetooth(device == UInt16(HCI_DEV_NONE) ? nil : "hci\(device)") {
-      () throws(SystemError) in
+  static func open(channel: Int32, device: UInt16 = UInt16(HCI_DEV_NONE)) throws(BluetoothError) -> FileDescriptor {
+    try bluetooth(device == UInt16(HCI_DEV_NONE) ? nil : "hci\(device)") { () throws(SystemError) in
       let descriptor = try unbound()
       try Syscall.bind(descriptor.raw, to: address(of: channel, device))
       return descriptor
@@ -116,9 +113,7 @@ public struct HCIConnection: Hashable, Sendable {
 
   /// The LE links of an adapter. `struct hci_conn_list_req`: adapter and count; for each link its handle,
   /// address and type, and three fields that are not needed, 16 bytes.
-  private static func list(
-    _ adapter: UInt16, _ socket: Int32
-  ) throws(SystemError) -> [HCIConnection] {
+  private static func list(_ adapter: UInt16, _ socket: Int32) throws(SystemError) -> [HCIConnection] {
     let capacity: UInt16 = 64
     var list = hostOrder(adapter) + hostOrder(capacity)
     list += [UInt8](repeating: 0, count: 16 * Int(capacity))
@@ -183,9 +178,7 @@ public struct HCICommand: Hashable, Sendable {
 
   /// LE Connection Update (7.8.18). As the peripheral it makes the controller ask the central for
   /// these parameters; `connectionUpdated` reports the result.
-  public static func connectionUpdate(
-    _ handle: UInt16, _ wanted: ConnectionParameters
-  ) -> HCICommand {
+  public static func connectionUpdate(_ handle: UInt16, _ wanted: ConnectionParameters) -> HCICommand {
     var writer = ByteWriter()
     writer.u16(handle)
     writer.bytes(wanted.encoded)
@@ -250,8 +243,7 @@ public enum HCIEvent: Hashable, Sendable {
     case (0x3E, 0x0A, 0), (0x3E, 0x29, 0):
       self = try .connected(handle: fields.u16(), fields.connectionParameters(skipping: 20))
     case (0x3E, 0x03, let status):
-      self = try .connectionUpdated(
-        handle: fields.u16(), status: status ?? 0, fields.connectionParameters())
+      self = try .connectionUpdated(handle: fields.u16(), status: status ?? 0, fields.connectionParameters())
     default: self = .other(code: code, parameters)
     }
   }
@@ -274,9 +266,7 @@ extension ByteReader {
 public enum ForeignPacket {
   /// L2CAP's Connection Parameter Update Request (Vol 3 Part A, 4.20) in an ACL packet, preceded by the indicator that the
   /// socket requires. The kernel ignores the response.
-  public static func parameterUpdateRequest(
-    _ handle: UInt16, _ wanted: ConnectionParameters
-  ) -> [UInt8] {
+  public static func parameterUpdateRequest(_ handle: UInt16, _ wanted: ConnectionParameters) -> [UInt8] {
     let parameters = wanted.encoded
     var writer = ByteWriter()
     writer.u8(0x02)

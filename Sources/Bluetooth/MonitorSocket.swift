@@ -62,8 +62,7 @@ public final class MonitorSocket {
   private func next() -> (WallTime, [UInt8])? {
     do throws(SystemError) {
       let buffer = Loop.shared.readBuffer
-      let (count, stamp) = try Syscall.receive(
-        number, into: buffer, control: SOL_SOCKET, linux_so_timestamp)
+      let (count, stamp) = try Syscall.receive(number, into: buffer, control: SOL_SOCKET, linux_so_timestamp)
       // No HCI packet is longer than the buffer; a longer one would be truncated.
       return (time(stamp), Array(buffer[..<min(count, buffer.count)]))
     } catch {

@@ -98,8 +98,7 @@ package struct RecentEvents {
 
   /// Gives an event its number and keeps it.
   mutating func record(
-    _ event: Event, at time: WallTime, _ instant: Instant = .zero,
-    ofStranger isOfStranger: Bool = false
+    _ event: Event, at time: WallTime, _ instant: Instant = .zero, ofStranger isOfStranger: Bool = false
   ) -> NumberedEvent {
     lastSeq += 1
     let numbered = NumberedEvent(seq: lastSeq, time: time, event)
@@ -126,8 +125,7 @@ package struct RecentEvents {
     }
     let next = kept.first { $0.seq > last } ?? old.last?.event
     guard count > 0, let time = next?.time else { return nil }
-    return NumberedEvent(
-      seq: last, time: time, Event(.lost(count: Int(clamping: count), first: first, last: last)))
+    return NumberedEvent(seq: last, time: time, Event(.lost(count: Int(clamping: count), first: first, last: last)))
   }
 
   /// The events after number `seq` that are still kept and did not happen before `start`, oldest first.

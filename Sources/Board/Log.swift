@@ -169,9 +169,7 @@ package struct LogEntry: Hashable, Sendable {
 
   /// The datagram for the journal: fields, one per line (systemd's “Native Journal Protocol”).
   var fields: [UInt8] {
-    var fields = [
-      "MESSAGE=\(text)", "PRIORITY=\(priority.rawValue)", "SYSLOG_IDENTIFIER=ancsd",
-    ]
+    var fields = ["MESSAGE=\(text)", "PRIORITY=\(priority.rawValue)", "SYSLOG_IDENTIFIER=ancsd"]
     if let adapter { fields.append("ADAPTER=\(adapter)") }
     if let phone { fields.append("PHONE=\(phone)") }
     return fields.flatMap { Array($0.utf8) + [UInt8(ascii: "\n")] }

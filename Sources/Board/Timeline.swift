@@ -86,9 +86,7 @@ import Wire
   }
 
   /// A handler that records each received PDU before passing it on.
-  package func recording(
-    _ handler: @escaping (ArraySlice<UInt8>) -> Void
-  ) -> (ArraySlice<UInt8>) -> Void {
+  package func recording(_ handler: @escaping (ArraySlice<UInt8>) -> Void) -> (ArraySlice<UInt8>) -> Void {
     { [self] pdu in
       att(pdu, isSent: false)
       handler(pdu)

@@ -102,9 +102,7 @@ import Wire
   func start() {
     say(plan.sentence)
     if let formerBroker {
-      say(
-        "\(formerBroker) keeps what this board has published there: remove it with mosquitto_sub --remove-retained"
-      )
+      say("\(formerBroker) keeps what this board has published there: remove it with mosquitto_sub --remove-retained")
     }
     control.onUp = { [weak self] in self?.daemonCame() }
     control.onDown = { [weak self] in self?.daemonLeft($0, isNews: $1) }
@@ -145,8 +143,7 @@ import Wire
     }
     events.close()
     let successor = next.flatMap { self.successor(by: $0) }
-    let removals =
-      next == nil ? nil : { (mirror: inout BoardMirror) in mirror.removals(for: successor) }
+    let removals = next == nil ? nil : { (mirror: inout BoardMirror) in mirror.removals(for: successor) }
     let last = learning { $0.goOffline("ancsd-mqtt has exited", at: .now) }
     let first = removals?(&mirror) ?? []
     let waits = broker.isUp && successor != nil && first.contains(where: \.isOfDevice)
@@ -292,17 +289,14 @@ import Wire
 
   private func askMedia(of phone: Address?) {
     let selector = phone.map { PhoneSelector($0.description) }
-    control.call(ControlMethods.getMedia, PhoneParameters(phone: selector)) {
-      [weak self] response in
+    control.call(ControlMethods.getMedia, PhoneParameters(phone: selector)) { [weak self] response in
       guard let self, let media = response["result"]?.object else { return }
       publish(mirror.media(media, of: phone, at: .now))
     }
   }
 
   /// - Parameter seq: the number of the daemon's last event before it.
-  private func list(
-    after: String?, _ before: [JSONObject], asOf seq: UInt64, then: @escaping () -> Void
-  ) {
+  private func list(after: String?, _ before: [JSONObject], asOf seq: UInt64, then: @escaping () -> Void) {
     var query = NotificationQuery()
     query.after = after
     control.call(ControlMethods.listNotifications, query) { [weak self] response in

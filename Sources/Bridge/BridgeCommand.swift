@@ -82,13 +82,10 @@ func say(_ text: String, _ level: LogLevel = .notice) {
 extension Grammar<BridgeOptions> {
   fileprivate static let bridge = Grammar([
     .config(of: "the settings file", set: { $0.config = $1 }),
-    .flag(
-      "--check", help: "check the settings and the files that they name, and exit",
-      set: { $0.checks = true }),
+    .flag("--check", help: "check the settings and the files that they name, and exit", set: { $0.checks = true }),
     .socket(set: { $0.socket = $1 }),
     .stateDirectory(
-      for: "the phones' names and the retained topics",
-      default: "STATE_DIRECTORY, else /var/lib/ancsd-mqtt for root",
+      for: "the phones' names and the retained topics", default: "STATE_DIRECTORY, else /var/lib/ancsd-mqtt for root",
       set: { $0.stateDirectory = $1 }),
   ])
 }

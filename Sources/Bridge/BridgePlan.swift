@@ -62,8 +62,7 @@ struct BridgePlan {
         if let fault = table.finish().first { throw fault }
       } catch {
         throw Failure(
-          .badSettings, "\(path):\(error.position)", error.message,
-          remedy: "“ancsd config check” shows all errors")
+          .badSettings, "\(path):\(error.position)", error.message, remedy: "“ancsd config check” shows all errors")
       }
     }
     return settings
@@ -93,8 +92,7 @@ struct BridgePlan {
     _ path: String, _ what: String
   ) throws(Failure) -> [UInt8] {
     // systemd itself sets the permissions of credentials.
-    let isCredential =
-      Host.variable("CREDENTIALS_DIRECTORY").map { path.hasPrefix($0 + "/") } ?? false
+    let isCredential = Host.variable("CREDENTIALS_DIRECTORY").map { path.hasPrefix($0 + "/") } ?? false
     let bytes = try attempt(
       try isCredential ? Files.read(path, limit: 65_536) : Files.readUnshared(path, limit: 65_536)
     ) { (error: SystemError) in
@@ -114,17 +112,11 @@ struct BridgePlan {
 
 extension BrokerIdentity {
   /// The certificates from ca-certificates: in one file, and in a directory that has each under its hash.
-  private static let (authorityFile, authorityFolder) = (
-    "/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/certs"
-  )
+  private static let (authorityFile, authorityFolder) = ("/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/certs")
 
   /// From the settings, with the password from its file.
-  init(
-    _ broker: BrokerAddress, _ settings: BridgeSettings, clientID: String, will: Publication?
-  ) throws(Failure) {
-    self.init(
-      broker, clientID: clientID, will: will,
-      authorities: settings.authorities ?? Self.systemAuthorities)
+  init(_ broker: BrokerAddress, _ settings: BridgeSettings, clientID: String, will: Publication?) throws(Failure) {
+    self.init(broker, clientID: clientID, will: will, authorities: settings.authorities ?? Self.systemAuthorities)
     user = settings.user
     password = try BridgePlan.password(settings)
     certificateFile = settings.certificateFile

@@ -35,9 +35,7 @@ import Wire
   }
 
   /// The same with one client after the other: whoever watches waits for a broker that was there.
-  static func run(
-    _ options: FleetOptions, _ plan: FleetPlan, _ console: Console
-  ) async throws(Failure) -> ExitStatus {
+  static func run(_ options: FleetOptions, _ plan: FleetPlan, _ console: Console) async throws(Failure) -> ExitStatus {
     let pauses = RetryPauses(longest: BrokerMachine.longestPause) { Double.random(in: 0...1) }
     var failures = 0
     var reported: Failure?
@@ -195,9 +193,7 @@ import Wire
 
   // MARK: Requests
 
-  private func ask(
-    _ request: FleetRequest, _ connection: BrokerConnection
-  ) async throws(Failure) -> ExitStatus {
+  private func ask(_ request: FleetRequest, _ connection: BrokerConnection) async throws(Failure) -> ExitStatus {
     let known = shown.all
     guard !known.isEmpty else { throw nobody }
     let boards = known.filter(\.isOnline).compactMap { TopicName($0.board) }
@@ -207,8 +203,7 @@ import Wire
     for board in boards {
       let topics = request.topics(prefix: plan.prefix, board: board, phone: options.phone)
       open[topics.response] = board
-      _ = connection.publish(
-        Publication(topics.request, request.payload(transaction: transaction, at: .now), .request))
+      _ = connection.publish(Publication(topics.request, request.payload(transaction: transaction, at: .now), .request))
     }
     let end = Loop.shared.now + options.patience
     var status = ExitStatus.done

@@ -34,10 +34,9 @@ extension Command {
   public static let fleet = Command(
     "fleet", "shows all boards on a broker, and sends requests to one or all of them",
     usage: [
-      "ancsd fleet [OPTIONS]", "ancsd fleet media [COMMAND] [OPTIONS]",
-      "ancsd fleet act answer|decline [OPTIONS]",
-      "ancsd fleet act UID positive|negative --board BOARD [OPTIONS]",
-      "ancsd fleet list [OPTIONS]", "ancsd fleet clear [OPTIONS]",
+      "ancsd fleet [OPTIONS]", "ancsd fleet media [COMMAND] [OPTIONS]", "ancsd fleet act answer|decline [OPTIONS]",
+      "ancsd fleet act UID positive|negative --board BOARD [OPTIONS]", "ancsd fleet list [OPTIONS]",
+      "ancsd fleet clear [OPTIONS]",
     ], grammar: .fleet, defaults: FleetOptions(),
     notes: [
       "It uses the broker in [mqtt] of the settings files, or --url. It needs more rights than a board: its user "
@@ -68,28 +67,22 @@ extension Grammar<FleetOptions> {
 
   private static var options: [CommandOption<FleetOptions>] {
     [
-      .flag(
-        "--watch", help: "keep running, and print whenever something changes",
-        set: { $0.watches = true }),
+      .flag("--watch", help: "keep running, and print whenever something changes", set: { $0.watches = true }),
       .value(
         "--board", value: "BOARD", expects: "a board's name in topics",
         help: "only this board (default: all)", read: { TopicName($0) }, set: { $0.board = $1 }),
       .value(
-        "--phone", value: "PHONE", expects: "a phone's name in topics",
-        help: "the phone, if a board has more than one", read: { TopicName($0) },
-        set: { $0.phone = $1 }),
+        "--phone", value: "PHONE", expects: "a phone's name in topics", help: "the phone, if a board has more than one",
+        read: { TopicName($0) }, set: { $0.phone = $1 }),
       .timeout(help: "how long to wait for responses (default: 30s)", set: { $0.patience = $1 }),
       .config(of: "the settings file", set: { $0.config = $1 }),
       .value(
         "--url", value: "URL", expects: "mqtt://HOST[:PORT], mqtts://HOST[:PORT] or unix:/PATH",
-        help: "the broker, instead of the one in the settings", read: { BrokerAddress($0) },
-        set: { $0.broker = $1 }),
+        help: "the broker, instead of the one in the settings", read: { BrokerAddress($0) }, set: { $0.broker = $1 }),
       .text(
-        "--user", value: "USER", expects: "a user",
-        help: "the user name for the broker, instead of the board's", set: { $0.user = $1 }),
-      .file(
-        "--password-file",
-        help: "a file whose first line is the user's password", set: { $0.passwordFile = $1 }),
+        "--user", value: "USER", expects: "a user", help: "the user name for the broker, instead of the board's",
+        set: { $0.user = $1 }),
+      .file("--password-file", help: "a file whose first line is the user's password", set: { $0.passwordFile = $1 }),
       .file(
         "--ca-file", value: "PATH",
         help: "the trusted certificates: a file, or a directory prepared by “openssl rehash”",
@@ -109,8 +102,7 @@ struct FleetPlan {
   init(_ options: FleetOptions) throws(Failure) {
     // With a broker on the command line, the board's settings need not exist.
     let isNamed = options.broker != nil
-    var settings =
-      isNamed && options.config == nil ? BridgeSettings() : try BridgePlan.settings(options.config)
+    var settings = isNamed && options.config == nil ? BridgeSettings() : try BridgePlan.settings(options.config)
     if let user = options.user { (settings.user, settings.passwordFile) = (user, nil) }
     settings.passwordFile = options.passwordFile ?? settings.passwordFile
     settings.authorities = options.authorities ?? settings.authorities

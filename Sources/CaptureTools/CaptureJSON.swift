@@ -17,9 +17,8 @@ extension DecodedUnit {
       "direction": record.opcode.direction.map { $0 == .sent ? "tx" : "rx" },
       "layer": .string(layer.rawValue), "connection": link.map { .number($0.handle) },
       (link?.peerKind ?? .phone).rawValue: link?.peer.map { .string($0.description) },
-      "cid": channel.map { .number($0) }, "opcode": code.map { .number($0) },
-      "name": .string(name), "length": .number(length),
-      "start": range.map { .number($0.start) }, "end": range.map { .number($0.end) },
+      "cid": channel.map { .number($0) }, "opcode": code.map { .number($0) }, "name": .string(name),
+      "length": .number(length), "start": range.map { .number($0.start) }, "end": range.map { .number($0.end) },
       "type": type.map { .string($0.description) },
     ]
     var decoded = details

@@ -29,12 +29,8 @@ extension CommandOption<CaptureOptions> {
   static var filters: [CommandOption] {
     [
       .flag("--att", help: "show only ATT", set: { $0.filter.att = true }),
-      .flag(
-        "--ancs", help: "show only ANCS",
-        set: { $0.filter.profiles.insert(.ancs) }),
-      .flag(
-        "--ams", help: "show only AMS",
-        set: { $0.filter.profiles.insert(.ams) }),
+      .flag("--ancs", help: "show only ANCS", set: { $0.filter.profiles.insert(.ancs) }),
+      .flag("--ams", help: "show only AMS", set: { $0.filter.profiles.insert(.ams) }),
       .value(
         "--phone", value: "ADDRESS", expects: "an address (AA:BB:CC:DD:EE:FF)",
         help: "show only links with this device (identity address or address on the air)",
@@ -44,9 +40,7 @@ extension CommandOption<CaptureOptions> {
 
   static var pages: [CommandOption] {
     [
-      .file(
-        "--html",
-        help: "write one HTML page for any browser, instead of text", set: { $0.html = $1 }),
+      .file("--html", help: "write one HTML page for any browser, instead of text", set: { $0.html = $1 }),
       .force(set: { $0.isForced = true }),
     ]
   }
@@ -54,8 +48,7 @@ extension CommandOption<CaptureOptions> {
   static var clocks: [CommandOption] {
     [
       .flag(
-        "-t", "--time", help: "show the time of day, not the seconds since the first packet",
-        set: { $0.clock = .time }),
+        "-t", "--time", help: "show the time of day, not the seconds since the first packet", set: { $0.clock = .time }),
       .flag("-T", "--date", help: "show date and time", set: { $0.clock = .date }),
     ]
   }
@@ -77,9 +70,7 @@ struct CapturePrinter {
   }
 
   /// Draws a packet, or returns its lines, none if the filter hides it; and a warning for standard error.
-  mutating func print(
-    _ record: CaptureRecord
-  ) throws(Failure) -> (lines: [String], warning: String?) {
+  mutating func print(_ record: CaptureRecord) throws(Failure) -> (lines: [String], warning: String?) {
     text?.begin(at: record.time)
     let decoded = decoder.decode(record)
     guard let frame = filter.apply(to: decoded) else { return ([], decoded.warning) }

@@ -41,8 +41,7 @@ struct CaptureText: Sendable {
   private func head(_ frame: DecodedFrame) -> String {
     let (mark, paint) = look(of: frame.record.opcode)
     let left = "\(mark) \(frame.title.printable)"
-    let adapter =
-      frame.record.adapter == MonitorOpcode.noAdapter ? "" : "[hci\(frame.record.adapter)] "
+    let adapter = frame.record.adapter == MonitorOpcode.noAdapter ? "" : "[hci\(frame.record.adapter)] "
     let right = "#\(frame.number) \(adapter)\(time(frame.record.time))"
     let width = style.width ?? 80
     let gap = max(1, width - left.displayWidth - right.utf8.count)

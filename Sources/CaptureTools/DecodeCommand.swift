@@ -99,8 +99,7 @@ extension CaptureDecoder {
       "0x\(String($0.key, digits: 2, radix: 16)): \($0.value)"
     }
     if unknownControlRecords > 0 { counts.append("of another form: \(unknownControlRecords)") }
-    return
-      "\(total) control \(total == 1 ? "PDU" : "PDUs") of the link layer can't be decoded, and "
+    return "\(total) control \(total == 1 ? "PDU" : "PDUs") of the link layer can't be decoded, and "
       + "\(total == 1 ? "is" : "are") shown as bytes (\(counts.joined(separator: ", ")))"
   }
 }
@@ -112,8 +111,7 @@ extension CapturePrinter {
   ///   - warn: takes the subject and the text of a warning.
   ///   - read: returns the next bytes of the file; none at its end.
   mutating func decode(
-    _ path: String, to console: Console, warn: (String, String) -> Void,
-    read: () throws(SystemError) -> [UInt8]
+    _ path: String, to console: Console, warn: (String, String) -> Void, read: () throws(SystemError) -> [UInt8]
   ) throws(Failure) -> ExitStatus {
     let (name, page) = (Self.name(of: path), page)
     func tell(_ warning: String) {

@@ -17,9 +17,7 @@ final class PageWriter {
   private var warnings: [String] = []
 
   /// - Parameter limit: the size in bytes at which no more packets are added.
-  init(
-    _ output: OutputFile, _ source: SessionPicture.Source, _ console: Console, limit: Int64
-  ) throws(Failure) {
+  init(_ output: OutputFile, _ source: SessionPicture.Source, _ console: Console, limit: Int64) throws(Failure) {
     try output.check()
     self.output = output
     self.limit = limit
@@ -31,8 +29,7 @@ final class PageWriter {
   func add(_ frame: DecodedFrame) throws(Failure) {
     guard size < limit else {
       throw Failure(
-        .cannotCreate, "writing \(output.path)",
-        "\(output.path) has reached its maximum size (--capture-limit)")
+        .cannotCreate, "writing \(output.path)", "\(output.path) has reached its maximum size (--capture-limit)")
     }
     picture.add(frame)
     try write(picture.take(atLeast: 1 << 16))
@@ -71,7 +68,6 @@ extension CaptureOptions {
     ]
     source.filter = filters.compactMap(\.self).joined(separator: " ")
     return try PageWriter(
-      OutputFile(html, beginning: SessionPicture.beginning, isForced: isForced), source, console,
-      limit: limit)
+      OutputFile(html, beginning: SessionPicture.beginning, isForced: isForced), source, console, limit: limit)
   }
 }

@@ -11,8 +11,7 @@ import Wire
 extension Command {
   /// `ancsd trace`: the kernel's HCI monitor, decoded live.
   package static let trace = Command(
-    "trace", "decodes the kernel's HCI monitor live, or writes it as btsnoop",
-    grammar: .trace, defaults: .trace,
+    "trace", "decodes the kernel's HCI monitor live, or writes it as btsnoop", grammar: .trace, defaults: .trace,
     notes: [
       "Shows what every adapter sends and receives until you interrupt it. Attribute names come "
         + "from the discovery that it sees; for a link that was up before, from the daemon, "
@@ -43,11 +42,10 @@ extension Grammar<CaptureOptions> {
   static let trace = Grammar(
     CommandOption.filters + CommandOption.pages + [
       .file(
-        "--write", short: "-w",
-        help: "write everything to this file, in btsnoop's monitor format", set: { $0.write = $1 }),
-      .captureLimit(
-        help: "end the capture or page at this file size in MiB (default: 256)",
-        set: { $0.limit = $1 }), .socket(set: { $0.socket = $1 }),
+        "--write", short: "-w", help: "write everything to this file, in btsnoop's monitor format",
+        set: { $0.write = $1 }),
+      .captureLimit(help: "end the capture or page at this file size in MiB (default: 256)", set: { $0.limit = $1 }),
+      .socket(set: { $0.socket = $1 }),
     ] + CommandOption.clocks + CommandOption.output)
 }
 
@@ -110,8 +108,7 @@ extension MonitorSocket: PacketMonitor {}
     output.onError = { [ending] errno in
       ending.post(
         errno == .brokenPipe
-          ? .success(.done)
-          : .failure(Failure(.cannotCreate, "writing to standard output", errno.text)))
+          ? .success(.done) : .failure(Failure(.cannotCreate, "writing to standard output", errno.text)))
     }
     monitor.onClose = { [ending] errno in
       let why = errno?.text ?? "the kernel closed it"

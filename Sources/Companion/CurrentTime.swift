@@ -41,8 +41,7 @@ public struct CurrentTime: Hashable, Sendable, CustomStringConvertible {
     let fields = try reader.bytes(5).map(Int.init)
     guard Self.years.contains(year),
       let time = CivilTime(
-        year: year, month: fields[0], day: fields[1], hour: fields[2], minute: fields[3],
-        second: fields[4])
+        year: year, month: fields[0], day: fields[1], hour: fields[2], minute: fields[3], second: fields[4])
     else { throw DecodeError(offset: 0, .invalid("an invalid date and time")) }
     self.time = time
     dayOfWeek = try reader.u8()
@@ -56,9 +55,7 @@ public struct CurrentTime: Hashable, Sendable, CustomStringConvertible {
 
   /// The time `seconds` after the beginning of 1970 in local time; nil outside the years that can be
   /// encoded.
-  public init?(
-    secondsSince1970 seconds: Int64, fractions256: UInt8 = 0, adjustReason: AdjustReason = []
-  ) {
+  public init?(secondsSince1970 seconds: Int64, fractions256: UInt8 = 0, adjustReason: AdjustReason = []) {
     time = CivilTime(secondsSince1970: seconds)
     guard Self.years.contains(time.year), time.secondsSince1970 == seconds else { return nil }
     let day = (seconds - Int64(time.hour * 3600 + time.minute * 60 + time.second)) / 86_400

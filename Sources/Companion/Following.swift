@@ -8,9 +8,7 @@ extension Client {
   ///
   /// - Throws: why it cannot be followed, or why the link has ended. It is read anyway if the phone
   ///   refuses the subscription.
-  func follow(
-    _ source: Characteristic, _ apply: @escaping ([UInt8]) -> Void
-  ) async throws(ATTFailure) {
+  func follow(_ source: Characteristic, _ apply: @escaping ([UInt8]) -> Void) async throws(ATTFailure) {
     var refusal: ATTFailure?
     if let cccd = source.cccd {
       setHandler(for: source.value, apply)

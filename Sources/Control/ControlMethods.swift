@@ -8,9 +8,7 @@ import Wire
 
 /// A method of the control socket: its name, the type of its parameters, and the type of its
 /// result. The daemon registers an implementation of it, and clients call it.
-public struct ControlMethod<
-  Parameters: JSONObjectCodable & Sendable, Response: JSONCodable & Sendable
->: Sendable {
+public struct ControlMethod<Parameters: JSONObjectCodable & Sendable, Response: JSONCodable & Sendable>: Sendable {
   public let name: String
   /// Whether it sends a request to the phone, which may take a while.
   public let asksPhone: Bool
@@ -28,19 +26,15 @@ public enum ControlMethods {
   public static let timeline = ControlMethod<NoParameters, TimelineReport>("timeline")
   /// Returns `true`; then events follow.
   public static let subscribe = ControlMethod<Subscription, Bool>("subscribe")
-  public static let listNotifications =
-    ControlMethod<NotificationQuery, Page<ActiveNotification>>("notifications.list")
-  public static let getNotification =
-    ControlMethod<NotificationParameters, ActiveNotification>("notifications.get", asksPhone: true)
-  public static let act = ControlMethod<ActionParameters, Bool>(
-    "notifications.act", asksPhone: true)
-  public static let explainRules =
-    ControlMethod<NotificationParameters, RuleExplanation>("rules.explain")
+  public static let listNotifications = ControlMethod<NotificationQuery, Page<ActiveNotification>>("notifications.list")
+  public static let getNotification = ControlMethod<NotificationParameters, ActiveNotification>(
+    "notifications.get", asksPhone: true)
+  public static let act = ControlMethod<ActionParameters, Bool>("notifications.act", asksPhone: true)
+  public static let explainRules = ControlMethod<NotificationParameters, RuleExplanation>("rules.explain")
   public static let getApp = ControlMethod<AppParameters, AppReport>("apps.get", asksPhone: true)
   public static let listApps = ControlMethod<PhoneParameters, Page<AppReport>>("apps.list")
   public static let getMedia = ControlMethod<PhoneParameters, MediaState>("media.get")
-  public static let sendMediaCommand = ControlMethod<MediaParameters, Bool>(
-    "media.command", asksPhone: true)
+  public static let sendMediaCommand = ControlMethod<MediaParameters, Bool>("media.command", asksPhone: true)
   public static let readHistory = ControlMethod<HistoryQuery, Page<RecordedEvent>>("history.read")
   public static let listPhones = ControlMethod<NoParameters, Page<PhoneReport>>("phones.list")
   public static let forgetPhone = ControlMethod<PhoneParameters, Bool>("phones.forget")
@@ -52,13 +46,10 @@ public enum ControlMethods {
   /// `ancsd forward` reports its destinations, which are kept until the connection ends.
   public static let reportForwards = ControlMethod<Page<ForwardReport>, Bool>("forward.report")
   /// Returns the services (`LocatedService.described`).
-  public static let discover = ControlMethod<PhoneParameters, JSONValue>(
-    "gatt.discover", asksPhone: true)
+  public static let discover = ControlMethod<PhoneParameters, JSONValue>("gatt.discover", asksPhone: true)
   public static let knownAttributes = ControlMethod<NoParameters, Page<KnownLink>>("gatt.known")
-  public static let readAttribute = ControlMethod<ReadParameters, HexBytes>(
-    "gatt.read", asksPhone: true)
-  public static let writeAttribute = ControlMethod<WriteParameters, Bool>(
-    "gatt.write", asksPhone: true)
+  public static let readAttribute = ControlMethod<ReadParameters, HexBytes>("gatt.read", asksPhone: true)
+  public static let writeAttribute = ControlMethod<WriteParameters, Bool>("gatt.write", asksPhone: true)
 }
 
 // MARK: - Parameters
@@ -122,9 +113,7 @@ public struct NotificationParameters: JSONObjectCodable, Hashable, Sendable {
 
   public init() {}
 
-  public init(
-    _ uid: NotificationUID, attributes: [NotificationAttributeID]? = nil, phone: PhoneSelector?
-  ) {
+  public init(_ uid: NotificationUID, attributes: [NotificationAttributeID]? = nil, phone: PhoneSelector?) {
     self.uid = uid
     self.attributes = attributes
     self.phone = phone

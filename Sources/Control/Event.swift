@@ -403,9 +403,7 @@ extension Event {
   }
 
   /// - Parameter here: for a phone in another time zone, the time that its clock would show here.
-  private static func describe(
-    _ time: CivilTime, _ offset: Double, _ here: CivilTime?, in text: inout StyledText
-  ) {
+  private static func describe(_ time: CivilTime, _ offset: Double, _ here: CivilTime?, in text: inout StyledText) {
     text.add("the phone's clock: \(time.dateText) \(time.timeText)")
     if let here, abs(here.secondsSince1970 - time.secondsSince1970) > 450 {
       text.add("there, \(here.timeText) here")

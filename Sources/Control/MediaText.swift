@@ -30,10 +30,7 @@ extension MediaState {
       first.add(text, paint)
     }
     if let name = player.name, !name.isEmpty { first.add("(\(name))", .app) }
-    let track =
-      isBrief
-      ? [first.row(displayWidth: style.width ?? .max)]
-      : first.rows(style, indent: indent, maximum: 3)
+    let track = isBrief ? [first.row(displayWidth: style.width ?? .max)] : first.rows(style, indent: indent, maximum: 3)
     return track + positionRows(style, indent: indent)
   }
 
@@ -92,7 +89,6 @@ struct ProgressBar {
   static func clock(_ seconds: Double) -> String {
     let whole = seconds.isFinite ? Int(min(max(seconds, 0), 359_999)) : 0
     let rest = String(whole % 60, digits: 2)
-    return whole < 3_600
-      ? "\(whole / 60):\(rest)" : "\(whole / 3_600):\(String(whole / 60 % 60, digits: 2)):\(rest)"
+    return whole < 3_600 ? "\(whole / 60):\(rest)" : "\(whole / 3_600):\(String(whole / 60 % 60, digits: 2)):\(rest)"
   }
 }

@@ -103,9 +103,7 @@ extension NotificationReport {
   ///   - isNumbered: whether to include the number.
   ///   - labelWidth: the columns that each action's label may take; if they are limited, an exclamation mark means
   ///     important.
-  package func tail(
-    isBrief: Bool = false, isNumbered: Bool = true, labelWidth: Int = .max
-  ) -> StyledText {
+  package func tail(isBrief: Bool = false, isNumbered: Bool = true, labelWidth: Int = .max) -> StyledText {
     var line = isNumbered ? StyledText("#\(event.uid)", .faint) : StyledText()
     if event.change == .removed {
       line.add("removed", .faint)
@@ -136,8 +134,7 @@ extension NotificationReport {
 
   /// The action's label, if the phone gave one.
   package func label(of action: NotificationAction) -> String? {
-    let label =
-      action == .positive ? attributes.positiveActionLabel : attributes.negativeActionLabel
+    let label = action == .positive ? attributes.positiveActionLabel : attributes.negativeActionLabel
     return label.flatMap { $0.isEmpty ? nil : $0 }
   }
 
@@ -171,12 +168,8 @@ extension NotificationReport {
     let flags = event.flags
     let values: [(String, String?)] = [
       ("app", app), ("app id", appID == app ? nil : appID), ("title", attributes.title),
-      ("subtitle", attributes.subtitle),
-      ("date", dateDetails(style, now: now)),
-      (
-        "category",
-        "\(event.category) (\(event.categoryCount)\(event.categoryCount == .max ? " or more" : "") active)"
-      ),
+      ("subtitle", attributes.subtitle), ("date", dateDetails(style, now: now)),
+      ("category", "\(event.category) (\(event.categoryCount)\(event.categoryCount == .max ? " or more" : "") active)"),
       ("flags", flags.labels.joined(separator: " ")),
       ("positive", flags.contains(.positiveAction) ? attributes.positiveActionLabel ?? "yes" : nil),
       ("negative", flags.contains(.negativeAction) ? attributes.negativeActionLabel ?? "yes" : nil),

@@ -82,8 +82,7 @@ public struct PairingDialogue: Hashable, Sendable {
       response = PairingResponse(accept: true, passkey: passkey, phone: selector)
     case (.entry, nil): return .ask("Type six digits:")
     case _ where ["y", "yes", "n", "no"].contains(typed):
-      response = PairingResponse(
-        accept: typed.hasPrefix("y"), passkey: question.passkey, phone: selector)
+      response = PairingResponse(accept: typed.hasPrefix("y"), passkey: question.passkey, phone: selector)
     default: return .ask("Type y or n:")
     }
     self.question = nil

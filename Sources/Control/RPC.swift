@@ -97,9 +97,7 @@ public struct RPCError: Error, JSONObjectCodable, Hashable, Sendable {
 /// The lines of JSON-RPC, each without its line end.
 public enum RPC {
   /// A request; one without an id gets no response.
-  public static func request(
-    _ method: String, _ parameters: some JSONObjectCodable, id: RequestID?
-  ) -> [UInt8] {
+  public static func request(_ method: String, _ parameters: some JSONObjectCodable, id: RequestID?) -> [UInt8] {
     message(id) { json in
       json.name("method")
       json.string(method)

@@ -20,8 +20,7 @@ public struct Subscription: JSONObjectCodable, Hashable, Sendable {
   public init() {}
 
   public init(
-    events: Set<EventName>? = nil, replay: Bool = false, since: UInt64? = nil, life: String? = nil,
-    maxAge: Int? = nil
+    events: Set<EventName>? = nil, replay: Bool = false, since: UInt64? = nil, life: String? = nil, maxAge: Int? = nil
   ) {
     self.events = events
     self.replay = replay
@@ -69,8 +68,7 @@ public struct NotificationQuery: PagedParameters, Hashable, Sendable {
 
   /// Whether a notification matches, whatever its phone.
   public func matches(_ notification: NotificationReport) -> Bool {
-    matches(
-      notification.event.category, notification.attributes.appIdentifier, named: notification.app)
+    matches(notification.event.category, notification.attributes.appIdentifier, named: notification.app)
   }
 
   /// - Parameters:

@@ -112,8 +112,7 @@ extension Category: JSONNamedNumber {
 
 /// An array of names; bits without one as in `"0x20"`.
 extension EventFlags: JSONCodable {
-  public static let jsonKind =
-    "an array of flags: \(EventFlags(rawValue: 0x1F).names.joined(separator: ", "))"
+  public static let jsonKind = "an array of flags: \(EventFlags(rawValue: 0x1F).names.joined(separator: ", "))"
 
   public func write(to json: inout JSONWriter) {
     json.array { json in
@@ -128,8 +127,7 @@ extension EventFlags: JSONCodable {
     self = []
     for value in json.array ?? [nil] {
       guard
-        let flag = value.string.flatMap(EventFlags.init(name:))
-          ?? UInt8(json: value).map(EventFlags.init(rawValue:))
+        let flag = value.string.flatMap(EventFlags.init(name:)) ?? UInt8(json: value).map(EventFlags.init(rawValue:))
       else { return nil }
       insert(flag)
     }

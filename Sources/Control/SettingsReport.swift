@@ -60,10 +60,7 @@ public struct SettingsReport: JSONObjectCodable, Hashable, Sendable {
 
     public init() {}
 
-    public init(
-      _ name: String, _ value: String?, file: String? = nil, line: Int? = nil,
-      _ effect: SettingEffect
-    ) {
+    public init(_ name: String, _ value: String?, file: String? = nil, line: Int? = nil, _ effect: SettingEffect) {
       self.name = name
       self.value = value
       self.file = file

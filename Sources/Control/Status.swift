@@ -393,8 +393,7 @@ public struct Totals: JSONObjectCodable, Hashable, Sendable {
   /// Counts a notification that was published.
   public mutating func count(_ report: NotificationReport) {
     let number = report.event.category.rawValue
-    let place =
-      notifications.firstIndex { $0.category.rawValue >= number } ?? notifications.endIndex
+    let place = notifications.firstIndex { $0.category.rawValue >= number } ?? notifications.endIndex
     if place == notifications.endIndex || notifications[place].category.rawValue != number {
       var new = OfCategory()
       new.category = report.event.category

@@ -132,8 +132,7 @@ public struct PDUHead: Hashable, Sendable {
     length = UInt16(clamping: pdu.count)
     let span = pdu.span
     if span.count >= 8 {
-      bytes = UInt64(
-        littleEndian: span.bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: 0, as: UInt64.self))
+      bytes = UInt64(littleEndian: span.bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: 0, as: UInt64.self))
     } else {
       for place in span.indices { bytes |= UInt64(span[place]) << (8 * UInt64(place)) }
     }

@@ -128,8 +128,7 @@ public struct Wait: Hashable, Sendable {
   /// A link has just ended because the keys differ.
   public static let resting = Wait(
     .resting,
-    "off the air for a second, because the keys of a link differed, and some controllers fail upon a quick return"
-  )
+    "off the air for a second, because the keys of a link differed, and some controllers fail upon a quick return")
 
   /// rfkill keeps the radio off.
   public static let blocked = Wait(
@@ -143,8 +142,7 @@ public struct Wait: Hashable, Sendable {
 
   /// bluetoothd is running and takes the phones' connections.
   public static let bluetoothd = Wait(
-    .bluetoothd,
-    "bluetoothd is running, and takes every phone's connection; “ancsd doctor” says how to stop it")
+    .bluetoothd, "bluetoothd is running, and takes every phone's connection; “ancsd doctor” says how to stop it")
 
   /// Too many sockets of silent links had to be left open (docs/kernel.md, “Kernel bug: silent links”).
   public static let silentLinks = Wait(
@@ -200,8 +198,7 @@ public struct Wait: Hashable, Sendable {
 
   /// On the air, but no phone is bonded, and none may pair.
   public static let nobody = Wait(
-    .nobody,
-    "on the air, but no phone is bonded and pairing is closed, so none can connect: ancsd pair")
+    .nobody, "on the air, but no phone is bonded and pairing is closed, so none can connect: ancsd pair")
 
   /// The same, because the bonds that the board has, or had, can't be used.
   public static let unusableBonds = Wait(
@@ -270,8 +267,7 @@ public struct Wait: Hashable, Sendable {
 
   /// The phone's user has to type the number that is shown here.
   public static let entryThere = Wait(
-    .entryThere,
-    "connected, pairing; on the phone, type the number that this board shows")
+    .entryThere, "connected, pairing; on the phone, type the number that this board shows")
 
   /// The board's user has to say whether both sides show the same number.
   public static let confirmationHere = Wait(
@@ -338,8 +334,7 @@ public struct Wait: Hashable, Sendable {
 
   /// Subscribed; it is not known yet whether the phone allows its notifications to be read.
   public static let permission = Wait(
-    .permission,
-    "subscribed; waiting for permission to read notifications: if the phone asks, allow it there")
+    .permission, "subscribed; waiting for permission to read notifications: if the phone asks, allow it there")
 
   /// Subscribed, and the phone does not allow its notifications to be read.
   public static let forbidden = Wait(

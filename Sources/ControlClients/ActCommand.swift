@@ -68,8 +68,7 @@ extension Clients {
       let status = try await client.each(options.uids) { uid throws(Failure) in
         if listed == nil {
           listed = try await client.list(
-            ControlMethods.listNotifications, NotificationQuery(phone: phone),
-            "act \(uid) \(options.action)")
+            ControlMethods.listNotifications, NotificationQuery(phone: phone), "act \(uid) \(options.action)")
         }
         try await client.act(options.action, on: uid, of: phone, known: listed ?? [])
       }
@@ -106,8 +105,7 @@ extension Clients {
       count += 1
     }
     let report: JSONValue = [
-      "action": .string("\(options.action)"), "done": .number(count),
-      "failed": .number(targets.count - count),
+      "action": .string("\(options.action)"), "done": .number(count), "failed": .number(targets.count - count),
     ]
     try client.console.show(report) { _ in
       // As in `cleared 8`, or `cleared 8 of 9`.
@@ -145,9 +143,7 @@ extension ClientOptions {
       (uids, words) = try operands.uids(for: "act")
     }
     guard !words.isEmpty else {
-      throw Failure(
-        usage: "act needs an action",
-        remedy: "use positive, negative, or the phone's label for it")
+      throw Failure(usage: "act needs an action", remedy: "use positive, negative, or the phone's label for it")
     }
     action = TypedAction(words.joined(separator: " "))
   }
@@ -156,15 +152,12 @@ extension ClientOptions {
 extension ControlClient {
   /// Asks on a terminal before acting on many; without a terminal it proceeds.
   fileprivate func agrees(to action: TypedAction, on count: Int) async throws(Failure) -> Bool {
-    guard count > Clients.askedFrom, Terminal.isTerminal(Standard.input),
-      Terminal.isTerminal(Standard.error)
-    else {
+    guard count > Clients.askedFrom, Terminal.isTerminal(Standard.input), Terminal.isTerminal(Standard.error) else {
       return true
     }
     let label = action.description
     let words =
-      action.named == nil
-      ? label.prefix(1).uppercased() + label.dropFirst() : "Perform the \(label) action of"
+      action.named == nil ? label.prefix(1).uppercased() + label.dropFirst() : "Perform the \(label) action of"
     let question = "\(words) \(count.counted("notification"))? [y/N] ".printable
     try? FileDescriptor.writeAll(Array(question.utf8), to: Standard.error)
     let reader = readTyped()
@@ -177,8 +170,7 @@ extension ControlClient {
 
   /// Performs a typed action. If the notification is known not to have it, this refuses it.
   fileprivate func act(
-    _ typed: TypedAction, on uid: NotificationUID, of phone: PhoneSelector?,
-    known: [ActiveNotification]
+    _ typed: TypedAction, on uid: NotificationUID, of phone: PhoneSelector?, known: [ActiveNotification]
   ) async throws(Failure) {
     let known = known.filter { $0.report.event.uid == uid }
     // If two phones have the UID, the daemon asks for the phone; if the action is unknown here, the phone refuses it.
@@ -205,9 +197,7 @@ extension ControlClient {
 
 extension TypedAction {
   /// The action; throws a failure that names what the notification has instead.
-  fileprivate func resolved(_ notification: NotificationReport) throws(Failure)
-    -> NotificationAction
-  {
+  fileprivate func resolved(_ notification: NotificationReport) throws(Failure) -> NotificationAction {
     if let action = action(of: notification) { return action }
     let number = "#\(notification.event.uid)"
     let has: [String] = [NotificationAction.positive, .negative].filter(notification.has).map {
@@ -231,8 +221,7 @@ extension TypedAction {
       + [.positive, .negative].compactMap { notification.label(of: $0)?.lowercased() }
     let near = nearest(to: description.lowercased(), among: names)
     throw Failure(
-      .refused, "", "\(number) has no action “\(self)”",
-      remedy: near.map { "did you mean “\($0)”?" } ?? rest)
+      .refused, "", "\(number) has no action “\(self)”", remedy: near.map { "did you mean “\($0)”?" } ?? rest)
   }
 }
 

@@ -11,15 +11,12 @@ import Wire
 package enum Clients {
   /// Those about notifications and media, in the order in which the help lists them.
   package static let commands: [Command] = [
-    status.command, watch.command, wait.command, list.command, count.command, show.command,
-    act.command,
-    apps.command, media.command, log,
+    status.command, watch.command, wait.command, list.command, count.command, show.command, act.command, apps.command,
+    media.command, log,
   ]
 
   /// Those about phones and their bonds.
-  package static let phoneCommands: [Command] = [
-    pair.command, phones.command, forget.command,
-  ]
+  package static let phoneCommands: [Command] = [pair.command, phones.command, forget.command]
 }
 
 extension Command {
@@ -97,8 +94,7 @@ package struct ClientOptions: PrintingOptions {
 
 /// A command that talks to the daemon: its arguments, and what it does with them and a connection.
 package struct ClientCommand: Sendable {
-  package typealias Body =
-    @Sendable (ClientOptions, ControlClient) async throws(Failure) -> ExitStatus
+  package typealias Body = @Sendable (ClientOptions, ControlClient) async throws(Failure) -> ExitStatus
 
   package let grammar: @Sendable () -> Grammar<ClientOptions>
   package let body: Body
@@ -114,8 +110,7 @@ package struct ClientCommand: Sendable {
   init(
     _ name: String, _ summary: String, usage: [String] = [],
     options: @autoclosure @escaping @Sendable () -> [CommandOption<ClientOptions>] = [],
-    phone: String? = "the phone, by address or name; needed if there is more than one",
-    ends: Bool = true,
+    phone: String? = "the phone, by address or name; needed if there is more than one", ends: Bool = true,
     operands: String = "", kinds: @autoclosure @escaping @Sendable () -> [ValueKind] = [],
     notes: @autoclosure @escaping @Sendable () -> [String] = [],
     examples: @autoclosure @escaping @Sendable () -> [String],
@@ -137,8 +132,7 @@ package struct ClientCommand: Sendable {
     self.grammar = grammar
     self.body = body
     command = Command(
-      name, summary, usage: usage, grammar: grammar(), defaults: ClientOptions(), notes: notes(),
-      examples: examples()
+      name, summary, usage: usage, grammar: grammar(), defaults: ClientOptions(), notes: notes(), examples: examples()
     ) { options throws(Failure) in
       let console = try Console(options.output)
       return console.onLoop { () async throws(Failure) in

@@ -74,8 +74,7 @@ package final class ControlClient {
         socket.onOverlong = { inbox.post(.closed("it sent an overlong line")) }
         socket.onClose = { inbox.post(.closed($0.text)) }
         return (send: { socket.send($0) }, close: { socket.close() })
-      },
-      schedule: { duration, action in _ = Loop.shared.schedule(after: duration, action) })
+      }, schedule: { duration, action in _ = Loop.shared.schedule(after: duration, action) })
   }
 
   /// From now on, until the reader is closed, typed lines arrive in the same mailbox as everything else.
@@ -240,9 +239,7 @@ package final class ControlClient {
   }
 
   /// Sends a request without waiting for the response, when the client is about to exit.
-  package func send<Parameters, Response>(
-    _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters
-  ) {
+  package func send<Parameters, Response>(_ method: ControlMethod<Parameters, Response>, _ parameters: Parameters) {
     lastID += 1
     connection?.send(RPC.request(method.name, parameters, id: RequestID(lastID)))
   }
@@ -281,9 +278,7 @@ package final class ControlClient {
 
   /// The expected response, if the line is one; nil for a response to another request. A line without an id says why
   /// the daemon refuses this client.
-  private func response<Response: JSONCodable>(
-    in line: [UInt8], _ what: String
-  ) throws(Failure) -> Response? {
+  private func response<Response: JSONCodable>(in line: [UInt8], _ what: String) throws(Failure) -> Response? {
     let response = try attempt(try JSONValue(parsing: line)) { (error: JSONError) in
       Failure(.software, what, "invalid response from the daemon: \(error)")
     }
@@ -292,9 +287,7 @@ package final class ControlClient {
     throw Failure(try read(error, what), during: what)
   }
 
-  private func read<Value: JSONCodable>(
-    _ json: JSONValue, _ what: String
-  ) throws(Failure) -> Value {
+  private func read<Value: JSONCodable>(_ json: JSONValue, _ what: String) throws(Failure) -> Value {
     try attempt(try Value(reading: json)) { (error: JSONError) in
       Failure(.software, what, "unexpected response from the daemon: \(error)")
     }
@@ -346,7 +339,6 @@ extension Failure {
     let why = error.att.map { "the phone refused: \(error.message) (ATT error 0x\([$0].hex))" }
     self.init(
       statuses[error.code] ?? .software, what,
-      error.code == Code.methodNotFound
-        ? "the daemon does not support this" : why ?? error.message, remedy: remedy)
+      error.code == Code.methodNotFound ? "the daemon does not support this" : why ?? error.message, remedy: remedy)
   }
 }

@@ -76,8 +76,7 @@ package enum DaemonProbe {
     memory.known = await ask(ControlMethods.knownAttributes, client)?.elements ?? []
     // The events since the start follow the response, and the response to the next request follows
     // them.
-    _ = try? await client.call(
-      ControlMethods.subscribe, Subscription(since: 0), "the events", within: patience)
+    _ = try? await client.call(ControlMethods.subscribe, Subscription(since: 0), "the events", within: patience)
     _ = await ask(ControlMethods.listPhones, client)
     memory.events = client.keptEvents.compactMap { line in
       RPC.event(in: line).flatMap { try? JSONValue(parsing: Array($0)) }
@@ -111,17 +110,14 @@ extension Clients {
     _ print: @escaping @Sendable (RuleExplanation) throws(Failure) -> Void
   ) -> ExitStatus {
     asking(socket) { client throws(Failure) in
-      try print(
-        try await client.call(
-          ControlMethods.explainRules, parameters, "rules explain \(parameters.uid)"))
+      try print(try await client.call(ControlMethods.explainRules, parameters, "rules explain \(parameters.uid)"))
     }
   }
 
   /// Asks the daemon what its phones are called.
   ///
   /// - Parameter socket: the control socket; nil: the default ones.
-  @Sendable @LoopActor package static func phoneNames(_ socket: String?) async -> [Address: String]
-  {
+  @Sendable @LoopActor package static func phoneNames(_ socket: String?) async -> [Address: String] {
     guard case .status(let status) = await DaemonProbe.status(DefaultPaths.sockets(socket)) else {
       return [:]
     }

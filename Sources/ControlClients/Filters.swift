@@ -56,8 +56,7 @@ struct NotificationFilter: Hashable, Sendable {
   /// The part that the daemon evaluates: one app and one category. The client filters the rest.
   func query(_ phone: PhoneSelector?) -> NotificationQuery {
     NotificationQuery(
-      phone: phone, app: apps.count == 1 ? apps[0] : nil,
-      category: categories.count == 1 ? categories[0] : nil)
+      phone: phone, app: apps.count == 1 ? apps[0] : nil, category: categories.count == 1 ? categories[0] : nil)
   }
 
   /// Whether the daemon's response to the query needs no further filtering.
@@ -110,8 +109,7 @@ extension CommandOption<ClientOptions> {
   ) -> CommandOption {
     .value(
       name, value: "GLOB", kind: .app, expects: "a pattern",
-      help: "\(what), by identifier or name; * and ? are wildcards",
-      read: { $0.isEmpty ? nil : Glob($0) }, set: set
+      help: "\(what), by identifier or name; * and ? are wildcards", read: { $0.isEmpty ? nil : Glob($0) }, set: set
     ).repeated
   }
 
@@ -120,13 +118,10 @@ extension CommandOption<ClientOptions> {
   /// - Parameters:
   ///   - what: the matching items, such as `events`.
   ///   - name: `--until` for the other side.
-  static func since(
-    _ what: String, _ name: String = "--since", set: @escaping Setter<WallTime>
-  ) -> CommandOption {
+  static func since(_ what: String, _ name: String = "--since", set: @escaping Setter<WallTime>) -> CommandOption {
     .value(
       name, value: "TIME", expects: "a time: \(WallTime.forms)",
-      help: "only \(what) \(name.dropFirst(2)) then: \(WallTime.forms)",
-      read: { WallTime(typed: $0) }, set: set)
+      help: "only \(what) \(name.dropFirst(2)) then: \(WallTime.forms)", read: { WallTime(typed: $0) }, set: set)
   }
 
   /// `-n` and `--newest-first`.
@@ -141,8 +136,7 @@ extension CommandOption<ClientOptions> {
   static var eventFilters: [CommandOption] {
     [
       .list(
-        "--event", of: "an event", names: EventName.allCases.map(\.rawValue),
-        help: "only events of these kinds",
+        "--event", of: "an event", names: EventName.allCases.map(\.rawValue), help: "only events of these kinds",
         read: { EventName(rawValue: $0) }, set: { $0.events.formUnion($1) }
       ).repeated
     ] + filters
@@ -171,8 +165,7 @@ extension ControlClient {
 
 extension WallTime {
   /// The accepted forms of a time in the past.
-  static let forms =
-    "how long ago (10m, 1h30m, 1w), 07:00, today, yesterday, or 2026-11-21T07:00, also with a zone"
+  static let forms = "how long ago (10m, 1h30m, 1w), 07:00, today, yesterday, or 2026-11-21T07:00, also with a zone"
 
   /// Parses a time in the past: how long ago, a time of day (its last occurrence), a day, or a date with
   /// or without a time and its zone.

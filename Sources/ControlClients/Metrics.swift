@@ -71,9 +71,7 @@ extension StatusReport {
 
   private func addAdapters(to metrics: inout Metrics) {
     func add(_ name: String, _ help: String, _ value: (AdapterReport) -> Bool) {
-      metrics.add(
-        "ancsd_adapter_\(name)", help,
-        adapters.map { ([("adapter", $0.adapter)], value($0) ? 1 : 0) })
+      metrics.add("ancsd_adapter_\(name)", help, adapters.map { ([("adapter", $0.adapter)], value($0) ? 1 : 0) })
     }
     add("present", "Whether the adapter is present.", \.isPresent)
     add("powered", "Whether the adapter is powered on.", \.isPowered)
@@ -91,9 +89,7 @@ extension StatusReport {
       // Strangers get no series, because their number would grow without limit.
       metrics.add(
         "ancsd_\(name)", help,
-        links.filter(\.isServed).compactMap { link in
-          value(link).map { (Self.labels(link.adapter, link.phone), $0) }
-        })
+        links.filter(\.isServed).compactMap { link in value(link).map { (Self.labels(link.adapter, link.phone), $0) } })
     }
     add("link_start_time_seconds", "When the link came up, in Unix time.") {
       Double($0.since.seconds)
@@ -115,19 +111,15 @@ extension StatusReport {
     metrics.add("ancsd_events_total", "Events: the number of the last one.", seq ?? 0)
     metrics.add("ancsd_links_total", "Links that came up, including strangers'.", totals.links)
     metrics.add(
-      "ancsd_sessions_total", "Links on which the daemon subscribed to the phone's services.",
-      totals.sessions)
-    metrics.add(
-      "ancsd_reconnections_total", "Links of phones that had connected before.",
-      totals.reconnections)
+      "ancsd_sessions_total", "Links on which the daemon subscribed to the phone's services.", totals.sessions)
+    metrics.add("ancsd_reconnections_total", "Links of phones that had connected before.", totals.reconnections)
     metrics.add(
       "ancsd_unproven_links_total",
       "Links in a bonded phone's name that were refused or ended without encryption with its key.",
       totals.unproven)
     metrics.add("ancsd_requests_total", "ATT requests.", totals.requests)
     metrics.add(
-      "ancsd_timeouts_total", "Links that ended because a request was not answered within 30 s.",
-      totals.timeouts)
+      "ancsd_timeouts_total", "Links that ended because a request was not answered within 30 s.", totals.timeouts)
     metrics.add(
       "ancsd_notifications_total", "Notifications, by category and change.",
       totals.notifications.flatMap { counted in
@@ -139,8 +131,7 @@ extension StatusReport {
   private func addBridges(to metrics: inout Metrics) {
     func add(_ name: String, _ help: String, _ value: (BridgeReport) -> Double) {
       metrics.add(
-        "ancsd_bridge_\(name)", help,
-        bridges.map { ([("broker", $0.broker), ("client", $0.client)], value($0)) })
+        "ancsd_bridge_\(name)", help, bridges.map { ([("broker", $0.broker), ("client", $0.client)], value($0)) })
     }
     add("connected", "Whether the bridge is connected to its broker.") {
       $0.state == .connected ? 1 : 0

@@ -44,13 +44,8 @@ extension Clients {
 
   /// `ancsd count`: how many are active now.
   static let count = ClientCommand(
-    "count", "counts the active notifications", options: CommandOption.filtersOfActive,
-    notes: [emptyNote],
-    examples: [
-      "--category missed-call",
-      "--app Mail --since yesterday",
-      "--phone 'Anna’s iPhone'",
-    ]
+    "count", "counts the active notifications", options: CommandOption.filtersOfActive, notes: [emptyNote],
+    examples: ["--category missed-call", "--app Mail --since yesterday", "--phone 'Anna’s iPhone'"]
   ) { options, client throws(Failure) in
     let count = try await client.notifications(matching: options.filter, on: options.phone, "count")
       .count
@@ -60,13 +55,8 @@ extension Clients {
 
   /// `ancsd show`: all about notifications.
   static let show = ClientCommand(
-    "show", "shows a notification with its full message", operands: "UID...",
-    kinds: [.notification],
-    examples: [
-      "12",
-      "12 14 --json",
-      "'#12' --timeout 5",
-    ],
+    "show", "shows a notification with its full message", operands: "UID...", kinds: [.notification],
+    examples: ["12", "12 14 --json", "'#12' --timeout 5"],
     read: { options, operands throws(Failure) in
       let (uids, rest) = try operands.uids(for: "show")
       try rest.check(atMost: 0)
@@ -75,8 +65,7 @@ extension Clients {
   ) { options, client throws(Failure) in
     try await client.each(options.uids) { uid throws(Failure) in
       let wanted = NotificationParameters(uid, phone: options.phone)
-      let notification = try await client.call(
-        ControlMethods.getNotification, wanted, "show \(uid)")
+      let notification = try await client.call(ControlMethods.getNotification, wanted, "show \(uid)")
       try client.console.show(notification) { notification.report.details($0, now: .now) }
     }
   }
@@ -98,8 +87,7 @@ extension Clients {
     case .json: for app in apps { try client.console.show(app) { _ in "" } }
     case .text:
       try client.console.print(
-        line: apps.isEmpty
-          ? "no app has an active notification" : AppReport.table(apps, client.console.style))
+        line: apps.isEmpty ? "no app has an active notification" : AppReport.table(apps, client.console.style))
     }
     return .done
   }

@@ -52,8 +52,7 @@ package struct PairingGuide {
       .connected, .pairing, .paired, .pairingFailed, .subscribed, .authorization, .disconnected,
     ]
     try await client.call(ControlMethods.subscribe, Subscription(events: events), "pair")
-    let window = try await client.call(
-      ControlMethods.openPairing, PairingParameters(seconds: seconds), "pair")
+    let window = try await client.call(ControlMethods.openPairing, PairingParameters(seconds: seconds), "pair")
     opening = window.opening
     defer { if let opening { client.send(ControlMethods.closePairing, .init(opening: opening)) } }
     try client.console.guide(
@@ -63,8 +62,7 @@ package struct PairingGuide {
       // A phone that connected before this command started may be waiting for an answer.
       if let question = window.question {
         if question.method == .display, let passkey = question.passkey {
-          try client.console.guide(
-            "Type \(passkey) on the phone (\(question.seconds ?? 0) s left).")
+          try client.console.guide("Type \(passkey) on the phone (\(question.seconds ?? 0) s left).")
         }
         try await ask(question, window.phone)
       }
@@ -137,8 +135,7 @@ package struct PairingGuide {
       switch authorization {
       case .granted, .unknown(until: .notification): break
       case .refused, .unknown(until: .response):
-        try client.console.guide(
-          "Paired. Notifications arrive once you allow the phone to share them.")
+        try client.console.guide("Paired. Notifications arrive once you allow the phone to share them.")
       }
       break
     }

@@ -14,14 +14,8 @@ extension Clients {
         "--why", help: "keep running, and print what each waits for whenever that changes",
         set: { $0.followsWhy = true }),
       .flag(
-        "--metrics", help: "print metrics in OpenMetrics text format, for Prometheus",
-        set: { $0.printsMetrics = true }),
-    ], phone: nil,
-    examples: [
-      "",
-      "--why",
-      "--metrics > /var/lib/prometheus/node-exporter/ancsd.prom",
-    ]
+        "--metrics", help: "print metrics in OpenMetrics text format, for Prometheus", set: { $0.printsMetrics = true }),
+    ], phone: nil, examples: ["", "--why", "--metrics > /var/lib/prometheus/node-exporter/ancsd.prom"]
   ) { options, client throws(Failure) in
     if options.followsWhy { return try await followWhy(client) }
     let status = try await client.call(ControlMethods.status, "status")
@@ -35,8 +29,7 @@ extension Clients {
 
   /// `ancsd status --why`: what everything waits for now, and whenever that changes.
   static func followWhy(_ client: ControlClient) async throws(Failure) -> ExitStatus {
-    try await client.call(
-      ControlMethods.subscribe, Subscription(events: [.why]), "following the waits")
+    try await client.call(ControlMethods.subscribe, Subscription(events: [.why]), "following the waits")
     let status = try await client.call(ControlMethods.status, "status")
     for line in status.waits { try client.console.show(line) { line.text($0) } }
     while true {
@@ -50,13 +43,8 @@ extension Clients {
 
   /// `ancsd phones`: the bonded ones.
   static let phones = ClientCommand(
-    "phones", "lists the bonded phones", phone: nil,
-    notes: ["JSON is one object per line."],
-    examples: [
-      "",
-      "--json | jq -r .phone",
-      "--socket /run/ancsd/control.sock",
-    ]
+    "phones", "lists the bonded phones", phone: nil, notes: ["JSON is one object per line."],
+    examples: ["", "--json | jq -r .phone", "--socket /run/ancsd/control.sock"]
   ) { _, client throws(Failure) in
     let phones = try await client.call(ControlMethods.listPhones, "phones").elements
     for phone in phones {
@@ -68,8 +56,7 @@ extension Clients {
 
   /// `ancsd forget`: removes a bond.
   static let forget = ClientCommand(
-    "forget", "forgets a phone: its keys and its cached data", phone: nil,
-    operands: "PHONE", kinds: [.phone],
+    "forget", "forgets a phone: its keys and its cached data", phone: nil, operands: "PHONE", kinds: [.phone],
     notes: ["PHONE is an address or a name, as “ancsd phones” lists them."],
     examples: [
       "'Anna’s iPhone'",
@@ -87,8 +74,7 @@ extension Clients {
     }
   ) { options, client throws(Failure) in
     try await client.call(
-      ControlMethods.forgetPhone, PhoneParameters(phone: options.phone),
-      "forget \(options.phone?.description ?? "")")
+      ControlMethods.forgetPhone, PhoneParameters(phone: options.phone), "forget \(options.phone?.description ?? "")")
     try client.console.guide(
       "Forgotten here. Now forget this board on the phone: Settings › Bluetooth › "
         + "(i) next to it › Forget This Device.")
@@ -97,26 +83,18 @@ extension Clients {
 
   /// `ancsd media`: shows what is playing, or controls the player.
   static let media = ClientCommand(
-    "media", "shows what is playing; with a command, controls the player",
-    options: [.template], operands: "[COMMAND]",
+    "media", "shows what is playing; with a command, controls the player", options: [.template], operands: "[COMMAND]",
     kinds: [.word(RemoteCommand.names + RemoteCommand.aliases.map(\.name))],
     notes: [
       "Commands: \(RemoteCommand.names.joined(separator: ", ")). Also "
-        + RemoteCommand.aliases.map { "\($0.name) (\($0.command.name ?? ""))" }.joined(
-          separator: ", ") + "."
-    ],
-    examples: [
-      "",
-      "toggle",
-      "--template '{track.artist} – {track.title}'",
-    ],
+        + RemoteCommand.aliases.map { "\($0.name) (\($0.command.name ?? ""))" }.joined(separator: ", ") + "."
+    ], examples: ["", "toggle", "--template '{track.artist} – {track.title}'"],
     read: { options, operands throws(Failure) in
       guard let typed = operands.first else { return }
       try operands.check(atMost: 1)
       options.command = RemoteCommand(typed: typed)
       guard options.command == nil else { return }
-      let near = nearest(
-        to: typed.lowercased(), among: RemoteCommand.names + RemoteCommand.aliases.map(\.name))
+      let near = nearest(to: typed.lowercased(), among: RemoteCommand.names + RemoteCommand.aliases.map(\.name))
       throw Failure(
         usage: "“\(typed)” is not a command for media",
         remedy: near.map { "did you mean “ancsd media \($0)”?" })
@@ -125,12 +103,10 @@ extension Clients {
     let phone = options.phone
     if let command = options.command {
       try await client.call(
-        ControlMethods.sendMediaCommand, MediaParameters(command, phone: phone),
-        "media \(command.name ?? "")")
+        ControlMethods.sendMediaCommand, MediaParameters(command, phone: phone), "media \(command.name ?? "")")
       await client.remarkIfUnoffered(command, phone)
     } else {
-      let state = try await client.call(
-        ControlMethods.getMedia, PhoneParameters(phone: phone), "media")
+      let state = try await client.call(ControlMethods.getMedia, PhoneParameters(phone: phone), "media")
       try client.console.show(state) { state.text($0) }
     }
     return .done
@@ -150,8 +126,7 @@ extension ControlClient {
     let others = offered.compactMap(\.name).joined(separator: ", ")
     report(
       Failure(
-        .refused, "media \(name)",
-        "the phone accepted it, but does not offer it now, so it may have had no effect",
+        .refused, "media \(name)", "the phone accepted it, but does not offer it now, so it may have had no effect",
         remedy: others.isEmpty ? "nothing is playing" : "it offers \(others)"))
   }
 
@@ -165,8 +140,7 @@ extension ControlClient {
     guard !links.isEmpty else { throw Failure(noPhone: selector, status, what) }
     guard !links.contains(where: { $0.services.contains(.ancs) }) else { return }
     throw Failure(
-      .tryAgain, what, "not subscribed to the phone yet",
-      remedy: links.lazy.compactMap(\.waiting.why).first)
+      .tryAgain, what, "not subscribed to the phone yet", remedy: links.lazy.compactMap(\.waiting.why).first)
   }
 
   /// The address of the selected phone among those connected or bonded; nil if its address is not known.
@@ -199,8 +173,7 @@ extension Failure {
     if status.phones.contains(where: { selector.matches($0.phone, name: $0.name) }) {
       self.init(
         .unavailable, what, "the phone “\(selector)” is not connected",
-        remedy:
-          "“ancsd status” shows what the daemon waits for, and “ancsd doctor” looks for the cause")
+        remedy: "“ancsd status” shows what the daemon waits for, and “ancsd doctor” looks for the cause")
     } else {
       let known = status.knownPhones.compactMap { $0.name ?? $0.address?.description }
       let near = nearest(to: selector.description, among: known)

@@ -84,8 +84,7 @@ struct Watcher {
     self.client = client
     page = EventPage(client.console.style, today: .now)
     filter = EventFilter(options, isForNews: isForNews)
-    subscription = Subscription(
-      events: filter.names, replay: options.replay, since: options.lastSeen)
+    subscription = Subscription(events: filter.names, replay: options.replay, since: options.lastSeen)
   }
 
   /// Prints events until the count or the time limit is reached.

@@ -18,8 +18,7 @@ import System
   /// - Parameter failed: called once if that fails, because the reader has gone (such as `head` at its end) or a file
   ///   can't be written.
   init(
-    _ feed: EventFeed, _ options: RunOptions, _ console: Console,
-    to writer: LineWriter = LineWriter(Standard.output),
+    _ feed: EventFeed, _ options: RunOptions, _ console: Console, to writer: LineWriter = LineWriter(Standard.output),
     failed: @escaping (Errno, _ isGone: Bool) -> Void
   ) {
     self.writer = writer

@@ -16,10 +16,8 @@ import GATT
   static func make(name: String, log: Log) -> AttributeDatabase {
     let database = AttributeDatabase()
     let services = [
-      StandardServices.genericAccess(name: { name }, preferred: preferred),
-      StandardServices.genericAttribute(),
-      StandardServices.deviceInformation(
-        manufacturer: "ancsd", model: "ancsd", firmware: version, software: version),
+      StandardServices.genericAccess(name: { name }, preferred: preferred), StandardServices.genericAttribute(),
+      StandardServices.deviceInformation(manufacturer: "ancsd", model: "ancsd", firmware: version, software: version),
       StandardServices.bonding(),
     ]
     for service in services {

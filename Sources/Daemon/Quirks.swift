@@ -33,8 +33,7 @@ struct Quirks: Hashable, Sendable {
 
 extension Grammar<RunOptions> {
   /// The keys of `[quirks]`, and the names of `--quirk`.
-  static let quirks = Grammar(
-    assumptions.effective(.newLink) + [physicalLayer.effective(.nextStart)])
+  static let quirks = Grammar(assumptions.effective(.newLink) + [physicalLayer.effective(.nextStart)])
 
   private static let assumptions: [RunOption] = [
     word(
@@ -53,12 +52,9 @@ extension Grammar<RunOptions> {
     .time(
       "--retry", help: "first pause after Share System Notifications was refused (5)",
       set: { $0.quirks.consumer.retry = $1 }),
-    .time(
-      "--call", help: "maximum seconds that a call rings (120)",
-      set: { $0.quirks.consumer.call = $1 }),
+    .time("--call", help: "maximum seconds that a call rings (120)", set: { $0.quirks.consumer.call = $1 }),
     word(
-      "--ancs", ["first": .first, "last": .last],
-      help: "which ANCS to use if there are two: first, last (last)",
+      "--ancs", ["first": .first, "last": .last], help: "which ANCS to use if there are two: first, last (last)",
       set: { $0.quirks.notificationCenter = $1 }),
     .choice(
       "--handles",

@@ -39,8 +39,7 @@ extension Command {
       }
       let lines = Log.Sink(stamped: options.live.logLevel >= .info)
       defer { lines.flush(within: .milliseconds(250)) }
-      let supervisor = Supervisor(
-        settings, on: SystemPlatform(), log: Log(level: options.live.logLevel, to: lines))
+      let supervisor = Supervisor(settings, on: SystemPlatform(), log: Log(level: options.live.logLevel, to: lines))
       let printer = EventPrinter(supervisor.feed, options, console) { errno, isGone in
         let what = "printing events"
         guard !isGone else {

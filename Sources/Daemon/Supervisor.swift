@@ -138,9 +138,7 @@ import Wire
     phoneBook.rulesChanged()
     radio?.policy.pause = settings.quirks.encryptionPause
     log.notice("the settings were read again")
-    for (effect, waiting) in Dictionary(
-      grouping: settings.waiting(on: sessions.map(\.settings)), by: \.effect)
-    {
+    for (effect, waiting) in Dictionary(grouping: settings.waiting(on: sessions.map(\.settings)), by: \.effect) {
       let names = waiting.map(\.name).joined(separator: ", ")
       log.notice("\(names) will take effect \(effect.text)")
     }

@@ -27,8 +27,7 @@ public final class ChildProcess {
   ///   - environment: the complete environment, as `NAME=value`.
   ///   - input: its standard input.
   public init(
-    _ arguments: [String], environment: [String], input: [UInt8], lineLimit: Int = 1_024,
-    loop: Loop = .shared
+    _ arguments: [String], environment: [String], input: [UInt8], lineLimit: Int = 1_024, loop: Loop = .shared
   ) throws(SystemError) {
     spawned = try Spawned(arguments, environment: environment, input: input)
     self.loop = loop

@@ -100,8 +100,7 @@ public final class Loop: @unchecked Sendable, Scheduler {
       }
       switch batch[ran] {
       case .job(let job):
-        job.runSynchronously(
-          isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+        job.runSynchronously(isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
       case .action(let action): action()
       }
       ran += 1
@@ -221,9 +220,7 @@ extension Loop {
 
   /// Calls `handler` for these signals instead of their default action. They stay blocked for this thread
   /// and those it starts. Another call replaces the list and the handler.
-  public func onSignal(
-    _ signals: [Signal], _ handler: @escaping (Signal) -> Void
-  ) throws(SystemError) {
+  public func onSignal(_ signals: [Signal], _ handler: @escaping (Signal) -> Void) throws(SystemError) {
     self.signals = nil
     let pending = try SignalDescriptor(signals)
     // One signal per turn, since the handler may replace itself.

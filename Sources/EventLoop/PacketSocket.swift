@@ -63,9 +63,7 @@ public final class PacketSocket {
   /// Takes over a connected socket that does not block.
   ///
   /// - Parameter queueLimit: how many bytes may wait to be sent.
-  public init(
-    owning descriptor: consuming FileDescriptor, queueLimit: Int = 1 << 20, loop: Loop = .shared
-  ) {
+  public init(owning descriptor: consuming FileDescriptor, queueLimit: Int = 1 << 20, loop: Loop = .shared) {
     number = descriptor.raw
     self.descriptor = consume descriptor
     self.loop = loop
@@ -84,9 +82,7 @@ public final class PacketSocket {
   }
 
   /// Connects to the UNIX socket at `path` (`@name` in the abstract namespace).
-  public static func connect(
-    unix path: String, loop: Loop = .shared
-  ) throws(SystemError) -> PacketSocket {
+  public static func connect(unix path: String, loop: Loop = .shared) throws(SystemError) -> PacketSocket {
     PacketSocket(owning: try UnixSocket.connect(to: path, .packets), loop: loop)
   }
 

@@ -30,8 +30,7 @@ public final class UnixListener {
     loop: Loop = .shared
   ) throws(SystemError) {
     address = try UnixAddress(path)
-    acceptor = try Acceptor(
-      owning: try UnixSocket.listen(at: address, type, mode: mode, group: group), loop: loop)
+    acceptor = try Acceptor(owning: try UnixSocket.listen(at: address, type, mode: mode, group: group), loop: loop)
     identity = UnixSocket.identity(of: address)
     acceptor.onConnection = { [weak self] descriptor throws(SystemError) in
       let peer = try UnixSocket.peerCredentials(descriptor.raw)

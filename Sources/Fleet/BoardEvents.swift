@@ -77,8 +77,7 @@ extension BoardMirror {
 
   private func publication(_ object: JSONObject, to topic: String) -> Publication {
     let position = Position(life: life ?? "", seq: UInt64(clamping: object["seq"]?.int ?? 0))
-    return Publication(
-      topic, JSONValue.object(object).json, .event(position, expiry: policy.expiry))
+    return Publication(topic, JSONValue.object(object).json, .event(position, expiry: policy.expiry))
   }
 
   /// The published part of an event about the board; nil for events that are published elsewhere.

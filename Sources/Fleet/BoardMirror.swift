@@ -191,8 +191,7 @@ public struct BoardMirror: Sendable {
     guard knowsBonds else { return }
     var bonds: [String: Set<Address>] = [:]
     for adapter in report.adapters where adapter.isPresent && adapter.isPowered {
-      bonds[adapter.adapter] = Set(
-        report.phones.filter { $0.adapter == adapter.adapter }.map(\.phone))
+      bonds[adapter.adapter] = Set(report.phones.filter { $0.adapter == adapter.adapter }.map(\.phone))
     }
     let forgotten = names.update(bonds: bonds, links: links)
     for (name, phone) in phones where names.record(of: name) == nil {
@@ -205,9 +204,7 @@ public struct BoardMirror: Sendable {
   /// Replaces the known active notifications.
   ///
   /// - Parameter seq: the number of the last event before the daemon's status and this list.
-  public mutating func list(
-    _ notifications: [JSONObject], asOf seq: UInt64, at now: WallTime
-  ) -> [Publication] {
+  public mutating func list(_ notifications: [JSONObject], asOf seq: UInt64, at now: WallTime) -> [Publication] {
     listed = seq
     for name in phones.keys { phones[name]?.active = [:] }
     for notification in notifications {
@@ -218,9 +215,7 @@ public struct BoardMirror: Sendable {
   }
 
   /// A phone's media state, as of now.
-  public mutating func media(
-    _ object: JSONObject, of phone: Address?, at now: WallTime
-  ) -> [Publication] {
+  public mutating func media(_ object: JSONObject, of phone: Address?, at now: WallTime) -> [Publication] {
     guard let name = names.name(of: phone), phones[name] != nil else { return [] }
     play(object, of: name, at: .string(now.rfc3339))
     return changed(phoneStates)
@@ -289,9 +284,7 @@ public struct BoardMirror: Sendable {
   private func boardState(_ why: String? = nil) -> Publication {
     .state(
       topics.state,
-      BoardPresence(
-        state: status == nil ? .offline : .online, life: status?.life, version: status?.version,
-        why: why))
+      BoardPresence(state: status == nil ? .offline : .online, life: status?.life, version: status?.version, why: why))
   }
 
   private func boardReport(_ report: StatusReport) -> Publication {
@@ -336,16 +329,14 @@ public struct BoardMirror: Sendable {
   /// Removes what earlier settings have left, and, if the bonds are known, what forgotten phones have.
   private mutating func outdated() -> [Publication] {
     let obsolete = retained.subtracting(states(of: phones.keys))
-    return removals(
-      of: obsolete.filter { knowsBonds || !topics.contain($0, discovery: policy.discovery) })
+    return removals(of: obsolete.filter { knowsBonds || !topics.contain($0, discovery: policy.discovery) })
   }
 
   /// The discovery payloads for Home Assistant.
   private var discovery: [Publication] {
     guard let prefix = policy.discovery, let status, announces else { return [] }
     let discovery = Discovery(
-      topics: topics, policy: policy, board: board, version: status.version,
-      knowsLatest: latestVersion != nil)
+      topics: topics, policy: policy, board: board, version: status.version, knowsLatest: latestVersion != nil)
     let phones = phones.keys.sorted { $0.description < $1.description }
     // The board's first: the phones' devices refer to it.
     return [discovery.board(under: prefix)]

@@ -14,8 +14,7 @@ struct BoardMethod: Sendable {
   /// Whether its response is the number of successful calls.
   var counts = false
   /// The calls to the daemon, with its parameters and the phone of the topic.
-  private let calls:
-    @Sendable (JSONObject, TopicName?, BoardMirror) throws(RPCError) -> [DaemonCall]
+  private let calls: @Sendable (JSONObject, TopicName?, BoardMirror) throws(RPCError) -> [DaemonCall]
   /// The part of the daemon's result, if that is an object, that leaves the board.
   private var disclosure: Disclosing = { _, _ in [:] }
 
@@ -26,8 +25,7 @@ struct BoardMethod: Sendable {
   ) -> BoardMethod {
     BoardMethod(
       name: method.name, permission: permission,
-      calls: { parameters, _, _ throws(RPCError) in [method.call(try read(parameters))] },
-      disclosure: disclosure)
+      calls: { parameters, _, _ throws(RPCError) in [method.call(try read(parameters))] }, disclosure: disclosure)
   }
 
   static let sendMediaCommand = same(.media, ControlMethods.sendMediaCommand)
@@ -59,18 +57,14 @@ extension BoardMethod {
   /// The calls to the daemon for a request, if it is allowed.
   ///
   /// - Parameter name: the phone of its topic.
-  func calls(
-    _ parameters: JSONObject, of name: TopicName?, _ mirror: BoardMirror
-  ) throws(RPCError) -> [DaemonCall] {
+  func calls(_ parameters: JSONObject, of name: TopicName?, _ mirror: BoardMirror) throws(RPCError) -> [DaemonCall] {
     guard mirror.policy.allowed.contains(permission) else {
       throw .forbidden(
-        "“\(self.name)” is not allowed here: add \"\(permission.rawValue)\" to allow in [mqtt] on the board"
-      )
+        "“\(self.name)” is not allowed here: add \"\(permission.rawValue)\" to allow in [mqtt] on the board")
     }
     // Otherwise the response would say which apps have notifications.
     if parameters["app"] != nil, mirror.policy.content.most < .app {
-      throw .forbidden(
-        "apps can't be selected where none is named (content in [mqtt] on the board)")
+      throw .forbidden("apps can't be selected where none is named (content in [mqtt] on the board)")
     }
     guard mirror.life != nil else { throw .unavailable("the daemon is not running") }
     if let name, mirror.phones[name] == nil || mirror.names.phone(named: name) == nil {
@@ -168,8 +162,7 @@ struct Disclosed {
     let name = self.name(in: object)
     named["phone"] = name.map { .string("\($0)") }
     let level = mirror.policy.content.level(
-      app: object["app_id"]?.string, category: object["category"].flatMap { Category(json: $0) },
-      phone: name)
+      app: object["app_id"]?.string, category: object["category"].flatMap { Category(json: $0) }, phone: name)
     return level == .none ? nil : .object(named.notification(level))
   }
 
@@ -204,15 +197,11 @@ struct Disclosed {
 
   /// The members of the lists in the status that leave the board.
   private static let listsOfStatus: KeyValuePairs = [
-    "adapters": [
-      "adapter", "present", "powered", "advertising", "profile", "pairable", "wait", "why",
-    ],
+    "adapters": ["adapter", "present", "powered", "advertising", "profile", "pairable", "wait", "why"],
     "links": [
-      "adapter", "since", "encrypted", "bonded", "mtu", "services", "authorized", "authorization",
-      "waits_for", "battery", "notifications", "waiting", "requests", "rssi", "interval", "latency",
-      "timeout", "wait", "why",
-    ],
-    "phones": ["adapter", "connected"],
+      "adapter", "since", "encrypted", "bonded", "mtu", "services", "authorized", "authorization", "waits_for",
+      "battery", "notifications", "waiting", "requests", "rssi", "interval", "latency", "timeout", "wait", "why",
+    ], "phones": ["adapter", "connected"],
   ]
 }
 

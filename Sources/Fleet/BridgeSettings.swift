@@ -46,12 +46,10 @@ public struct BridgeSettings: Hashable, Sendable {
     if passwordFile != nil, user == nil { return "password-file needs a user" }
     for taken in [prefix, policy.discovery].compactMap({ $0 }) {
       if let responses = policy.responsePrefixes.first(where: { "\($0)/".hasPrefix(taken + "/") }) {
-        return
-          "response-prefixes: “\(responses)” is below “\(taken)”, where clients read what boards say"
+        return "response-prefixes: “\(responses)” is below “\(taken)”, where clients read what boards say"
       }
       if let responses = policy.responsePrefixes.first(where: { "\(taken)/".hasPrefix($0 + "/") }) {
-        return
-          "response-prefixes: “\(taken)”, where clients read what boards say, is below “\(responses)”"
+        return "response-prefixes: “\(taken)”, where clients read what boards say, is below “\(responses)”"
       }
     }
     let most = policy.content.most
@@ -63,18 +61,15 @@ public struct BridgeSettings: Hashable, Sendable {
   /// The files that must exist, each with its key.
   public var files: [(key: String, path: String, isSecret: Bool)] {
     [
-      ("password-file", passwordFile, true), ("ca-file", authorities, false),
-      ("cert-file", certificateFile, false), ("key-file", keyFile, true),
-      ("dedupe-key-file", digestKeyFile, true),
+      ("password-file", passwordFile, true), ("ca-file", authorities, false), ("cert-file", certificateFile, false),
+      ("key-file", keyFile, true), ("dedupe-key-file", digestKeyFile, true),
     ].compactMap { key, path, isSecret in path.map { (key, $0, isSecret) } }
   }
 
   // MARK: Keys
 
   private mutating func readBroker(_ table: inout TableReader) {
-    broker =
-      table.value("url", expected: BrokerAddress.forms) { $0.text.flatMap(BrokerAddress.init) }
-      ?? broker
+    broker = table.value("url", expected: BrokerAddress.forms) { $0.text.flatMap(BrokerAddress.init) } ?? broker
     user = table.text("user") ?? user
     passwordFile = table.absolutePath("password-file") ?? passwordFile
     authorities = table.absolutePath("ca-file") ?? authorities
@@ -99,9 +94,8 @@ public struct BridgeSettings: Hashable, Sendable {
   }
 
   private mutating func readPhones(_ table: inout TableReader) {
-    let named = table.value(
-      "phones", expected: "a table such as phones = { anna = \"C0:11:22:33:44:55\" }"
-    ) { content -> [Address: TopicName]? in
+    let named = table.value("phones", expected: "a table such as phones = { anna = \"C0:11:22:33:44:55\" }") {
+      content -> [Address: TopicName]? in
       guard case .table(let entries) = content else { return nil }
       var phones: [Address: TopicName] = [:]
       for entry in entries {
@@ -169,9 +163,7 @@ extension ContentPolicy.Rule {
     let level = table.contentLevel("content")
     (apps, categories) = (table.apps(), table.categories())
     phones = Set(
-      table.alternatives("phone", expected: "a phone's name in topics, or an array of them") {
-        TopicName($0)
-      })
+      table.alternatives("phone", expected: "a phone's name in topics, or an array of them") { TopicName($0) })
     if !table.has("content") { table.fail(of: "content", "this rule has no content") }
     guard let level else { return nil }
     self.level = level
@@ -193,8 +185,7 @@ public struct BrokerAddress: Hashable, Sendable, CustomStringConvertible {
   /// 0 for a socket.
   public let port: UInt16
 
-  static let forms =
-    "the broker's address: mqtt://HOST[:PORT], mqtts://HOST[:PORT] (TLS) or unix:/PATH"
+  static let forms = "the broker's address: mqtt://HOST[:PORT], mqtts://HOST[:PORT] (TLS) or unix:/PATH"
 
   /// The longest path of a socket, in bytes (unix(7)).
   private static let longestPath = 107

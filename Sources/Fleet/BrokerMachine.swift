@@ -130,10 +130,8 @@ public struct BrokerMachine: Sendable {
 
   /// Another client with the same id has taken the session over (MQTT 5, 3.14.2.1, 0x8E).
   public mutating func takenOver(now: Instant) -> [Action] {
-    let why =
-      "another client has connected as “\(clientID)”: two boards have the same name (board = in [mqtt])"
-    return takenOver(
-      why, after: "\(why); this one backs off for 5 minutes", for: Self.refusalPause, now: now)
+    let why = "another client has connected as “\(clientID)”: two boards have the same name (board = in [mqtt])"
+    return takenOver(why, after: "\(why); this one backs off for 5 minutes", for: Self.refusalPause, now: now)
   }
 
   /// The broker has closed the connection without a reason. Mosquitto 2.0.11 does so when a session

@@ -60,9 +60,8 @@ public struct ContentPolicy: Hashable, Sendable {
 
   /// The level for a phone's media state: that of the first rule about it, whatever its app and category.
   func ofMedia(_ phone: TopicName?) -> ContentLevel {
-    rules.first {
-      $0.apps.isEmpty && $0.categories.isEmpty && $0.holds(app: nil, category: nil, phone: phone)
-    }?.level ?? level
+    rules.first { $0.apps.isEmpty && $0.categories.isEmpty && $0.holds(app: nil, category: nil, phone: phone) }?.level
+      ?? level
   }
 }
 
@@ -121,9 +120,8 @@ struct Disclosure {
   /// A notification, in an event or in a list.
   static let notification = Disclosure([
     .app: [
-      "event", "seq", "time", "adapter", "phone", "change", "uid", "category", "category_count",
-      "flags", "app_id", "app", "date", "date_utc", "positive", "negative", "truncated", "repeat",
-      "urgent", "stale", "error", "digest",
+      "event", "seq", "time", "adapter", "phone", "change", "uid", "category", "category_count", "flags", "app_id",
+      "app", "date", "date_utc", "positive", "negative", "truncated", "repeat", "urgent", "stale", "error", "digest",
     ], .title: ["title", "subtitle"], .full: ["message", "message_size"],
   ])
 
@@ -134,9 +132,7 @@ struct Disclosure {
   ])
 
   /// The object without withheld members, and their names.
-  func apply(
-    to object: JSONObject, _ level: ContentLevel
-  ) -> (object: JSONObject, withheld: [String]) {
+  func apply(to object: JSONObject, _ level: ContentLevel) -> (object: JSONObject, withheld: [String]) {
     var (rest, withheld) = (JSONObject(), [String]())
     for (name, value) in object.members {
       if let least = levels[name], least <= level {

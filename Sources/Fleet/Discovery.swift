@@ -25,8 +25,7 @@ struct Discovery {
       Self.board, under: prefix, of: boardEntities,
       [
         "ids": .strings([id]), "name": .string(topics.board.title), "mf": "ancsd",
-        "mdl": board.model.map { .string($0) }, "sw": .string(version),
-        "cu": policy.link.map { .string($0) },
+        "mdl": board.model.map { .string($0) }, "sw": .string(version), "cu": policy.link.map { .string($0) },
       ], availability: [availability(topics.state)])
   }
 
@@ -37,9 +36,8 @@ struct Discovery {
     device(
       phoneID, under: prefix, of: PhoneEntities(discovery: self, phone: phone).all,
       [
-        "ids": .strings(["\(id)-\(phoneID)"]),
-        "name": .string("\(phone.title) at \(topics.board.title)"), "mf": "Apple", "mdl": "iPhone",
-        "via_device": .string(id),
+        "ids": .strings(["\(id)-\(phoneID)"]), "name": .string("\(phone.title) at \(topics.board.title)"),
+        "mf": "Apple", "mdl": "iPhone", "via_device": .string(id),
       ], availability: [availability(topics.state), availability(topics.of(phone, .state))])
   }
 
@@ -50,16 +48,14 @@ struct Discovery {
   }
 
   private func device(
-    _ owner: String, under prefix: String, of entities: [Entity], _ description: JSONObject,
-    availability: [JSONValue]
+    _ owner: String, under prefix: String, of entities: [Entity], _ description: JSONObject, availability: [JSONValue]
   ) -> Publication {
     var components = JSONObject()
     for entity in entities { components.add(entity.key, component(entity, of: owner)) }
     return .state(
       topics.discovery(under: prefix, owner),
       [
-        "dev": .object(description),
-        "o": .object(["name": "ancsd", "sw": .string(version)]),
+        "dev": .object(description), "o": .object(["name": "ancsd", "sw": .string(version)]),
         "avty": .array(availability), "avty_mode": "all", "cmps": .object(components),
       ])
   }
@@ -91,8 +87,7 @@ struct Discovery {
         ["dev_cla": "problem", "pl_on": "True", "pl_off": "False"]),
       Entity(
         "update", "update", in: .diagnostic, state: topic,
-        value:
-          "{'installed_version': value_json.version, 'latest_version': value_json.latest} | to_json",
+        value: "{'installed_version': value_json.version, 'latest_version': value_json.latest} | to_json",
         ["dev_cla": "firmware"], isWanted: knowsLatest),
       button("pair", "Open pairing", "bluetooth-connect", .openPairing, ["seconds": 120]),
       button("pair-close", "Close pairing", "bluetooth-off", .closePairing),
@@ -107,13 +102,11 @@ struct Discovery {
     _ parameters: JSONObject = [:], of phone: TopicName? = nil, isEnabled: Bool = true
   ) -> Entity {
     Entity(
-      "button", key, name, icon: icon,
-      in: [.pairing, .forget].contains(method.permission) ? .config : nil,
+      "button", key, name, icon: icon, in: [.pairing, .forget].contains(method.permission) ? .config : nil,
       [
-        "cmd_t": .string(topics.request(method.name, of: phone)),
-        "pl_prs": .string(JSONValue.object(parameters).text), "en": isEnabled ? nil : false,
-      ], outlivesLink: method.permission == .forget,
-      isWanted: policy.allowed.contains(method.permission))
+        "cmd_t": .string(topics.request(method.name, of: phone)), "pl_prs": .string(JSONValue.object(parameters).text),
+        "en": isEnabled ? nil : false,
+      ], outlivesLink: method.permission == .forget, isWanted: policy.allowed.contains(method.permission))
   }
 }
 

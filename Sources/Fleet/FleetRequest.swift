@@ -26,9 +26,7 @@ public struct FleetRequest: Hashable, Sendable {
     case "media"? where rest.count == 1:
       guard let command = RemoteCommand(typed: rest[0])?.name else {
         throw Failure(
-          usage:
-            "“\(rest[0])” is not a command for media: choose from \(RemoteCommand.names.joined(separator: ", "))"
-        )
+          usage: "“\(rest[0])” is not a command for media: choose from \(RemoteCommand.names.joined(separator: ", "))")
       }
       self.init(.sendMediaCommand, ["command": .string(command)])
     case "act"? where rest == ["answer"] || rest == ["decline"]:
@@ -38,9 +36,7 @@ public struct FleetRequest: Hashable, Sendable {
         let action = NotificationAction(name: rest[1])?.name
       else {
         throw Failure(
-          usage:
-            "act needs answer or decline, or a notification and positive or negative (act UID negative)"
-        )
+          usage: "act needs answer or decline, or a notification and positive or negative (act UID negative)")
       }
       self.init(.act, ["uid": .number(uid.rawValue), "action": .string(action)])
     case "list"? where rest.isEmpty: self.init(.listNotifications)
@@ -56,13 +52,9 @@ public struct FleetRequest: Hashable, Sendable {
   }
 
   /// The topic to publish it on, and the topic for the response.
-  public func topics(
-    prefix: String, board: TopicName, phone: TopicName?
-  ) -> (request: String, response: String) {
+  public func topics(prefix: String, board: TopicName, phone: TopicName?) -> (request: String, response: String) {
     let topics = BoardTopics(prefix: prefix, board: board)
-    return (
-      topics.request(method, of: phone), topics.response(to: .init(phone: phone, method: method))
-    )
+    return (topics.request(method, of: phone), topics.response(to: .init(phone: phone, method: method)))
   }
 
   /// The payload, with the transaction that identifies the response.

@@ -187,9 +187,7 @@ public struct FleetPhone: JSONObjectCodable, Hashable, Sendable {
     (state, authorization, rssi, call, player, wait) = (.unknown, nil, nil, nil, nil, nil)
   }
 
-  fileprivate mutating func read(
-    _ topic: BoardTopics.PhoneTopic, _ json: JSONValue
-  ) throws(JSONError) {
+  fileprivate mutating func read(_ topic: BoardTopics.PhoneTopic, _ json: JSONValue) throws(JSONError) {
     switch topic {
     case .state:
       let presence = try PhonePresence(reading: json)
@@ -209,9 +207,7 @@ public struct FleetPhone: JSONObjectCodable, Hashable, Sendable {
 // MARK: - Text
 
 extension FleetView {
-  private static let heads = [
-    "BOARD", "STATE", "VERSION", "PHONE", "STATE", "BATTERY", "SIGNAL", "ACTIVE", "",
-  ]
+  private static let heads = ["BOARD", "STATE", "VERSION", "PHONE", "STATE", "BATTERY", "SIGNAL", "ACTIVE", ""]
 
   /// A row for each phone, and one for each board without any.
   public func table(_ style: TextStyle) -> String {
@@ -234,10 +230,7 @@ extension FleetView {
 
 extension FleetBoard {
   fileprivate var cells: StyledRow {
-    [
-      StyledRun(board, .strong), StyledRun(state.rawValue, isOnline ? .good : .attention),
-      StyledRun(version ?? ""),
-    ]
+    [StyledRun(board, .strong), StyledRun(state.rawValue, isOnline ? .good : .attention), StyledRun(version ?? "")]
   }
 
   /// What it waits for, or why it is offline.

@@ -91,9 +91,7 @@ public struct Outbox: Sendable {
   public mutating func add(_ publications: [Publication], at now: Instant) {
     for publication in publications {
       if publication.isState,
-        let place = waiting.firstIndex(where: {
-          $0.publication.isState && $0.publication.topic == publication.topic
-        })
+        let place = waiting.firstIndex(where: { $0.publication.isState && $0.publication.topic == publication.topic })
       {
         waiting[place].publication = publication
       } else {
@@ -127,8 +125,7 @@ public struct Outbox: Sendable {
     if let pause, pause.until > now || !inFlight.isEmpty { return nil }
     guard inFlight.count < window, let entry = waiting.first else { return nil }
     guard let end = entry.end else { return entry.publication }
-    return entry.publication.expiring(
-      after: UInt32(clamping: max(1, (end - now).components.seconds)))
+    return entry.publication.expiring(after: UInt32(clamping: max(1, (end - now).components.seconds)))
   }
 
   /// The next publication was sent, and the broker will acknowledge it by this number.
@@ -142,9 +139,7 @@ public struct Outbox: Sendable {
   }
 
   /// The broker has acknowledged a publication; nil if none of this number was sent.
-  public mutating func acknowledged(
-    _ number: UInt16, _ reason: ReasonCode, at now: Instant
-  ) -> Result? {
+  public mutating func acknowledged(_ number: UInt16, _ reason: ReasonCode, at now: Instant) -> Result? {
     guard let place = inFlight.firstIndex(where: { $0.number == number }) else { return nil }
     var entry = inFlight.remove(at: place).entry
     let publication = entry.publication

@@ -20,8 +20,7 @@ struct PhoneEntities {
     let value = "dict(value_json, event_type=value_json.change) | to_json"
     return [
       Entity(
-        "event", "notification", "Notification", icon: "message-text",
-        state: topic(.notificationEvent), value: value,
+        "event", "notification", "Notification", icon: "message-text", state: topic(.notificationEvent), value: value,
         ["evt_typ": ["added", "modified", "removed"]]),
       Entity(
         "event", "call", "Call", icon: "phone", state: topic(.callEvent), value: value,
@@ -57,14 +56,10 @@ struct PhoneEntities {
 
   /// The counted categories, with their icons. The first ones are enabled.
   private static let counters: [(category: String, name: String, icon: String, isEnabled: Bool)] = [
-    ("missed-call", "Missed calls", "phone-missed", true),
-    ("social", "Social notifications", "forum", true),
-    ("email", "Email notifications", "email", true),
-    ("other", "Other notifications", "bell-outline", false),
-    ("incoming-call", "Incoming calls", "phone-incoming", false),
-    ("voicemail", "Voicemails", "voicemail", false),
-    ("schedule", "Calendar notifications", "calendar", false),
-    ("news", "News notifications", "newspaper", false),
+    ("missed-call", "Missed calls", "phone-missed", true), ("social", "Social notifications", "forum", true),
+    ("email", "Email notifications", "email", true), ("other", "Other notifications", "bell-outline", false),
+    ("incoming-call", "Incoming calls", "phone-incoming", false), ("voicemail", "Voicemails", "voicemail", false),
+    ("schedule", "Calendar notifications", "calendar", false), ("news", "News notifications", "newspaper", false),
     ("health-and-fitness", "Health notifications", "heart-pulse", false),
     ("business-and-finance", "Finance notifications", "finance", false),
     ("location", "Location notifications", "map-marker", false),
@@ -72,9 +67,7 @@ struct PhoneEntities {
   ]
 
   private var notifications: [Entity] {
-    func count(
-      _ key: String, _ name: String, _ icon: String, _ value: String, isEnabled: Bool
-    ) -> Entity {
+    func count(_ key: String, _ name: String, _ icon: String, _ value: String, isEnabled: Bool) -> Entity {
       let members: JSONObject =
         isEnabled
         ? [
@@ -87,15 +80,12 @@ struct PhoneEntities {
     }
     return [
       Entity(
-        "binary_sensor", "ringing", "Incoming call", icon: "phone-ring", state: topic(.call),
-        value: "value_json.state",
+        "binary_sensor", "ringing", "Incoming call", icon: "phone-ring", state: topic(.call), value: "value_json.state",
         ["pl_on": "ringing", "pl_off": "idle", "json_attr_t": .string(topic(.call))]),
       count("notifications", "Notifications", "bell", "total", isEnabled: true),
     ]
       + Self.counters.map {
-        count(
-          "count-\($0.category)", $0.name, $0.icon, "categories['\($0.category)']",
-          isEnabled: $0.isEnabled)
+        count("count-\($0.category)", $0.name, $0.icon, "categories['\($0.category)']", isEnabled: $0.isEnabled)
       }
   }
 
@@ -106,25 +96,19 @@ struct PhoneEntities {
         "sensor", "battery", in: .diagnostic, state: topic(.battery), value: "value_json.level",
         ["dev_cla": "battery", "unit_of_meas": "%", "stat_cla": "measurement"]),
       Entity(
-        "binary_sensor", "connected", "Connected", in: .diagnostic, state: state,
-        value: "value_json.state",
+        "binary_sensor", "connected", "Connected", in: .diagnostic, state: state, value: "value_json.state",
         ["dev_cla": "connectivity", "pl_on": "online", "pl_off": "offline"], outlivesLink: true),
       Entity(
         "sensor", "seen", "Last seen", icon: "clock-outline", in: .diagnostic, state: state,
         value: "value_json.seen | default(none)", ["dev_cla": "timestamp"], outlivesLink: true),
       Entity(
-        "binary_sensor", "authorization", "Shares notifications", icon: "bell-check",
-        in: .diagnostic, state: state,
+        "binary_sensor", "authorization", "Shares notifications", icon: "bell-check", in: .diagnostic, state: state,
         // Anything else is unknown to Home Assistant too.
-        value:
-          "value_json.authorization if value_json.authorization in ['granted', 'refused'] else 'None'",
+        value: "value_json.authorization if value_json.authorization in ['granted', 'refused'] else 'None'",
         ["pl_on": "granted", "pl_off": "refused"]),
       Entity(
         "sensor", "signal", in: .diagnostic, state: state, value: "value_json.rssi",
-        [
-          "dev_cla": "signal_strength", "unit_of_meas": "dBm", "stat_cla": "measurement",
-          "en": false,
-        ]),
+        ["dev_cla": "signal_strength", "unit_of_meas": "dBm", "stat_cla": "measurement", "en": false]),
     ]
   }
 
@@ -150,8 +134,7 @@ struct PhoneEntities {
       var members: JSONObject = ["dev_cla": "enum", "ops": .strings(options)]
       members.add(more)
       return Entity(
-        "sensor", key, name, icon: icon, state: media, value: "value_json.\(value) or 'off'",
-        members,
+        "sensor", key, name, icon: icon, state: media, value: "value_json.\(value) or 'off'", members,
         isWanted: isWanted)
     }
     // A state has at most 255 characters.
@@ -167,8 +150,7 @@ struct PhoneEntities {
         ["json_attr_t": .string(media), "json_attr_tpl": .string(Self.attributes)]),
       Entity(
         "sensor", "volume", "Volume", icon: "volume-high", state: media,
-        value:
-          "(value_json.player.volume * 100) | round if value_json.player.volume is number else none",
+        value: "(value_json.player.volume * 100) | round if value_json.player.volume is number else none",
         ["unit_of_meas": "%", "stat_cla": "measurement"]),
       choice("repeat", "Repeat", "repeat", "queue.repeat", modes, isWanted: level >= .app),
       choice("shuffle", "Shuffle", "shuffle", "queue.shuffle", modes, isWanted: level >= .app),
@@ -182,12 +164,10 @@ struct PhoneEntities {
   /// The player's commands, with their icons. The first ones are enabled.
   private static let commands: [(command: String, name: String, icon: String, isEnabled: Bool)] = [
     ("toggle", "Play or pause", "play-pause", true), ("next", "Next track", "skip-next", true),
-    ("previous", "Previous track", "skip-previous", true),
-    ("volume-up", "Volume up", "volume-plus", true),
+    ("previous", "Previous track", "skip-previous", true), ("volume-up", "Volume up", "volume-plus", true),
     ("volume-down", "Volume down", "volume-minus", true), ("play", "Play", "play", false),
     ("pause", "Pause", "pause", false), ("repeat", "Change repeat mode", "repeat", false),
-    ("shuffle", "Change shuffle mode", "shuffle", false),
-    ("skip-forward", "Skip forward", "fast-forward", false),
+    ("shuffle", "Change shuffle mode", "shuffle", false), ("skip-forward", "Skip forward", "fast-forward", false),
     ("skip-backward", "Skip backward", "rewind", false), ("like", "Like", "thumb-up", false),
     ("dislike", "Dislike", "thumb-down", false), ("bookmark", "Bookmark", "bookmark", false),
   ]
@@ -199,8 +179,7 @@ struct PhoneEntities {
         ["command": .string($0.command)], of: phone, isEnabled: $0.isEnabled)
     } + [
       discovery.button("answer", "Answer call", "phone", .call, ["action": "answer"], of: phone),
-      discovery.button(
-        "decline", "Decline call", "phone-hangup", .call, ["action": "decline"], of: phone),
+      discovery.button("decline", "Decline call", "phone-hangup", .call, ["action": "decline"], of: phone),
       discovery.button("clear", "Clear notifications", "notification-clear-all", .clear, of: phone),
       discovery.button("forget", "Forget", "bluetooth-off", .forgetPhone, of: phone),
     ]

@@ -74,9 +74,7 @@ struct PhoneMirror: Hashable, Sendable {
   /// The payload of one of its states; nil if nothing is known, or the last one stays.
   ///
   /// - Parameter record: what is kept of it; nil if it has no address.
-  func state(
-    _ topic: BoardTopics.PhoneTopic, _ level: ContentLevel, record: PhoneRecord?
-  ) -> [UInt8]? {
+  func state(_ topic: BoardTopics.PhoneTopic, _ level: ContentLevel, record: PhoneRecord?) -> [UInt8]? {
     switch topic {
     case .state:
       return PhonePresence(

@@ -35,8 +35,7 @@ enum PublicText {
     case .stale?: return "subscribed, but the session seems dead; subscribed again"
     case let name:
       let sentences = plainWaits.filter { $0.name == name }.map { $0.sentence(name: board) }
-      return sentences.first { $0 == text } ?? sentences.first
-        ?? "“ancsd status” on the board says what it waits for"
+      return sentences.first { $0 == text } ?? sentences.first ?? "“ancsd status” on the board says what it waits for"
     }
     return "\(what); “ancsd status” on the board says more"
   }

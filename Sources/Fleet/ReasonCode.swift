@@ -36,9 +36,7 @@ public struct ReasonCode: Hashable, Sendable {
   ///   - name: the code's name in the specification.
   ///   - user: the user that the broker knows this client as.
   ///   - remark: what the broker itself says about it, or the other server that it names.
-  public func sentence(
-    _ attempt: Attempt, named name: String, as user: String, remark: String? = nil
-  ) -> String {
+  public func sentence(_ attempt: Attempt, named name: String, as user: String, remark: String? = nil) -> String {
     let what =
       switch attempt {
       case .connecting: "the broker refuses the connection"
@@ -68,24 +66,19 @@ public struct ReasonCode: Hashable, Sendable {
   }
 
   private static let notAuthorized = ReasonCode(0x87)
-  private static let persistent: Set<UInt8> = [
-    0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C, 0x90, 0x95, 0x99, 0x9D,
-  ]
+  private static let persistent: Set<UInt8> = [0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C, 0x90, 0x95, 0x99, 0x9D]
 
   /// What to do about a refusal, where there is anything to do.
   static let remedies: [UInt8: String] = [
     0x80: log, 0x81: fault, 0x82: fault, 0x83: log,
     0x84: "use a broker that supports MQTT 5 (mosquitto does since 1.6)",
-    0x85: "the broker has to allow ids that begin with “ancsd-”",
-    0x86: "see user and password-file in [mqtt]", 0x87: "see user and password-file in [mqtt]",
-    0x8A: "only the broker's administrator can change that",
-    0x8C: "the broker has to accept a user and a password",
-    0x8D: "the network may have been interrupted",
-    0x8E: "give each board its own name (board in [mqtt])",
-    0x8F: topics, 0x90: topics, 0x91: fault, 0x92: fault, 0x93: fault, 0x94: fault,
-    0x95: tooLargeRemedy, 0x96: limit, 0x97: limit, 0x98: log,
-    0x99: "the broker has to accept JSON on this topic", 0x9C: server, 0x9D: server, 0x9E: fault,
-    0xA1: fault, 0xA2: "requests to boards need them",
+    0x85: "the broker has to allow ids that begin with “ancsd-”", 0x86: "see user and password-file in [mqtt]",
+    0x87: "see user and password-file in [mqtt]", 0x8A: "only the broker's administrator can change that",
+    0x8C: "the broker has to accept a user and a password", 0x8D: "the network may have been interrupted",
+    0x8E: "give each board its own name (board in [mqtt])", 0x8F: topics, 0x90: topics, 0x91: fault, 0x92: fault,
+    0x93: fault, 0x94: fault, 0x95: tooLargeRemedy, 0x96: limit, 0x97: limit, 0x98: log,
+    0x99: "the broker has to accept JSON on this topic", 0x9C: server, 0x9D: server, 0x9E: fault, 0xA1: fault,
+    0xA2: "requests to boards need them",
   ]
   private static let log = "the broker's log may say why"
   private static let fault = "please report this fault of ancsd-mqtt or the broker"

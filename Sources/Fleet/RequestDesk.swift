@@ -14,8 +14,7 @@ public struct IncomingMessage: Hashable, Sendable {
   public var correlation: [UInt8]?
 
   public init(
-    topic: String, payload: [UInt8], isRetained: Bool = false, responseTopic: String? = nil,
-    correlation: [UInt8]? = nil
+    topic: String, payload: [UInt8], isRetained: Bool = false, responseTopic: String? = nil, correlation: [UInt8]? = nil
   ) {
     self.topic = topic
     self.payload = payload
@@ -93,15 +92,13 @@ public struct RequestDesk: Sendable {
     _ message: IncomingMessage, _ mirror: BoardMirror, now: Instant, time: WallTime
   ) -> Outcome {
     guard let target = mirror.topics.requestTarget(message.topic) else { return Outcome() }
-    var reply = ReplyTo(
-      topic: mirror.topics.response(to: target), correlation: message.correlation, transaction: nil)
+    var reply = ReplyTo(topic: mirror.topics.response(to: target), correlation: message.correlation, transaction: nil)
     do throws(RPCError) {
       reply.topic = try Self.responseTopic(message, mirror) ?? reply.topic
       let parameters = try Self.parameters(message)
       reply.transaction = parameters["transaction"]
       guard !message.isRetained else {
-        throw .forbidden(
-          "a request must not be retained: it would be repeated whenever the board connects")
+        throw .forbidden("a request must not be retained: it would be repeated whenever the board connects")
       }
       try Self.checkAge(parameters, time)
       guard pending.count < Self.most else {
@@ -116,16 +113,13 @@ public struct RequestDesk: Sendable {
       }
       lastRequest += 1
       pending[lastRequest] = Pending(
-        reply: reply, deadline: now + Self.patience, method: method, phone: target.phone,
-        open: calls.count)
+        reply: reply, deadline: now + Self.patience, method: method, phone: target.phone, open: calls.count)
       return Outcome(calls: calls.map { (lastRequest, $0) })
     } catch { return Outcome(publications: [Self.refusal(error, reply)]) }
   }
 
   /// The destination that the request names; nil if it names none.
-  private static func responseTopic(
-    _ message: IncomingMessage, _ mirror: BoardMirror
-  ) throws(RPCError) -> String? {
+  private static func responseTopic(_ message: IncomingMessage, _ mirror: BoardMirror) throws(RPCError) -> String? {
     guard let topic = message.responseTopic else { return nil }
     guard mirror.topics.mayRespond(to: topic, further: mirror.policy.responsePrefixes) else {
       throw .wrong(
@@ -165,9 +159,7 @@ public struct RequestDesk: Sendable {
   /// - Parameters:
   ///   - number: the request's.
   ///   - response: the parsed response.
-  public mutating func answered(
-    _ number: Int64, _ response: JSONValue, _ mirror: BoardMirror
-  ) -> [Publication] {
+  public mutating func answered(_ number: Int64, _ response: JSONValue, _ mirror: BoardMirror) -> [Publication] {
     guard var request = pending[number] else { return [] }
     request.open -= 1
     if let error = response["error"] {
@@ -183,8 +175,7 @@ public struct RequestDesk: Sendable {
     }
     let result: JSONValue =
       counts
-      ? ["done": .number(request.done)]
-      : method.disclosed(response["result"] ?? .null, of: request.phone, mirror)
+      ? ["done": .number(request.done)] : method.disclosed(response["result"] ?? .null, of: request.phone, mirror)
     return [Self.response(result, request.reply)]
   }
 
@@ -201,9 +192,7 @@ public struct RequestDesk: Sendable {
   /// The broker is unreachable: nobody waits for a response anymore.
   public mutating func dropAll() { pending = [:] }
 
-  private mutating func giveUp(
-    _ error: RPCError, where matches: (Pending) -> Bool
-  ) -> [Publication] {
+  private mutating func giveUp(_ error: RPCError, where matches: (Pending) -> Bool) -> [Publication] {
     let over = pending.filter { matches($0.value) }.sorted { $0.key < $1.key }
     for (key, _) in over { pending[key] = nil }
     return over.map { Self.refusal(error, $0.value.reply) }
@@ -218,8 +207,7 @@ public struct RequestDesk: Sendable {
   }
 
   private static func respond(_ object: JSONObject, _ reply: ReplyTo) -> Publication {
-    Publication(
-      reply.topic, JSONValue.object(object).json, .response(correlation: reply.correlation))
+    Publication(reply.topic, JSONValue.object(object).json, .response(correlation: reply.correlation))
   }
 }
 
@@ -251,9 +239,8 @@ extension RPCError {
   /// The response to a request that was made with this transaction.
   func response(transaction: JSONValue?) -> JSONObject {
     [
-      "status": "error", "error": .string(message), "code": .number(code),
-      "att": att.map { .number($0) }, "name": att.map { _ in .string(message) },
-      "transaction": transaction,
+      "status": "error", "error": .string(message), "code": .number(code), "att": att.map { .number($0) },
+      "name": att.map { _ in .string(message) }, "transaction": transaction,
     ]
   }
 }

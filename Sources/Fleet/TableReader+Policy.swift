@@ -28,9 +28,7 @@ extension TableReader {
   }
 
   /// What a condition names, of which one has to apply; none if it is not set. An empty array would be no condition.
-  mutating func alternatives<Value>(
-    _ key: String, expected: String, _ read: (String) -> Value?
-  ) -> [Value] {
+  mutating func alternatives<Value>(_ key: String, expected: String, _ read: (String) -> Value?) -> [Value] {
     let values = list(key, expected: expected, read)
     if values?.isEmpty == true { fail(of: key, "\(key) must be \(expected), not an empty array") }
     return values ?? []
@@ -46,9 +44,6 @@ extension TableReader {
   /// `category`; none if it is not set.
   public mutating func categories() -> Set<Category> {
     let names = Category.names.joined(separator: ", ")
-    return Set(
-      alternatives("category", expected: "a category (\(names)), or an array of them") {
-        Category($0)
-      })
+    return Set(alternatives("category", expected: "a category (\(names)), or an array of them") { Category($0) })
   }
 }

@@ -46,8 +46,7 @@ public struct BoardTopics: Hashable, Sendable {
 
   /// The phone of one of these topics; nil if it is none.
   func phone(ofState topic: String) -> TopicName? {
-    guard case (let name?, let levels)? = place(of: topic), levels.count == 1,
-      PhoneTopic(rawValue: levels[0]) != nil
+    guard case (let name?, let levels)? = place(of: topic), levels.count == 1, PhoneTopic(rawValue: levels[0]) != nil
     else { return nil }
     return TopicName(name)
   }
@@ -73,8 +72,7 @@ public struct BoardTopics: Hashable, Sendable {
 
   /// Reads the topic of a request; nil for any other topic.
   func requestTarget(_ topic: String) -> RequestTarget? {
-    guard let (name, levels) = place(of: topic), levels.first == "request", levels.count > 1,
-      !levels.contains("")
+    guard let (name, levels) = place(of: topic), levels.first == "request", levels.count > 1, !levels.contains("")
     else { return nil }
     let phone = name.flatMap { TopicName($0) }
     if name != nil, phone == nil { return nil }

@@ -58,11 +58,9 @@ extension UUID {
 /// Apple's services and their characteristics.
 extension UUID {
   /// The Apple Notification Center Service (ANCS specification, Service Characteristics).
-  public static let notificationCenter = UUID(
-    high: 0x7905_F431_B5CE_4E99, low: 0xA40F_4B1E_122D_00D0)
+  public static let notificationCenter = UUID(high: 0x7905_F431_B5CE_4E99, low: 0xA40F_4B1E_122D_00D0)
   /// Notified.
-  public static let notificationSource = UUID(
-    high: 0x9FBF_120D_6301_42D9, low: 0x8C58_25E6_99A2_1DBD)
+  public static let notificationSource = UUID(high: 0x9FBF_120D_6301_42D9, low: 0x8C58_25E6_99A2_1DBD)
   /// Written with response.
   public static let controlPoint = UUID(high: 0x69D1_D8F3_45E1_49A8, low: 0x9821_9BBD_FDAA_D9D9)
   /// Notified.
@@ -75,14 +73,12 @@ extension UUID {
   public static let entityUpdate = UUID(high: 0x2F7C_ABCE_808D_411F, low: 0x9A0C_BB92_BA96_C102)
   /// Written and read.
   public static let entityAttribute = UUID(high: 0xC6B2_F38C_23AB_46D8, low: 0xA6AB_A3A8_70BB_D5D7)
-  public static let continuityService = UUID(
-    high: 0xD061_1E78_BBB4_4591, low: 0xA5F8_4879_10AE_4366)
+  public static let continuityService = UUID(high: 0xD061_1E78_BBB4_4591, low: 0xA5F8_4879_10AE_4366)
   public static let continuity = UUID(high: 0x8667_556C_9A37_4C91, low: 0x84ED_54EE_27D9_0049)
   public static let nearbyService = UUID(high: 0x9FA4_80E0_4967_4542, low: 0x9390_D343_DC5D_04AE)
   public static let nearby = UUID(high: 0xAF0B_ADB1_5B99_43CD, low: 0x917A_A77B_C549_E3CC)
   /// A service of iOS 26 whose purpose is not known.
-  public static let unknownAppleService = UUID(
-    high: 0x410C_D5ED_2F82_4F77, low: 0x8916_AB5F_5010_368F)
+  public static let unknownAppleService = UUID(high: 0x410C_D5ED_2F82_4F77, low: 0x8916_AB5F_5010_368F)
   /// Its characteristic: written without response, and notified.
   public static let unknownApple = UUID(high: 0xF7DA_4085_BBE7_42F4, low: 0x9727_6CA6_0FE3_A1A5)
 }
@@ -125,31 +121,26 @@ public enum AssignedNumbers {
   }
 
   private static let services: [UUID: String] = [
-    .genericAccess: "Generic Access", .genericAttribute: "Generic Attribute",
-    0x1802: "Immediate Alert", 0x1803: "Link Loss", 0x1804: "Tx Power",
-    .currentTimeService: "Current Time", 0x1806: "Reference Time Update", 0x1807: "Next DST Change",
-    0x1808: "Glucose", 0x1809: "Health Thermometer", .deviceInformation: "Device Information",
-    .heartRate: "Heart Rate", 0x180E: "Phone Alert Status", .batteryService: "Battery",
-    0x1810: "Blood Pressure", 0x1811: "Alert Notification",
-    .humanInterfaceDevice: "Human Interface Device", 0x1813: "Scan Parameters",
-    0x1814: "Running Speed and Cadence", 0x1815: "Automation IO",
-    0x1816: "Cycling Speed and Cadence", 0x1818: "Cycling Power", 0x1819: "Location and Navigation",
-    0x181A: "Environmental Sensing", 0x181B: "Body Composition", 0x181C: "User Data",
+    .genericAccess: "Generic Access", .genericAttribute: "Generic Attribute", 0x1802: "Immediate Alert",
+    0x1803: "Link Loss", 0x1804: "Tx Power", .currentTimeService: "Current Time", 0x1806: "Reference Time Update",
+    0x1807: "Next DST Change", 0x1808: "Glucose", 0x1809: "Health Thermometer",
+    .deviceInformation: "Device Information", .heartRate: "Heart Rate", 0x180E: "Phone Alert Status",
+    .batteryService: "Battery", 0x1810: "Blood Pressure", 0x1811: "Alert Notification",
+    .humanInterfaceDevice: "Human Interface Device", 0x1813: "Scan Parameters", 0x1814: "Running Speed and Cadence",
+    0x1815: "Automation IO", 0x1816: "Cycling Speed and Cadence", 0x1818: "Cycling Power",
+    0x1819: "Location and Navigation", 0x181A: "Environmental Sensing", 0x181B: "Body Composition", 0x181C: "User Data",
     0x181D: "Weight Scale", 0x181E: "Bond Management", 0x181F: "Continuous Glucose Monitoring",
-    0x1820: "Internet Protocol Support", 0x1821: "Indoor Positioning", 0x1822: "Pulse Oximeter",
-    0x1823: "HTTP Proxy", 0x1824: "Transport Discovery", 0x1825: "Object Transfer",
-    0x1826: "Fitness Machine", 0x1827: "Mesh Provisioning", 0x1828: "Mesh Proxy",
-    0x1829: "Reconnection Configuration", 0x183A: "Insulin Delivery", 0x183B: "Binary Sensor",
-    0x183C: "Emergency Configuration", 0x183D: "Authorization Control",
-    0x183E: "Physical Activity Monitor", 0x183F: "Elapsed Time", 0x1840: "Generic Health Sensor",
-    0x1843: "Audio Input Control", 0x1844: "Volume Control", 0x1845: "Volume Offset Control",
-    0x1846: "Coordinated Set Identification", 0x1847: "Device Time", 0x1848: "Media Control",
-    0x1849: "Generic Media Control", 0x184A: "Constant Tone Extension", 0x184B: "Telephone Bearer",
-    0x184C: "Generic Telephone Bearer", 0x184D: "Microphone Control",
-    0x184E: "Audio Stream Control", 0x184F: "Broadcast Audio Scan",
-    0x1850: "Published Audio Capabilities", 0x1851: "Basic Audio Announcement",
-    0x1852: "Broadcast Audio Announcement", 0x1853: "Common Audio", 0x1854: "Hearing Access",
-    0x1855: "Telephony and Media Audio", 0x1856: "Public Broadcast Announcement",
+    0x1820: "Internet Protocol Support", 0x1821: "Indoor Positioning", 0x1822: "Pulse Oximeter", 0x1823: "HTTP Proxy",
+    0x1824: "Transport Discovery", 0x1825: "Object Transfer", 0x1826: "Fitness Machine", 0x1827: "Mesh Provisioning",
+    0x1828: "Mesh Proxy", 0x1829: "Reconnection Configuration", 0x183A: "Insulin Delivery", 0x183B: "Binary Sensor",
+    0x183C: "Emergency Configuration", 0x183D: "Authorization Control", 0x183E: "Physical Activity Monitor",
+    0x183F: "Elapsed Time", 0x1840: "Generic Health Sensor", 0x1843: "Audio Input Control", 0x1844: "Volume Control",
+    0x1845: "Volume Offset Control", 0x1846: "Coordinated Set Identification", 0x1847: "Device Time",
+    0x1848: "Media Control", 0x1849: "Generic Media Control", 0x184A: "Constant Tone Extension",
+    0x184B: "Telephone Bearer", 0x184C: "Generic Telephone Bearer", 0x184D: "Microphone Control",
+    0x184E: "Audio Stream Control", 0x184F: "Broadcast Audio Scan", 0x1850: "Published Audio Capabilities",
+    0x1851: "Basic Audio Announcement", 0x1852: "Broadcast Audio Announcement", 0x1853: "Common Audio",
+    0x1854: "Hearing Access", 0x1855: "Telephony and Media Audio", 0x1856: "Public Broadcast Announcement",
     0x1857: "Electronic Shelf Label", 0x1858: "Gaming Audio", 0x1859: "Mesh Proxy Solicitation",
   ]
 
@@ -184,54 +175,42 @@ public enum AssignedNumbers {
     0x2A22: "Boot Keyboard Input Report", 0x2A23: "System ID", .modelNumber: "Model Number String",
     0x2A25: "Serial Number String", .firmwareRevision: "Firmware Revision String",
     0x2A27: "Hardware Revision String", .softwareRevision: "Software Revision String",
-    .manufacturerName: "Manufacturer Name String",
-    0x2A2A: "IEEE 11073-20601 Regulatory Certification Data List", .currentTime: "Current Time",
-    0x2A2C: "Magnetic Declination", 0x2A2F: "Position 2D", 0x2A30: "Position 3D",
-    0x2A31: "Scan Refresh", 0x2A32: "Boot Keyboard Output Report",
-    0x2A33: "Boot Mouse Input Report", 0x2A34: "Glucose Measurement Context",
-    0x2A35: "Blood Pressure Measurement", 0x2A36: "Intermediate Cuff Pressure",
-    0x2A37: "Heart Rate Measurement", 0x2A38: "Body Sensor Location",
-    0x2A39: "Heart Rate Control Point", 0x2A3A: "Removable", 0x2A3B: "Service Required",
-    0x2A3C: "Scientific Temperature Celsius", 0x2A3D: "String", 0x2A3E: "Network Availability",
-    0x2A3F: "Alert Status", 0x2A40: "Ringer Control Point", 0x2A41: "Ringer Setting",
-    0x2A42: "Alert Category ID Bit Mask", 0x2A43: "Alert Category ID",
-    0x2A44: "Alert Notification Control Point", 0x2A45: "Unread Alert Status", 0x2A46: "New Alert",
-    0x2A47: "Supported New Alert Category", 0x2A48: "Supported Unread Alert Category",
-    0x2A49: "Blood Pressure Feature", 0x2A4A: "HID Information", 0x2A4B: "Report Map",
-    0x2A4C: "HID Control Point", 0x2A4D: "Report", 0x2A4E: "Protocol Mode",
-    0x2A4F: "Scan Interval Window", 0x2A50: "PnP ID", 0x2A51: "Glucose Feature",
-    0x2A52: "Record Access Control Point", 0x2A53: "RSC Measurement", 0x2A54: "RSC Feature",
-    0x2A55: "SC Control Point", 0x2A56: "Digital", 0x2A57: "Digital Output", 0x2A58: "Analog",
-    0x2A59: "Analog Output", 0x2A5A: "Aggregate", 0x2A5B: "CSC Measurement", 0x2A5C: "CSC Feature",
-    0x2A5D: "Sensor Location", 0x2A5E: "PLX Spot-Check Measurement",
-    0x2A5F: "PLX Continuous Measurement", 0x2A60: "PLX Features",
-    0x2A62: "Pulse Oximetry Control Point", 0x2A63: "Cycling Power Measurement",
-    0x2A64: "Cycling Power Vector", 0x2A65: "Cycling Power Feature",
+    .manufacturerName: "Manufacturer Name String", 0x2A2A: "IEEE 11073-20601 Regulatory Certification Data List",
+    .currentTime: "Current Time", 0x2A2C: "Magnetic Declination", 0x2A2F: "Position 2D", 0x2A30: "Position 3D",
+    0x2A31: "Scan Refresh", 0x2A32: "Boot Keyboard Output Report", 0x2A33: "Boot Mouse Input Report",
+    0x2A34: "Glucose Measurement Context", 0x2A35: "Blood Pressure Measurement", 0x2A36: "Intermediate Cuff Pressure",
+    0x2A37: "Heart Rate Measurement", 0x2A38: "Body Sensor Location", 0x2A39: "Heart Rate Control Point",
+    0x2A3A: "Removable", 0x2A3B: "Service Required", 0x2A3C: "Scientific Temperature Celsius", 0x2A3D: "String",
+    0x2A3E: "Network Availability", 0x2A3F: "Alert Status", 0x2A40: "Ringer Control Point", 0x2A41: "Ringer Setting",
+    0x2A42: "Alert Category ID Bit Mask", 0x2A43: "Alert Category ID", 0x2A44: "Alert Notification Control Point",
+    0x2A45: "Unread Alert Status", 0x2A46: "New Alert", 0x2A47: "Supported New Alert Category",
+    0x2A48: "Supported Unread Alert Category", 0x2A49: "Blood Pressure Feature", 0x2A4A: "HID Information",
+    0x2A4B: "Report Map", 0x2A4C: "HID Control Point", 0x2A4D: "Report", 0x2A4E: "Protocol Mode",
+    0x2A4F: "Scan Interval Window", 0x2A50: "PnP ID", 0x2A51: "Glucose Feature", 0x2A52: "Record Access Control Point",
+    0x2A53: "RSC Measurement", 0x2A54: "RSC Feature", 0x2A55: "SC Control Point", 0x2A56: "Digital",
+    0x2A57: "Digital Output", 0x2A58: "Analog", 0x2A59: "Analog Output", 0x2A5A: "Aggregate", 0x2A5B: "CSC Measurement",
+    0x2A5C: "CSC Feature", 0x2A5D: "Sensor Location", 0x2A5E: "PLX Spot-Check Measurement",
+    0x2A5F: "PLX Continuous Measurement", 0x2A60: "PLX Features", 0x2A62: "Pulse Oximetry Control Point",
+    0x2A63: "Cycling Power Measurement", 0x2A64: "Cycling Power Vector", 0x2A65: "Cycling Power Feature",
     0x2A66: "Cycling Power Control Point", 0x2A67: "Location and Speed", 0x2A68: "Navigation",
-    0x2A69: "Position Quality", 0x2A6A: "LN Feature", 0x2A6B: "LN Control Point",
-    0x2A6C: "Elevation", 0x2A6D: "Pressure", 0x2A6E: "Temperature",
-    0x2A6F: "Humidity", 0x2A70: "True Wind Speed",
-    0x2A71: "True Wind Direction", 0x2A72: "Apparent Wind Speed",
-    0x2A73: "Apparent Wind Direction", 0x2A74: "Gust Factor", 0x2A75: "Pollen Concentration",
-    0x2A76: "UV Index", 0x2A77: "Irradiance", 0x2A78: "Rainfall", 0x2A79: "Wind Chill",
-    0x2A7A: "Heat Index", 0x2A7B: "Dew Point", 0x2A7D: "Descriptor Value Changed",
+    0x2A69: "Position Quality", 0x2A6A: "LN Feature", 0x2A6B: "LN Control Point", 0x2A6C: "Elevation",
+    0x2A6D: "Pressure", 0x2A6E: "Temperature", 0x2A6F: "Humidity", 0x2A70: "True Wind Speed",
+    0x2A71: "True Wind Direction", 0x2A72: "Apparent Wind Speed", 0x2A73: "Apparent Wind Direction",
+    0x2A74: "Gust Factor", 0x2A75: "Pollen Concentration", 0x2A76: "UV Index", 0x2A77: "Irradiance", 0x2A78: "Rainfall",
+    0x2A79: "Wind Chill", 0x2A7A: "Heat Index", 0x2A7B: "Dew Point", 0x2A7D: "Descriptor Value Changed",
     0x2A7E: "Aerobic Heart Rate Lower Limit", 0x2A7F: "Aerobic Threshold", 0x2A80: "Age",
     0x2A81: "Anaerobic Heart Rate Lower Limit", 0x2A82: "Anaerobic Heart Rate Upper Limit",
-    0x2A83: "Anaerobic Threshold", 0x2A84: "Aerobic Heart Rate Upper Limit",
-    0x2A85: "Date of Birth", 0x2A86: "Date of Threshold Assessment", 0x2A87: "Email Address",
-    0x2A88: "Fat Burn Heart Rate Lower Limit", 0x2A89: "Fat Burn Heart Rate Upper Limit",
-    0x2A8A: "First Name", 0x2A8B: "Five Zone Heart Rate Limits", 0x2A8C: "Gender",
-    0x2A8D: "Heart Rate Max", 0x2A8E: "Height", 0x2A8F: "Hip Circumference",
-    0x2A90: "Last Name", 0x2A91: "Maximum Recommended Heart Rate",
-    0x2A92: "Resting Heart Rate",
-    0x2A93: "Sport Type for Aerobic and Anaerobic Thresholds",
-    0x2A94: "Three Zone Heart Rate Limits", 0x2A95: "Two Zone Heart Rate Limits", 0x2A96: "VO2 Max",
-    0x2A97: "Waist Circumference", 0x2A98: "Weight", 0x2A99: "Database Change Increment",
-    0x2A9A: "User Index", 0x2A9B: "Body Composition Feature",
-    0x2A9C: "Body Composition Measurement", 0x2A9D: "Weight Measurement",
-    0x2A9E: "Weight Scale Feature", 0x2A9F: "User Control Point",
-    0x2AA0: "Magnetic Flux Density - 2D", 0x2AA1: "Magnetic Flux Density - 3D", 0x2AA2: "Language",
-    0x2AA3: "Barometric Pressure Trend", 0x2AA4: "Bond Management Control Point",
+    0x2A83: "Anaerobic Threshold", 0x2A84: "Aerobic Heart Rate Upper Limit", 0x2A85: "Date of Birth",
+    0x2A86: "Date of Threshold Assessment", 0x2A87: "Email Address", 0x2A88: "Fat Burn Heart Rate Lower Limit",
+    0x2A89: "Fat Burn Heart Rate Upper Limit", 0x2A8A: "First Name", 0x2A8B: "Five Zone Heart Rate Limits",
+    0x2A8C: "Gender", 0x2A8D: "Heart Rate Max", 0x2A8E: "Height", 0x2A8F: "Hip Circumference", 0x2A90: "Last Name",
+    0x2A91: "Maximum Recommended Heart Rate", 0x2A92: "Resting Heart Rate",
+    0x2A93: "Sport Type for Aerobic and Anaerobic Thresholds", 0x2A94: "Three Zone Heart Rate Limits",
+    0x2A95: "Two Zone Heart Rate Limits", 0x2A96: "VO2 Max", 0x2A97: "Waist Circumference", 0x2A98: "Weight",
+    0x2A99: "Database Change Increment", 0x2A9A: "User Index", 0x2A9B: "Body Composition Feature",
+    0x2A9C: "Body Composition Measurement", 0x2A9D: "Weight Measurement", 0x2A9E: "Weight Scale Feature",
+    0x2A9F: "User Control Point", 0x2AA0: "Magnetic Flux Density - 2D", 0x2AA1: "Magnetic Flux Density - 3D",
+    0x2AA2: "Language", 0x2AA3: "Barometric Pressure Trend", 0x2AA4: "Bond Management Control Point",
     0x2AA5: "Bond Management Feature", .centralAddressResolution: "Central Address Resolution",
     0x2AA7: "CGM Measurement", 0x2AA8: "CGM Feature", 0x2AA9: "CGM Status",
     0x2ABC: "TDS Control Point", 0x2AC3: "Object ID", 0x2AC4: "Object Properties",
@@ -241,13 +220,12 @@ public enum AssignedNumbers {
     .clientSupportedFeatures: "Client Supported Features", .databaseHash: "Database Hash",
     .serverSupportedFeatures: "Server Supported Features", 0x2B93: "Media Player Name",
     0x2B94: "Media Player Icon Object ID", 0x2B95: "Media Player Icon URL", 0x2B96: "Track Changed",
-    0x2B97: "Track Title", 0x2B98: "Track Duration", 0x2B99: "Track Position",
-    0x2B9A: "Playback Speed", 0x2B9B: "Seeking Speed", 0x2B9C: "Current Track Segments Object ID",
-    0x2B9D: "Current Track Object ID", 0x2B9E: "Next Track Object ID",
-    0x2B9F: "Parent Group Object ID", 0x2BA0: "Current Group Object ID", 0x2BA1: "Playing Order",
-    0x2BA2: "Playing Orders Supported", 0x2BA3: "Media State", 0x2BA4: "Media Control Point",
-    0x2BA5: "Media Control Point Opcodes Supported", 0x2BBA: "Content Control ID",
-    0x2BBB: "Status Flags", 0x2BED: "Battery Level Status",
+    0x2B97: "Track Title", 0x2B98: "Track Duration", 0x2B99: "Track Position", 0x2B9A: "Playback Speed",
+    0x2B9B: "Seeking Speed", 0x2B9C: "Current Track Segments Object ID", 0x2B9D: "Current Track Object ID",
+    0x2B9E: "Next Track Object ID", 0x2B9F: "Parent Group Object ID", 0x2BA0: "Current Group Object ID",
+    0x2BA1: "Playing Order", 0x2BA2: "Playing Orders Supported", 0x2BA3: "Media State", 0x2BA4: "Media Control Point",
+    0x2BA5: "Media Control Point Opcodes Supported", 0x2BBA: "Content Control ID", 0x2BBB: "Status Flags",
+    0x2BED: "Battery Level Status",
   ]
 
   private static let apple: [UUID: String] = [

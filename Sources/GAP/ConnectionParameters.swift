@@ -24,8 +24,7 @@ public struct ConnectionParameters: Hashable, Sendable {
 
   /// The parameters in force on a connection, which has one interval (in units of 1.25 ms).
   public init(interval: UInt16, latency: UInt16, timeout: UInt16) {
-    self.init(
-      minimumInterval: interval, maximumInterval: interval, latency: latency, timeout: timeout)
+    self.init(minimumInterval: interval, maximumInterval: interval, latency: latency, timeout: timeout)
   }
 
   /// Reads eight bytes, little endian: minimum and maximum interval, latency, timeout.
@@ -62,8 +61,7 @@ extension ConnectionParameters: CustomStringConvertible {
   /// `an interval of 15.0 to 30.0 ms, latency 0, lost after 6000 ms`.
   public var description: String {
     let interval =
-      minimumInterval == maximumInterval
-      ? "\(minimumMilliseconds)" : "\(minimumMilliseconds) to \(maximumMilliseconds)"
+      minimumInterval == maximumInterval ? "\(minimumMilliseconds)" : "\(minimumMilliseconds) to \(maximumMilliseconds)"
     return "an interval of \(interval) ms, latency \(latency), lost after \(timeoutMilliseconds) ms"
   }
 }

@@ -28,8 +28,7 @@ public struct Attribute {
   public typealias Writing = (Server, [UInt8]) throws(ErrorCode) -> Void
 
   public init(
-    handle: Handle, type: UUID, permissions: Permissions, content: Content,
-    maximumLength: Int = Client.longestValue
+    handle: Handle, type: UUID, permissions: Permissions, content: Content, maximumLength: Int = Client.longestValue
   ) {
     self.handle = handle
     self.type = type
@@ -181,8 +180,7 @@ struct AttributeGroup {
     range = HandleRange(first.handle, end ?? last.handle)
     self.attributes = attributes
     located = LocatedService(
-      service: Service(uuid: uuid, range: range),
-      characteristics: Self.characteristics(attributes, end: range.end))
+      service: Service(uuid: uuid, range: range), characteristics: Self.characteristics(attributes, end: range.end))
   }
 
   private static func characteristics(_ attributes: [Attribute], end: Handle) -> [Characteristic] {

@@ -115,9 +115,7 @@ public final class Client {
   }
 
   /// Writes a Client Characteristic Configuration: subscribes, or with `[]` unsubscribes.
-  public func configure(
-    _ cccd: Handle, _ configuration: ClientConfiguration
-  ) async throws(ATTFailure) {
+  public func configure(_ cccd: Handle, _ configuration: ClientConfiguration) async throws(ATTFailure) {
     try await write(cccd, configuration.encoded)
   }
 
@@ -165,9 +163,7 @@ public final class Client {
   ///
   /// - Parameter limit: the maximum octets to read. Attributes have at most 512, but some servers generate longer
   ///   values.
-  public func readLong(
-    _ handle: Handle, limit: Int = Client.longestValue
-  ) async throws(ATTFailure) -> [UInt8] {
+  public func readLong(_ handle: Handle, limit: Int = Client.longestValue) async throws(ATTFailure) -> [UInt8] {
     var value = try await read(handle)
     try await readRest(of: &value, at: handle, limit: limit)
     return value
@@ -223,9 +219,7 @@ public final class Client {
   }
 
   /// The same without a task that waits; `completion` is called once.
-  public func writeInFull(
-    _ handle: Handle, _ value: [UInt8], _ completion: @escaping Bearer.Completion
-  ) {
+  public func writeInFull(_ handle: Handle, _ value: [UInt8], _ completion: @escaping Bearer.Completion) {
     if value.count <= bearer.mtu - 3 {
       bearer.request(.writeRequest(handle, value: value), for: purpose, completion)
     } else {
@@ -314,8 +308,7 @@ public final class Client {
   ) async throws(ATTFailure) -> [Characteristic] {
     // A declaration and its value take two handles.
     let least = resumption == .value ? 2 : 1
-    var found = try await collect(range, least: least, until: isEnough) {
-      (rest) throws(ATTFailure) in
+    var found = try await collect(range, least: least, until: isEnough) { (rest) throws(ATTFailure) in
       var entries: [(HandleRange, Characteristic)] = []
       for entry in try await request(.readByType(rest, type: .characteristic)) {
         let found = try characteristic(entry, in: range)
@@ -328,14 +321,11 @@ public final class Client {
     return found
   }
 
-  func characteristic(
-    _ entry: PDU.AttributeValue, in range: HandleRange
-  ) throws(ATTFailure) -> Characteristic {
+  func characteristic(_ entry: PDU.AttributeValue, in range: HandleRange) throws(ATTFailure) -> Characteristic {
     let declared = try declaration(entry, CharacteristicDeclaration.init(decoding:))
     guard declared.value > entry.handle, declared.value <= range.end else {
       throw .protocolViolation(
-        "a characteristic at \(hexadecimal(entry.handle)) whose value is at \(hexadecimal(declared.value))"
-      )
+        "a characteristic at \(hexadecimal(entry.handle)) whose value is at \(hexadecimal(declared.value))")
     }
     return Characteristic(declared, at: entry.handle, end: range.end)
   }
@@ -347,16 +337,12 @@ public final class Client {
   }
 
   /// Discover All Characteristic Descriptors (4.7.1): the types of all attributes in `range`.
-  public func attributes(
-    in range: HandleRange
-  ) async throws(ATTFailure) -> [PDU.AttributeInformation] {
+  public func attributes(in range: HandleRange) async throws(ATTFailure) -> [PDU.AttributeInformation] {
     try await collect(range) { (rest) throws(ATTFailure) in try await types(in: rest) }
   }
 
   /// The types of some attributes in `range`, each with its handle: one request.
-  func types(
-    in range: HandleRange
-  ) async throws(ATTFailure) -> [(HandleRange, PDU.AttributeInformation)] {
+  func types(in range: HandleRange) async throws(ATTFailure) -> [(HandleRange, PDU.AttributeInformation)] {
     try await request(.findInformation(range)).map { (HandleRange($0.handle, $0.handle), $0) }
   }
 }
@@ -382,8 +368,7 @@ extension Client {
   ///     were in a row; returns the handle to continue after, or nil at the end.
   ///   - body: called with what each response holds; returns whether to continue.
   public func walk<Found>(
-    _ range: HandleRange, least: Int = 1,
-    _ request: (HandleRange) async throws(ATTFailure) -> [(HandleRange, Found)],
+    _ range: HandleRange, least: Int = 1, _ request: (HandleRange) async throws(ATTFailure) -> [(HandleRange, Found)],
     recover: (ATTFailure, HandleRange, _ count: Int) async throws(ATTFailure) -> Handle?,
     body: ([Found]) async throws(ATTFailure) -> Bool
   ) async throws(ATTFailure) {

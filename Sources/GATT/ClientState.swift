@@ -24,8 +24,7 @@ public struct ClientState: Hashable, Sendable {
 
   /// A new client.
   public init(
-    features: ClientFeatures = [], configurations: [Handle: ClientConfiguration] = [:],
-    databaseHash: [UInt8]? = nil
+    features: ClientFeatures = [], configurations: [Handle: ClientConfiguration] = [:], databaseHash: [UInt8]? = nil
   ) {
     self.features = features
     self.configurations = configurations
@@ -58,9 +57,7 @@ extension Server {
     guard maySendValues else { return }
     let wanted = values.filter { configuration(of: $0.handle).contains(.notifications) }
     let together = PDU.multipleHandleValueNotification(wanted)
-    if wanted.count > 1, client.features.contains(.multipleNotifications),
-      together.encoded.count <= bearer.mtu
-    {
+    if wanted.count > 1, client.features.contains(.multipleNotifications), together.encoded.count <= bearer.mtu {
       return try bearer.command(together)
     }
     for value in wanted { try bearer.notify(value.handle, value.value) }
@@ -184,8 +181,7 @@ extension Server {
     else { return }
     pendingChange = nil
     isIndicatingChange = true
-    bearer.indicate(characteristic.value, ServiceChanged(range: change).encoded) {
-      [weak self] confirmed in
+    bearer.indicate(characteristic.value, ServiceChanged(range: change).encoded) { [weak self] confirmed in
       guard let self else { return }
       isIndicatingChange = false
       guard case .success = confirmed else { return }

@@ -33,8 +33,7 @@ public final class DatabaseDiscovery {
   /// Discovers the services, primary and secondary, without their contents.
   public func discoverServices() async throws(ATTFailure) {
     for (step, type) in [
-      (DiscoveryFault.Step.primaryServices, UUID.primaryService),
-      (.secondaryServices, .secondaryService),
+      (DiscoveryFault.Step.primaryServices, UUID.primaryService), (.secondaryServices, .secondaryService),
     ] {
       try await walk(step, .all, type) { (declaration) throws(ATTFailure) in
         let (handle, value) = (declaration.entry.handle, declaration.entry.value)
@@ -113,8 +112,7 @@ public final class DatabaseDiscovery {
       if include.service.range.isValid { add(include.service, .secondaryService) }
     }
     try await walk(.characteristics, range, .characteristic) { (declaration) throws(ATTFailure) in
-      services[index].characteristics.append(
-        try client.characteristic(declaration.entry, in: range))
+      services[index].characteristics.append(try client.characteristic(declaration.entry, in: range))
     }
     services[index].characteristics.endBeforeNext()
     try await detachUnassigned(in: index)
@@ -132,13 +130,11 @@ public final class DatabaseDiscovery {
         continue
       }
       let found = services[index].characteristics
-      for place in found.indices
-      where (found[place].value..<found[place].end).contains(lost.start - 1) {
+      for place in found.indices where (found[place].value..<found[place].end).contains(lost.start - 1) {
         services[index].characteristics[place].end = lost.start - 1
       }
       let next = found.first { $0.declaration > lost.start }?.declaration
-      let behind = try await attributeMap().attributes(
-        in: HandleRange(lost.start, next.map { $0 - 1 } ?? service.end))
+      let behind = try await attributeMap().attributes(in: HandleRange(lost.start, next.map { $0 - 1 } ?? service.end))
       services[index].others += behind.filter { $0.handle > lost.start }
     }
   }
@@ -157,9 +153,7 @@ public final class DatabaseDiscovery {
     }
   }
 
-  private func descriptors(
-    in range: HandleRange
-  ) async throws(ATTFailure) -> [PDU.AttributeInformation] {
+  private func descriptors(in range: HandleRange) async throws(ATTFailure) -> [PDU.AttributeInformation] {
     if map == nil {
       do throws(ATTFailure) {
         return try await client.attributes(in: range)
@@ -176,9 +170,7 @@ public final class DatabaseDiscovery {
   /// The number of faults that the discovery works around.
   private static let maximumFaults = 64
 
-  private func record(
-    _ step: DiscoveryFault.Step, _ range: HandleRange, _ failure: ATTFailure, lost: HandleRange?
-  ) {
+  private func record(_ step: DiscoveryFault.Step, _ range: HandleRange, _ failure: ATTFailure, lost: HandleRange?) {
     let fault = DiscoveryFault(step: step, range: range, failure: failure, lost: lost)
     faults.append(fault)
     onFault(fault)
@@ -237,8 +229,7 @@ public final class DatabaseDiscovery {
   }
 
   private func apply(
-    _ body: (Declaration) async throws(ATTFailure) -> Void, to declaration: Declaration,
-    _ step: DiscoveryFault.Step
+    _ body: (Declaration) async throws(ATTFailure) -> Void, to declaration: Declaration, _ step: DiscoveryFault.Step
   ) async throws(ATTFailure) {
     do throws(ATTFailure) {
       try await body(declaration)

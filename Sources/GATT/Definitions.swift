@@ -77,10 +77,7 @@ public struct DescriptorDefinition {
   public var value: Attribute.Content
   public var handle: Handle?
 
-  public init(
-    _ type: UUID, permissions: Permissions = .readable, value: Attribute.Content,
-    at handle: Handle? = nil
-  ) {
+  public init(_ type: UUID, permissions: Permissions = .readable, value: Attribute.Content, at handle: Handle? = nil) {
     self.type = type
     self.permissions = permissions
     self.value = value
@@ -89,9 +86,7 @@ public struct DescriptorDefinition {
 
   /// A Client Characteristic Configuration, which every client may read; `write` is what writing it
   /// requires (Vol 3 Part G, 3.3.3.3).
-  public static func clientConfiguration(
-    write: Access = .open, at handle: Handle? = nil
-  ) -> DescriptorDefinition {
+  public static func clientConfiguration(write: Access = .open, at handle: Handle? = nil) -> DescriptorDefinition {
     DescriptorDefinition(
       .clientConfiguration, permissions: Permissions(read: .open, write: write),
       value: .clientConfiguration, at: handle)
@@ -139,9 +134,7 @@ private struct Layout {
     let handle = try place(handle, next)
     next = Int(handle) + 1
     attributes.append(
-      Attribute(
-        handle: handle, type: type, permissions: permissions, content: content,
-        maximumLength: maximumLength))
+      Attribute(handle: handle, type: type, permissions: permissions, content: content, maximumLength: maximumLength))
   }
 
   mutating func add(_ characteristic: CharacteristicDefinition) throws(AttributeDatabase.Failure) {

@@ -26,8 +26,7 @@ public struct WantedService: Hashable, Sendable {
   public var characteristics: [UUID]
   public var instance: Instance
 
-  public init(_ uuid: UUID, _ characteristics: [UUID], _ instance: WantedService.Instance = .first)
-  {
+  public init(_ uuid: UUID, _ characteristics: [UUID], _ instance: WantedService.Instance = .first) {
     self.uuid = uuid
     self.characteristics = characteristics
     self.instance = instance
@@ -131,8 +130,7 @@ extension LocatedService {
     let first = characteristics.first?.declaration ?? 1
     let last = characteristics.last?.value ?? first
     self.init(
-      service: Service(uuid: uuid, range: HandleRange(max(1, first - 1), last)),
-      characteristics: characteristics)
+      service: Service(uuid: uuid, range: HandleRange(max(1, first - 1), last)), characteristics: characteristics)
   }
 }
 
@@ -245,8 +243,7 @@ extension Client {
       if response.isRefusal { refusals += 1 }
       // Each takes four octets of a response (Vol 3 Part F, 3.4.4.2).
       isWhole = !response.isRefusal && response.handles.count < (bearer.mtu - 2) / 4
-      guard let last = response.last, last >= start, last < .max,
-        let next = missing.first(where: { $0.end > last })
+      guard let last = response.last, last >= start, last < .max, let next = missing.first(where: { $0.end > last })
       else { break }
       position = max(last + 1, next.value)
     }

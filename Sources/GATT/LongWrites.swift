@@ -19,10 +19,7 @@ final class LongWrites {
   init(_ bearer: Bearer) { self.bearer = bearer }
 
   /// Writes a value after the earlier ones; `completion` is called once.
-  func write(
-    _ handle: Handle, _ value: [UInt8], for purpose: Purpose,
-    _ completion: @escaping Bearer.Completion
-  ) {
+  func write(_ handle: Handle, _ value: [UInt8], for purpose: Purpose, _ completion: @escaping Bearer.Completion) {
     writes.append(Write(handle: handle, value: value, purpose: purpose, completion: completion))
     if writes.count == 1 { prepare(from: 0) }
   }

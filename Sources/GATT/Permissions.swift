@@ -30,8 +30,7 @@ public struct LinkSecurity: Hashable, Sendable {
   /// The link of a bond made by Just Works.
   public static let encrypted = LinkSecurity(encrypted: true, keySize: 16, bonded: true)
   /// The link of a bond made by Numeric Comparison or Passkey Entry.
-  public static let authenticated = LinkSecurity(
-    encrypted: true, authenticated: true, keySize: 16, bonded: true)
+  public static let authenticated = LinkSecurity(encrypted: true, authenticated: true, keySize: 16, bonded: true)
 }
 
 /// What reading or writing an attribute requires.
@@ -43,10 +42,7 @@ public struct Access: Hashable, Sendable {
   /// The minimum size of the key in octets; 0 for any.
   public var keySize: Int
 
-  public init(
-    encryption: Bool = false, authentication: Bool = false, authorization: Bool = false,
-    keySize: Int = 0
-  ) {
+  public init(encryption: Bool = false, authentication: Bool = false, authorization: Bool = false, keySize: Int = 0) {
     self.encryption = encryption
     self.authentication = authentication
     self.authorization = authorization

@@ -160,9 +160,7 @@ extension Server {
       })
   }
 
-  private func findByTypeValue(
-    _ range: HandleRange, _ type: UUID, _ value: [UInt8]
-  ) throws(Refusal) -> PDU {
+  private func findByTypeValue(_ range: HandleRange, _ type: UUID, _ value: [UInt8]) throws(Refusal) -> PDU {
     // There is no length in front of the entries.
     .findByTypeValueResponse(
       try entries(in: range, type, room: bearer.mtu - 1) { attribute throws(Refusal) in
@@ -182,8 +180,7 @@ extension Server {
 
   private func readByType(_ range: HandleRange, _ type: UUID) throws(Refusal) -> PDU {
     let notFound = namesEndingHandle ? range.end : range.start
-    let found: [PDU.AttributeValue] = try entries(in: range, type, notFound: notFound) {
-      attribute throws(Refusal) in
+    let found: [PDU.AttributeValue] = try entries(in: range, type, notFound: notFound) { attribute throws(Refusal) in
       let value = Array(try self.value(of: attribute).prefix(min(bearer.mtu - 4, 253)))
       return (.init(handle: attribute.handle, value: value), 2 + value.count)
     }
@@ -321,8 +318,7 @@ extension Server {
       throw Refusal(code: .invalidPDU, handle: part.handle)
     }
     prepared.append(part)
-    guard prepared.count <= Self.mostParts,
-      prepared.reduce(0, { $0 + $1.value.count }) <= 4 * Client.longestValue
+    guard prepared.count <= Self.mostParts, prepared.reduce(0, { $0 + $1.value.count }) <= 4 * Client.longestValue
     else {
       prepared.removeLast()
       throw Refusal(code: .prepareQueueFull, handle: part.handle)
@@ -347,8 +343,7 @@ extension Server {
       let offset = Int(part.offset)
       let index = writes.firstIndex { $0.attribute.handle == part.handle }
       // A write from the beginning replaces the value.
-      var value =
-        index.map { writes[$0].value } ?? (offset > 0 ? try? content(of: target) : nil) ?? []
+      var value = index.map { writes[$0].value } ?? (offset > 0 ? try? content(of: target) : nil) ?? []
       guard offset <= value.count else { throw Refusal(code: .invalidOffset, handle: part.handle) }
       value.replaceSubrange(offset..<min(value.count, offset + part.value.count), with: part.value)
       guard value.count <= target.maximumLength else {

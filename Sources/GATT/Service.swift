@@ -51,8 +51,7 @@ public struct Characteristic: Hashable, Sendable {
   /// The characteristic that is declared at `handle`.
   public init(_ declared: CharacteristicDeclaration, at handle: Handle, end: Handle) {
     self.init(
-      declaration: handle, properties: declared.properties, value: declared.value,
-      uuid: declared.uuid, end: end)
+      declaration: handle, properties: declared.properties, value: declared.value, uuid: declared.uuid, end: end)
   }
 
   /// The handles of its descriptors; nil if there is no room for any.

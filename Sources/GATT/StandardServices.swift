@@ -75,9 +75,7 @@ public enum StandardServices {
     ServiceDefinition(
       bondingService, at: 0x0030,
       characteristics: [
-        .init(
-          bondingValue, [.read], permissions: Permissions(read: .encrypted), value: .stored([1]),
-          at: 0x0031)
+        .init(bondingValue, [.read], permissions: Permissions(read: .encrypted), value: .stored([1]), at: 0x0031)
       ])
   }
 }

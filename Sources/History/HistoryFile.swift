@@ -153,8 +153,7 @@ public final class HistoryFile {
   private func tryToAdd(_ entries: [HistoryEntry]) throws(HistoryError) -> Bool {
     try run("BEGIN IMMEDIATE")
     do throws(HistoryError) {
-      let insert = try prepare(
-        "INSERT INTO event (time, life, seq, app_id, app, line) VALUES (?, ?, ?, '', '', ?)")
+      let insert = try prepare("INSERT INTO event (time, life, seq, app_id, app, line) VALUES (?, ?, ?, '', '', ?)")
       defer { sqlite3_finalize(insert) }
       for entry in entries {
         sqlite3_bind_int64(insert, 1, entry.time.milliseconds)
@@ -214,9 +213,7 @@ public final class HistoryFile {
 
   /// Returns the lines of the next events after a place, 0 at the beginning, that are not older than this, in their
   /// original order; empty at the end.
-  public func next(
-    since time: WallTime?, after place: Int64
-  ) throws(HistoryError) -> [(place: Int64, line: [UInt8])] {
+  public func next(since time: WallTime?, after place: Int64) throws(HistoryError) -> [(place: Int64, line: [UInt8])] {
     try rows(
       """
       SELECT id, line FROM event
@@ -236,9 +233,7 @@ public final class HistoryFile {
   }
 
   /// What `read` makes of each row of a query.
-  private func rows<Row>(
-    _ query: String, _ read: (OpaquePointer) -> Row
-  ) throws(HistoryError) -> [Row] {
+  private func rows<Row>(_ query: String, _ read: (OpaquePointer) -> Row) throws(HistoryError) -> [Row] {
     let select = try prepare(query)
     defer { sqlite3_finalize(select) }
     var rows: [Row] = []
@@ -269,8 +264,7 @@ public final class HistoryFile {
 
   private func bytes(_ statement: OpaquePointer, _ column: Int32) -> [UInt8] {
     guard let start = sqlite3_column_text(statement, column) else { return [] }
-    return Array(
-      UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
+    return Array(UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
   }
 
   private func failure() -> HistoryError {

@@ -39,17 +39,13 @@ public protocol JSONMembers {
   static var isReading: Bool { get }
 
   /// A required member.
-  mutating func required<Value: JSONCodable>(_ name: StaticString, _ value: inout Value)
-    throws(Failure)
+  mutating func required<Value: JSONCodable>(_ name: StaticString, _ value: inout Value) throws(Failure)
   /// A member that is omitted if the value is nil.
-  mutating func optional<Value: JSONCodable>(_ name: StaticString, _ value: inout Value?)
-    throws(Failure)
+  mutating func optional<Value: JSONCodable>(_ name: StaticString, _ value: inout Value?) throws(Failure)
   /// The same for a text that is stored as UTF-8, which must be valid. Only reading calls `set`.
-  mutating func optional(
-    _ name: StaticString, utf8: ArraySlice<UInt8>?, set: (String?) -> Void) throws(Failure)
+  mutating func optional(_ name: StaticString, utf8: ArraySlice<UInt8>?, set: (String?) -> Void) throws(Failure)
   /// A member that is null if the value is nil.
-  mutating func nullable<Value: JSONCodable>(_ name: StaticString, _ value: inout Value?)
-    throws(Failure)
+  mutating func nullable<Value: JSONCodable>(_ name: StaticString, _ value: inout Value?) throws(Failure)
   /// A number with at most `places` decimals, without a point if it is whole; null if it is nil.
   mutating func nullable(_ name: StaticString, _ value: inout Double?, places: Int) throws(Failure)
 }

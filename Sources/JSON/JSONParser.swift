@@ -15,8 +15,7 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
 
   /// The same error, seen from the object or array around it.
   func within(_ name: String) -> JSONError {
-    JSONError(
-      problem, at: path.isEmpty ? name : path.first == "[" ? name + path : "\(name).\(path)")
+    JSONError(problem, at: path.isEmpty ? name : path.first == "[" ? name + path : "\(name).\(path)")
   }
 
   public var description: String { path.isEmpty ? problem : "\(path) is \(problem)" }
@@ -53,8 +52,7 @@ extension JSONValue {
     _ text: [UInt8], _ flags: Int32, _ error: inout json_error_t
   ) -> UnsafeMutablePointer<json_t>? {
     text.withUnsafeBytes { text in
-      json_loadb(
-        text.baseAddress, text.count, Int(flags | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES), &error)
+      json_loadb(text.baseAddress, text.count, Int(flags | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES), &error)
     }
   }
 

@@ -48,15 +48,11 @@ public struct JSONReader: JSONMembers {
 
   public static var isReading: Bool { true }
 
-  public mutating func required<Value: JSONCodable>(
-    _ name: StaticString, _ value: inout Value
-  ) throws(JSONError) {
+  public mutating func required<Value: JSONCodable>(_ name: StaticString, _ value: inout Value) throws(JSONError) {
     value = try required(name.description, as: Value.self)
   }
 
-  public mutating func optional<Value: JSONCodable>(
-    _ name: StaticString, _ value: inout Value?
-  ) throws(JSONError) {
+  public mutating func optional<Value: JSONCodable>(_ name: StaticString, _ value: inout Value?) throws(JSONError) {
     value = try optional(name.description, as: Value.self)
   }
 
@@ -66,15 +62,11 @@ public struct JSONReader: JSONMembers {
     set(try optional(name.description, as: String.self))
   }
 
-  public mutating func nullable<Value: JSONCodable>(
-    _ name: StaticString, _ value: inout Value?
-  ) throws(JSONError) {
+  public mutating func nullable<Value: JSONCodable>(_ name: StaticString, _ value: inout Value?) throws(JSONError) {
     value = try optional(name.description, as: Value.self)
   }
 
-  public mutating func nullable(
-    _ name: StaticString, _ value: inout Double?, places: Int
-  ) throws(JSONError) {
+  public mutating func nullable(_ name: StaticString, _ value: inout Double?, places: Int) throws(JSONError) {
     value = try optional(name.description, as: Double.self)
   }
 }

@@ -39,9 +39,7 @@ public struct JSONWriter: JSONMembers {
     enclose(UInt8(ascii: "{"), UInt8(ascii: "}"), write)
   }
 
-  private mutating func enclose(
-    _ opening: UInt8, _ closing: UInt8, _ write: (inout JSONWriter) -> Void
-  ) {
+  private mutating func enclose(_ opening: UInt8, _ closing: UInt8, _ write: (inout JSONWriter) -> Void) {
     append(upTo: 1) { $0.append(opening) }
     isFirst = true
     write(&self)
@@ -166,9 +164,7 @@ public struct JSONWriter: JSONMembers {
     value.write(to: &self)
   }
 
-  public mutating func optional(
-    _ name: StaticString, utf8: ArraySlice<UInt8>?, set: (String?) -> Void
-  ) {
+  public mutating func optional(_ name: StaticString, utf8: ArraySlice<UInt8>?, set: (String?) -> Void) {
     guard let text = utf8?.span else { return }
     self.name(name)
     quote(text)

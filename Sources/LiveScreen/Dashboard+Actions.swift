@@ -92,9 +92,7 @@ extension Dashboard {
   }
 
   /// What is done, and to which: `Clear: #3 “Mum”`.
-  private static func words(
-    _ action: NotificationAction, on targets: [ActiveNotification]
-  ) -> String {
+  private static func words(_ action: NotificationAction, on targets: [ActiveNotification]) -> String {
     var labels: [String] = []
     for target in targets {
       let label = target.report.label(of: action, columns: labelWidth)
@@ -173,9 +171,7 @@ extension Dashboard {
   // MARK: Responses
 
   /// A request has its response; that of `show` is the notification.
-  mutating func answered(
-    _ request: Request, _ response: Result<ActiveNotification?, Failure>, at now: Instant
-  ) {
+  mutating func answered(_ request: Request, _ response: Result<ActiveNotification?, Failure>, at now: Instant) {
     self.now = now
     if request.changesPhone { underWay -= 1 }
     switch (request, response) {

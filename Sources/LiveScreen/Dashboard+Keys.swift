@@ -153,13 +153,10 @@ struct KeyBinding: Sendable {
   fileprivate var perform: @Sendable (inout Dashboard) -> Void
 
   private static func key(
-    _ keys: Key..., name: String, _ title: String,
-    _ perform: @escaping @Sendable (inout Dashboard) -> Void
+    _ keys: Key..., name: String, _ title: String, _ perform: @escaping @Sendable (inout Dashboard) -> Void
   ) -> KeyBinding { KeyBinding(keys: keys, name: name, title: title, perform: perform) }
 
-  private static func media(
-    _ key: Key, name: String, _ title: String, _ command: RemoteCommand
-  ) -> KeyBinding {
+  private static func media(_ key: Key, name: String, _ title: String, _ command: RemoteCommand) -> KeyBinding {
     KeyBinding(keys: [key], name: name, title: title, media: command) { $0.control(command) }
   }
 
@@ -198,9 +195,7 @@ struct KeyBinding: Sendable {
     .key(" ", name: "Space", "mark it and move to the next") { $0.toggleMark() },
     .key("m", name: "m", "the player, and its keys") { $0.show(.player) },
     .key("/", name: "/", "show only those that contain a text") { $0.beginSearch() },
-    .key("a", name: "a", "show only those of its app, or all again") {
-      $0.showOnly { .app($0.appIdentity) }
-    },
+    .key("a", name: "a", "show only those of its app, or all again") { $0.showOnly { .app($0.appIdentity) } },
     .key("c", name: "c", "show only those of its category, or all again") {
       $0.showOnly { .category($0.event.category) }
     },

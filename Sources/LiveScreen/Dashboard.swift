@@ -307,8 +307,7 @@ struct Dashboard {
   var found: [ActiveNotification] {
     let wanted = search.text.isEmpty ? nil : Glob("*\(search.text)*")
     var (ringing, others): ([ActiveNotification], [ActiveNotification]) = ([], [])
-    for one in notifications.reversed()
-    where one.report.isIn(only) && (wanted.map(one.report.contains) ?? true) {
+    for one in notifications.reversed() where one.report.isIn(only) && (wanted.map(one.report.contains) ?? true) {
       if one.report.rings { ringing.append(one) } else { others.append(one) }
     }
     return ringing.isEmpty ? others : ringing + others
@@ -326,8 +325,7 @@ struct Dashboard {
   /// The selected notification; without a search, found without building the whole list.
   private var selectedID: ID? {
     guard selection == nil else { return selection?.id }
-    return isNarrowed
-      ? found.first?.id : (notifications.last { $0.report.rings } ?? notifications.last)?.id
+    return isNarrowed ? found.first?.id : (notifications.last { $0.report.rings } ?? notifications.last)?.id
   }
 
   /// Changes the list; the selection stays with its notification.

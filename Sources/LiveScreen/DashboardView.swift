@@ -147,8 +147,7 @@ struct DashboardView {
       line.add("battery \(battery) %", battery <= 20 ? .attention : .plain)
     }
     if let adapter = link.adapter { line.add("on \(adapter)", .faint) }
-    line.add(
-      link.isEncrypted ? "encrypted" : "not encrypted", link.isEncrypted ? .good : .attention)
+    line.add(link.isEncrypted ? "encrypted" : "not encrypted", link.isEncrypted ? .good : .attention)
     line.add(link.isBonded ? "bonded" : "not bonded", link.isBonded ? .good : .attention)
     if let rssi = link.rssi { line.add("\(rssi) dBm", .faint) }
     if link.backlog > 0 { line.add("\(link.backlog) to fetch", .faint) }
@@ -197,10 +196,7 @@ struct DashboardView {
     var keys: [(String, String)] =
       switch dashboard.page {
       case .list:
-        [
-          ("↑↓", "select"), ("Enter", "open"), ("+ -", "act"), ("Space", "mark"), ("m", "player"),
-          ("/", "search"),
-        ]
+        [("↑↓", "select"), ("Enter", "open"), ("+ -", "act"), ("Space", "mark"), ("m", "player"), ("/", "search")]
       case .opened: [("Esc", "back"), ("↑↓", "scroll"), ("+ -", "act"), ("J K", "next")]
       case .help, .player: [("Esc", "back"), ("↑↓", "scroll")]
       }
@@ -268,9 +264,7 @@ struct DashboardView {
 
   /// A notification in the list: its time, app, title, subtitle, number and actions; below them the beginning
   /// of the message, if there is room.
-  private func entry(
-    _ notification: ActiveNotification, isSelected: Bool, rows: Int
-  ) -> [StyledRow] {
+  private func entry(_ notification: ActiveNotification, isSelected: Bool, rows: Int) -> [StyledRow] {
     let report = notification.report
     let isNarrow = size.columns < 60
     let sent = report.time(boardZone: style.zone).map { style.shortDateText($0, now: time) }
@@ -282,9 +276,7 @@ struct DashboardView {
     let subjectRoom = max(room - tail.displayWidth, size.columns / 3)
     let isPending = dashboard.isPending(notification.id)
     let mark = isPending ? "-" : dashboard.marked.contains(notification.id) ? "*" : " "
-    var row: StyledRow = [
-      StyledRun("\(isSelected ? ">" : " ")\(mark)"), StyledRun("\(date)", .faint), StyledRun(" "),
-    ]
+    var row: StyledRow = [StyledRun("\(isSelected ? ">" : " ")\(mark)"), StyledRun("\(date)", .faint), StyledRun(" ")]
     let subject = report.subject(isBrief: subjectRoom < Self.roomForApp, appWidth: subjectRoom / 2)
     row += subject.row(displayWidth: subjectRoom) + [StyledRun(" ")]
     row += tail.row(displayWidth: size.columns - row.displayWidth)

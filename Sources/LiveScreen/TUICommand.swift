@@ -23,11 +23,9 @@ extension Command {
   package static let tui = Command(
     "tui", "shows a live screen: notifications, the player, and what the daemon waits for",
     grammar: Grammar<TUIOptions>([
-      .choice(
-        "--bell", help: "what rings the terminal's bell (default: calls)", set: { $0.bell = $1 }),
+      .choice("--bell", help: "what rings the terminal's bell (default: calls)", set: { $0.bell = $1 }),
       .flag(
-        "--no-mouse", help: "leave the mouse to the terminal, to select text without Shift",
-        set: { $0.mouse = false }),
+        "--no-mouse", help: "leave the mouse to the terminal, to select text without Shift", set: { $0.mouse = false }),
       .color, .socket(set: { $0.socket = $1 }),
     ]),
     defaults: TUIOptions(),
@@ -164,8 +162,7 @@ extension Command {
 
   private func receive() async throws(Failure) {
     try await client.call(
-      ControlMethods.subscribe, Subscription(events: EventName.followed, replay: true), "tui",
-      within: Self.patience)
+      ControlMethods.subscribe, Subscription(events: EventName.followed, replay: true), "tui", within: Self.patience)
     try await refresh(.everything)
     var timer: Int?
     while true {
@@ -186,8 +183,7 @@ extension Command {
   /// Asks the daemon again for what is out of date.
   private func refresh(_ outdated: EventName.Outdated) async throws(Failure) {
     if outdated != .nothing {
-      let status = try await client.call(
-        ControlMethods.status, NoParameters(), "status", within: Self.patience)
+      let status = try await client.call(ControlMethods.status, NoParameters(), "status", within: Self.patience)
       dashboard.update(status, at: Loop.shared.now)
     }
     if outdated == .everything {
@@ -229,9 +225,7 @@ extension Command {
 
 extension ControlClient {
   /// Sends a request to the phone; returns the notification if it requested one.
-  fileprivate func perform(
-    _ request: Dashboard.Request
-  ) async throws(Failure) -> ActiveNotification? {
+  fileprivate func perform(_ request: Dashboard.Request) async throws(Failure) -> ActiveNotification? {
     switch request {
     case .act(let action, let id):
       let parameters = ActionParameters(id.uid, action, phone: id.phone.map(PhoneSelector.init))

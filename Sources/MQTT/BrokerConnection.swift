@@ -121,8 +121,7 @@ public final class BrokerConnection {
       return connect(to: [address.place])
     }
     do throws(SystemError) {
-      stage = .resolving(
-        try NameLookup(address.place) { [weak self] in self?.connect(to: $0[...]) })
+      stage = .resolving(try NameLookup(address.place) { [weak self] in self?.connect(to: $0[...]) })
     } catch { end("can't look up “\(address.place)”: \(error)") }
   }
 

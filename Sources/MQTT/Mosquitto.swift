@@ -57,8 +57,7 @@ final class Mosquitto {
   private func setWill() throws(BrokerError) {
     guard let will = identity.will else { return }
     var properties: OpaquePointer?
-    mosquitto_property_add_int32(
-      &properties, Int32(MQTT_PROP_WILL_DELAY_INTERVAL.rawValue), Self.willDelay)
+    mosquitto_property_add_int32(&properties, Int32(MQTT_PROP_WILL_DELAY_INTERVAL.rawValue), Self.willDelay)
     let result = will.payload.withUnsafeBytes {
       mosquitto_will_set_v5(
         handle, will.topic, Int32(clamping: $0.count), $0.baseAddress, Int32(identity.willQuality),
@@ -100,11 +99,9 @@ final class Mosquitto {
     var properties: OpaquePointer?
     let isBoard = identity.will != nil
     mosquitto_property_add_int32(
-      &properties, Int32(MQTT_PROP_SESSION_EXPIRY_INTERVAL.rawValue),
-      isBoard ? Self.sessionExpiry : 0)
+      &properties, Int32(MQTT_PROP_SESSION_EXPIRY_INTERVAL.rawValue), isBoard ? Self.sessionExpiry : 0)
     mosquitto_property_add_int32(
-      &properties, Int32(MQTT_PROP_MAXIMUM_PACKET_SIZE.rawValue),
-      isBoard ? Self.packetSize : Self.longestResponse)
+      &properties, Int32(MQTT_PROP_MAXIMUM_PACKET_SIZE.rawValue), isBoard ? Self.packetSize : Self.longestResponse)
     defer { mosquitto_property_free_all(&properties) }
     // The library has a blocking connect with properties, and a non-blocking one without. The first stores the
     // properties before it fails because no socket has an empty path.
@@ -135,8 +132,7 @@ final class Mosquitto {
     case MOSQ_ERR_SUCCESS, MOSQ_ERR_CONN_PENDING: return nil
     case MOSQ_ERR_ERRNO, MOSQ_ERR_TLS, MOSQ_ERR_TLS_HANDSHAKE:
       let fault = mosq_err_t(result) == MOSQ_ERR_ERRNO ? nil : certificateFault
-      return (tlsFailure ?? fault).map { .ended("TLS with \(identity.address): \($0)") }
-        ?? .errno(number)
+      return (tlsFailure ?? fault).map { .ended("TLS with \(identity.address): \($0)") } ?? .errno(number)
     case MOSQ_ERR_KEEPALIVE: return .ended("the broker does not respond to pings")
     case MOSQ_ERR_CONN_LOST: return .closed
     // A broker that only speaks MQTT 3 sends a CONNACK without properties.
@@ -157,9 +153,7 @@ final class Mosquitto {
     case X509_V_OK: return nil
     case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH:
       return "its certificate is for a different host name than url has"
-    default:
-      return
-        "its certificate is not trusted: \(String(cString: X509_verify_cert_error_string(result)))"
+    default: return "its certificate is not trusted: \(String(cString: X509_verify_cert_error_string(result)))"
     }
   }
 
@@ -175,21 +169,18 @@ final class Mosquitto {
       if let expiry { Self.expire(after: expiry, &properties) }
     case .event(let position, let expiry):
       Self.expire(after: expiry, &properties)
-      mosquitto_property_add_string_pair(
-        &properties, Int32(MQTT_PROP_USER_PROPERTY.rawValue), "life", position.life)
+      mosquitto_property_add_string_pair(&properties, Int32(MQTT_PROP_USER_PROPERTY.rawValue), "life", position.life)
     case .response(let correlation?):
       _ = correlation.withUnsafeBytes {
         mosquitto_property_add_binary(
-          &properties, Int32(MQTT_PROP_CORRELATION_DATA.rawValue), $0.baseAddress,
-          UInt16(clamping: $0.count))
+          &properties, Int32(MQTT_PROP_CORRELATION_DATA.rawValue), $0.baseAddress, UInt16(clamping: $0.count))
       }
     case .response(nil), .request: break
     }
     var number: Int32 = 0
     let result = publication.payload.withUnsafeBytes {
       mosquitto_publish_v5(
-        handle, &number, publication.topic, Int32(clamping: $0.count), $0.baseAddress, quality,
-        isRetained, properties)
+        handle, &number, publication.topic, Int32(clamping: $0.count), $0.baseAddress, quality, isRetained, properties)
     }
     switch mosq_err_t(result) {
     case MOSQ_ERR_SUCCESS: return quality > 0 ? .awaited(UInt16(truncatingIfNeeded: number)) : .done
@@ -199,8 +190,7 @@ final class Mosquitto {
   }
 
   private static func expire(after seconds: UInt32, _ properties: inout OpaquePointer?) {
-    mosquitto_property_add_int32(
-      &properties, Int32(MQTT_PROP_MESSAGE_EXPIRY_INTERVAL.rawValue), seconds)
+    mosquitto_property_add_int32(&properties, Int32(MQTT_PROP_MESSAGE_EXPIRY_INTERVAL.rawValue), seconds)
   }
 
   func subscribe(_ filter: String, noLocal: Bool) {
@@ -232,8 +222,7 @@ final class Mosquitto {
     }
     mosquitto_publish_v5_callback_set(handle) { _, object, number, code, _ in
       Mosquitto.of(object)?.inputs.append(
-        .acknowledged(
-          UInt16(truncatingIfNeeded: number), ReasonCode(UInt8(truncatingIfNeeded: code))))
+        .acknowledged(UInt16(truncatingIfNeeded: number), ReasonCode(UInt8(truncatingIfNeeded: code))))
     }
     mosquitto_message_v5_callback_set(handle) { _, object, message, properties in
       guard let message else { return }
@@ -263,8 +252,7 @@ final class Mosquitto {
     inputs.append(
       .accepted(
         BrokerLimits(
-          receiveMaximum: short(MQTT_PROP_RECEIVE_MAXIMUM) ?? 65_535,
-          quality: min(1, byte(MQTT_PROP_MAXIMUM_QOS) ?? 2),
+          receiveMaximum: short(MQTT_PROP_RECEIVE_MAXIMUM) ?? 65_535, quality: min(1, byte(MQTT_PROP_MAXIMUM_QOS) ?? 2),
           retains: byte(MQTT_PROP_RETAIN_AVAILABLE) != 0,
           keepAlive: short(MQTT_PROP_SERVER_KEEP_ALIVE) ?? Int(Self.keepAlive))))
   }
@@ -296,8 +284,7 @@ final class Mosquitto {
   }
 
   private func received(_ message: mosquitto_message, _ properties: OpaquePointer?) {
-    let payload = UnsafeRawBufferPointer(
-      start: message.payload, count: Int(max(0, message.payloadlen)))
+    let payload = UnsafeRawBufferPointer(start: message.payload, count: Int(max(0, message.payloadlen)))
     inputs.append(
       .message(
         IncomingMessage(
@@ -308,8 +295,7 @@ final class Mosquitto {
 
   // MARK: Properties
 
-  private typealias Reader<Number> = (OpaquePointer?, Int32, UnsafeMutablePointer<Number>?, Bool) ->
-    OpaquePointer?
+  private typealias Reader<Number> = (OpaquePointer?, Int32, UnsafeMutablePointer<Number>?, Bool) -> OpaquePointer?
 
   private func number<Number: FixedWidthInteger>(
     _ name: mqtt5_property, _ properties: OpaquePointer?, _ read: Reader<Number>

@@ -18,8 +18,7 @@ final class NameLookup {
 
   /// - Parameter onEnd: gets the addresses, the best one first; none if the name is unknown or no server answers.
   init(_ host: String, onEnd: @escaping ([String]) -> Void) throws(SystemError) {
-    let child = try ChildProcess(
-      ["/usr/bin/getent", "ahosts", "--", host], environment: Host.environment, input: [])
+    let child = try ChildProcess(["/usr/bin/getent", "ahosts", "--", host], environment: Host.environment, input: [])
     self.child = child
     late = Deadline(Loop.shared) { [weak child] in child?.signal(.kill) }
     child.onLine = { [weak self] in self?.receive($0) }

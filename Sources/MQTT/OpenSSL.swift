@@ -23,8 +23,7 @@ final class TLSContext {
       throw .unusable("“\(host)” can't be the host of a certificate")
     }
     try Self.use(identity.authorities) {
-      access("\($0)/.", F_OK) == 0
-        ? SSL_CTX_load_verify_dir(context, $0) : SSL_CTX_load_verify_file(context, $0)
+      access("\($0)/.", F_OK) == 0 ? SSL_CTX_load_verify_dir(context, $0) : SSL_CTX_load_verify_file(context, $0)
     }
     if let certificate = identity.certificateFile, let key = identity.keyFile {
       try Self.use(certificate) { SSL_CTX_use_certificate_chain_file(context, $0) }

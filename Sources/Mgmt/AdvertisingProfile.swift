@@ -63,10 +63,8 @@ public enum AdvertisingProfile: String, Hashable, Sendable, CaseIterable {
     case .heartRate: [AdvertisingStructure(.completeUUIDs16, uuids: [.heartRate])]
     case .solicitWithData:
       [
-        Self.solicitation,
-        AdvertisingStructure(.manufacturerData, [0xFF, 0xFF, 0x00]),
-        AdvertisingStructure(.serviceData16, [0x99, 0x99, 0x00]),
-        AdvertisingStructure(.flags, [0x06]),
+        Self.solicitation, AdvertisingStructure(.manufacturerData, [0xFF, 0xFF, 0x00]),
+        AdvertisingStructure(.serviceData16, [0x99, 0x99, 0x00]), AdvertisingStructure(.flags, [0x06]),
       ]
     case .solicitHeartRate:
       [Self.solicitation, AdvertisingStructure(.completeUUIDs16, uuids: [.heartRate])]
@@ -78,8 +76,7 @@ public enum AdvertisingProfile: String, Hashable, Sendable, CaseIterable {
     }
   }
 
-  private static let solicitation =
-    AdvertisingStructure(.solicitedUUIDs128, uuids: [.notificationCenter])
+  private static let solicitation = AdvertisingStructure(.solicitedUUIDs128, uuids: [.notificationCenter])
 }
 
 // MARK: - Turns

@@ -18,9 +18,8 @@ public struct Bond: Hashable, Sendable, CustomStringConvertible, CustomDebugStri
   public var strikes: Int?
 
   public init(
-    identity: DeviceAddress, longTermKeys: [LongTermKey],
-    identityResolvingKey: IdentityResolvingKey? = nil, name: String? = nil,
-    firstSeen: Int64? = nil
+    identity: DeviceAddress, longTermKeys: [LongTermKey], identityResolvingKey: IdentityResolvingKey? = nil,
+    name: String? = nil, firstSeen: Int64? = nil
   ) {
     self.identity = identity
     self.longTermKeys = longTermKeys

@@ -173,20 +173,17 @@ public struct CentralMachine: Hashable, Sendable {
   }
 
   /// Something advertised: `data` is the advertisement itself.
-  public mutating func seen(
-    _ device: DeviceAddress, rssi: Int8?, data: [UInt8], at now: Instant
-  ) -> [Action] {
-    guard case .scanning(var scan) = state,
-      let accessory = Accessory(AdvertisingData(decoding: data))
-    else { return [] }
+  public mutating func seen(_ device: DeviceAddress, rssi: Int8?, data: [UInt8], at now: Instant) -> [Action] {
+    guard case .scanning(var scan) = state, let accessory = Accessory(AdvertisingData(decoding: data)) else {
+      return []
+    }
     let isNews = scan.seen[device] != accessory
     if scan.seen[device] == nil {
       if scan.order.count >= Self.capacity { scan.seen[scan.order.removeFirst()] = nil }
       scan.order.append(device)
     }
     scan.seen[device] = accessory
-    let sighting: [Action] =
-      isNews ? [.report(.seen(device, accessory, rssi: rssi, isBonded: isBonded(device)))] : []
+    let sighting: [Action] = isNews ? [.report(.seen(device, accessory, rssi: rssi, isBonded: isBonded(device)))] : []
     guard isWanted(device, accessory) else {
       state = .scanning(scan)
       return sighting
@@ -362,9 +359,7 @@ public struct CentralMachine: Hashable, Sendable {
   // MARK: User actions
 
   /// Comes into range, or looks for an accessory again: for the chosen one, if any.
-  public mutating func comeBack(
-    to choice: AccessoryChoice? = nil, at now: Instant
-  ) throws(CentralRefusal) -> [Action] {
+  public mutating func comeBack(to choice: AccessoryChoice? = nil, at now: Instant) throws(CentralRefusal) -> [Action] {
     switch state {
     case .connecting, .open, .encrypted:
       guard choice == nil else {

@@ -15,9 +15,7 @@ public struct LinkEnd: Hashable, Sendable {
   public static let socketClosed = "the phone closed the socket"
 
   /// All of these.
-  public static let reasons = [
-    adapterGone, linkLost, forgotten, daemonExits, closed, socketClosed,
-  ]
+  public static let reasons = [adapterGone, linkLost, forgotten, daemonExits, closed, socketClosed]
 
   /// Who ended it, as far as that reveals something about the bond.
   public enum Cause: Hashable, Sendable {
@@ -133,8 +131,7 @@ extension LinkMachine {
 
   mutating func finish(_ reason: String?, _ cause: LinkEnd.Cause) -> [Action] {
     let end = LinkEnd(
-      reason: reason ?? "", cause: cause, wasSecured: wasSecured,
-      failure: pairing == nil ? nil : .linkLost)
+      reason: reason ?? "", cause: cause, wasSecured: wasSecured, failure: pairing == nil ? nil : .linkLost)
     state = .over(end)
     return [.over(end)]
   }

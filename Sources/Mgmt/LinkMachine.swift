@@ -308,8 +308,7 @@ public struct LinkMachine: Hashable, Sendable {
     if case .newIdentityResolvingKey(let key, let privateAddress, _) = event {
       if key.peer == peer { return true }
       return peer.isResolvable
-        ? DeviceAddress(privateAddress, .random) == peer
-        : privateAddress == Address(0) && mayGetKeys(at: now)
+        ? DeviceAddress(privateAddress, .random) == peer : privateAddress == Address(0) && mayGetKeys(at: now)
     }
     return event.device.map { $0 == peer || $0 == claimed } ?? false
   }
@@ -327,9 +326,7 @@ public struct LinkMachine: Hashable, Sendable {
     return windowOpened(under: terms, at: now) + events
   }
 
-  private mutating func polled(
-    _ security: ChannelSecurity?, under terms: Terms, at now: Instant
-  ) -> [Action] {
+  private mutating func polled(_ security: ChannelSecurity?, under terms: Terms, at now: Instant) -> [Action] {
     switch state {
     case .expected, .asked, .awaited:
       guard isEncrypted(security, with: terms.bond(with: peer)) else { return [] }
@@ -383,9 +380,7 @@ public struct LinkMachine: Hashable, Sendable {
   }
 
   /// The kernel has not reported the end of a pairing.
-  private mutating func giveUp(
-    _ pairing: Pairing, under terms: Terms, at now: Instant
-  ) -> [Action] {
+  private mutating func giveUp(_ pairing: Pairing, under terms: Terms, at now: Instant) -> [Action] {
     let failure: PairingFailure
     var failed: [Action] = []
     switch pairing.turn {

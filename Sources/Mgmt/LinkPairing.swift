@@ -151,9 +151,7 @@ extension LinkMachine {
   }
 
   /// New Long Term Key.
-  private mutating func longTermKey(
-    _ key: LongTermKey, store: Bool, under terms: Terms, at now: Instant
-  ) -> [Action] {
+  private mutating func longTermKey(_ key: LongTermKey, store: Bool, under terms: Terms, at now: Instant) -> [Action] {
     if case .refused = lastState { return [.discardKeys] }
     if let failure = reasonToReject(key, under: terms, at: now) ?? (store ? nil : .notBonded) {
       guard wasSecured else { return fail(failure, at: now) + [.discardKeys] }
@@ -182,9 +180,7 @@ extension LinkMachine {
     return [.save(bond, isNew: !secured.isNew)] + (isRest ? [] : [.secured(isNew: true)])
   }
 
-  private func reasonToReject(
-    _ key: LongTermKey, under terms: Terms, at now: Instant
-  ) -> PairingFailure? {
+  private func reasonToReject(_ key: LongTermKey, under terms: Terms, at now: Instant) -> PairingFailure? {
     let isExpected =
       switch lastState {
       case .pairing(let pairing): pairing.isAccepted
@@ -233,9 +229,7 @@ extension LinkMachine {
   // MARK: The kernel's questions, and the user's answers
 
   /// The kernel asks something of a person, or nobody if nobody could answer.
-  private mutating func asked(
-    _ prompt: PairingPrompt, under terms: Terms, at now: Instant
-  ) -> [Action] {
+  private mutating func asked(_ prompt: PairingPrompt, under terms: Terms, at now: Instant) -> [Action] {
     // It asks for no consent to a number that the phone's user has to type, so the only way to refuse is to end the link.
     let no = prompt.reply(to: peer, accept: false) ?? .disconnect(peer)
     // The phone may pair, or could when it began.
@@ -271,16 +265,12 @@ extension LinkMachine {
     return [.send(yes)]
   }
 
-  private mutating func decline(
-    _ command: MgmtCommand, _ failure: PairingFailure, at now: Instant
-  ) -> [Action] {
+  private mutating func decline(_ command: MgmtCommand, _ failure: PairingFailure, at now: Instant) -> [Action] {
     [.send(command)] + fail(failure, at: now)
   }
 
   /// Refuses because the phone may not pair now. A secured link stays secured.
-  private mutating func refuse(
-    _ command: MgmtCommand, under terms: Terms, at now: Instant
-  ) -> [Action] {
+  private mutating func refuse(_ command: MgmtCommand, under terms: Terms, at now: Instant) -> [Action] {
     // The reason was reported before.
     if case .refused = lastState { return [.send(command)] }
     return decline(command, refusal(under: terms), at: now)

@@ -93,9 +93,7 @@ public struct LinkTuner: Hashable, Sendable {
     return ask(at: now)
   }
 
-  private mutating func want(
-    _ parameters: ConnectionParameters, at now: Instant
-  ) -> ConnectionParameters? {
+  private mutating func want(_ parameters: ConnectionParameters, at now: Instant) -> ConnectionParameters? {
     idleDue = parameters == .fast && !isBusy ? now + Self.quiet : nil
     guard wanted != parameters else { return nil }
     wanted = parameters

@@ -149,9 +149,7 @@ public final class MgmtClient {
     }
     // A command for which the kernel is busy came after the one that keeps it so.
     guard let place = status == .busy ? candidates.last : candidates.first else { return false }
-    finish(
-      pending.remove(at: place),
-      status == .success ? .success(parameters) : .failure(.status(opcode, status)))
+    finish(pending.remove(at: place), status == .success ? .success(parameters) : .failure(.status(opcode, status)))
     return true
   }
 
@@ -211,9 +209,7 @@ extension MgmtClient {
   }
 
   /// Lists the controllers: those that can be used, or those that need configuration first.
-  public func readIndexList(
-    unconfigured: Bool = false
-  ) async throws(MgmtError) -> [ControllerIndex] {
+  public func readIndexList(unconfigured: Bool = false) async throws(MgmtError) -> [ControllerIndex] {
     let command: MgmtCommand = unconfigured ? .readUnconfiguredIndexList : .readIndexList
     return try await call(command, index: .none) { reader throws(DecodeError) in
       var list: [ControllerIndex] = []
@@ -234,9 +230,7 @@ extension MgmtClient {
   }
 
   /// Reads the controller's address, settings and name.
-  public func readControllerInformation(
-    _ index: ControllerIndex
-  ) async throws(MgmtError) -> ControllerInformation {
+  public func readControllerInformation(_ index: ControllerIndex) async throws(MgmtError) -> ControllerInformation {
     try await call(.readControllerInformation, index: index) { reader throws(DecodeError) in
       try ControllerInformation(from: &reader)
     }
@@ -252,9 +246,7 @@ extension MgmtClient {
   }
 
   /// Lists the advertising instances of a controller, by their numbers.
-  public func readAdvertisingInstances(
-    _ index: ControllerIndex
-  ) async throws(MgmtError) -> [UInt8] {
+  public func readAdvertisingInstances(_ index: ControllerIndex) async throws(MgmtError) -> [UInt8] {
     try await call(.readAdvertisingFeatures, index: index) { reader throws(DecodeError) in
       // The supported flags, the maximum lengths of both kinds of data, the maximum number.
       try reader.skip(4 + 1 + 1 + 1)
@@ -263,9 +255,7 @@ extension MgmtClient {
   }
 
   /// Reads the received signal strength of a link, in dBm; nil if the controller does not report it.
-  public func getSignalStrength(
-    _ peer: DeviceAddress, index: ControllerIndex
-  ) async throws(MgmtError) -> Int8? {
+  public func getSignalStrength(_ peer: DeviceAddress, index: ControllerIndex) async throws(MgmtError) -> Int8? {
     try await call(.getConnectionInformation(peer), index: index) { reader throws(DecodeError) in
       _ = try reader.deviceAddress()
       let rssi = try reader.decibels()
@@ -276,8 +266,7 @@ extension MgmtClient {
 
   /// Sends a command and decodes its reply, to the last byte.
   private func call<Response>(
-    _ command: MgmtCommand, index: ControllerIndex,
-    _ decode: (inout ByteReader) throws(DecodeError) -> Response
+    _ command: MgmtCommand, index: ControllerIndex, _ decode: (inout ByteReader) throws(DecodeError) -> Response
   ) async throws(MgmtError) -> Response {
     var reader = ByteReader(try await call(command, index: index))
     do throws(DecodeError) {

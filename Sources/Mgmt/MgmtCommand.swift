@@ -328,9 +328,7 @@ extension MgmtCommand {
   }
 
   /// The second half: the data.
-  public static func addExtendedAdvertisingData(
-    instance: UInt8, data: [UInt8], scanResponse: [UInt8] = []
-  ) -> Self {
+  public static func addExtendedAdvertisingData(instance: UInt8, data: [UInt8], scanResponse: [UInt8] = []) -> Self {
     .init(.addExtendedAdvertisingData) {
       $0.u8(instance)
       $0.advertisement(data, scanResponse)
@@ -382,9 +380,7 @@ extension MgmtCommand {
 
   /// Replaces the kernel's list of connection parameters by device. The central connects with them; on the peripheral
   /// they have no effect (docs/kernel.md, “Connection parameters”).
-  public static func loadConnectionParameters(
-    _ parameters: [DeviceAddress: ConnectionParameters]
-  ) -> Self {
+  public static func loadConnectionParameters(_ parameters: [DeviceAddress: ConnectionParameters]) -> Self {
     let entries = parameters.sorted { $0.key.address < $1.key.address }
     return load(.loadConnectionParameters, entries.map { $0.key.encoded + $0.value.encoded })
   }

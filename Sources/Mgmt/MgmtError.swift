@@ -41,15 +41,13 @@ public struct MgmtStatus: RawRepresentable, Hashable, Sendable, CustomStringConv
   /// By number, 0 to 20.
   private static let words: [(name: String, sentence: String)] = [
     ("Success", "done"), ("Unknown Command", "this kernel does not know the command"),
-    ("Not Connected", "the device is not connected"),
-    ("Failed", "the kernel or the controller failed to do it"),
+    ("Not Connected", "the device is not connected"), ("Failed", "the kernel or the controller failed to do it"),
     ("Connect Failed", "the connection could not be made"),
     ("Authentication Failed", "the other side refused to pair, or the keys did not match"),
     ("Not Paired", "the device is not paired"),
     ("No Resources", "the kernel or the controller has no resources left for it"),
     ("Timeout", "the controller or the device did not respond in time"),
-    ("Already Connected", "the device is connected already"),
-    ("Busy", "another operation of this kind is in progress"),
+    ("Already Connected", "the device is connected already"), ("Busy", "another operation of this kind is in progress"),
     ("Rejected", "the adapter's present settings do not allow it"),
     ("Not Supported", "this controller or kernel can't do it"),
     ("Invalid Parameters", "the kernel does not accept these values"),

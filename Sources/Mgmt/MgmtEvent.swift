@@ -69,8 +69,7 @@ public enum MgmtEvent: Hashable, Sendable {
       // The second one names the monitor whose passive scan it belongs to.
       if packet.code == 0x002F { _ = try reader.u16() }
       self = try .deviceFound(
-        reader.deviceAddress(), rssi: reader.decibels(), reader.connectionFlags(),
-        data: reader.counted())
+        reader.deviceAddress(), rssi: reader.decibels(), reader.connectionFlags(), data: reader.counted())
     case 0x0013:
       _ = try reader.u8()  // address types
       self = try .discovering(reader.u8() != 0)
@@ -146,8 +145,7 @@ public struct DisconnectReason: RawRepresentable, Hashable, Sendable, CustomStri
 
   private static let names = [
     "Unspecified Error", "Connection Timeout", "Connection Terminated By Local Host",
-    "Remote User Terminated Connection", "Authentication Failure",
-    "Connection Terminated By Local Host For Suspend",
+    "Remote User Terminated Connection", "Authentication Failure", "Connection Terminated By Local Host For Suspend",
   ]
 
   /// The name of the corresponding HCI error (Core Specification Vol 1 Part F, 1.3).

@@ -8,8 +8,7 @@ public struct PairingFailure: Error, Hashable, Sendable, CustomStringConvertible
   private init(_ description: String) { self.description = description }
 
   /// An unknown phone tried to pair while pairing is closed, or was pairing when the board's user closed it.
-  public static let windowClosed = PairingFailure(
-    "pairing is closed for unknown phones: open it with ancsd pair")
+  public static let windowClosed = PairingFailure("pairing is closed for unknown phones: open it with ancsd pair")
   /// An unknown phone tried to pair while another one was pairing.
   public static let busy = PairingFailure("another phone is pairing: try again when it is done")
   /// A bonded phone tried to pair again while pairing is closed: it has lost its bond.
@@ -32,8 +31,7 @@ public struct PairingFailure: Error, Hashable, Sendable, CustomStringConvertible
       + "removed the key: tap the board again on the phone")
   /// The phone keeps no bond, and so has sent no keys.
   public static let notBonded = PairingFailure(
-    "the phone keeps no bond with this board, so it could not reconnect: pair from its Bluetooth settings"
-  )
+    "the phone keeps no bond with this board, so it could not reconnect: pair from its Bluetooth settings")
   /// The pairing protects less than the bond that it would replace.
   public static let weakerThanBond = PairingFailure(
     "it would replace a bond made by comparing a number with one made without: start with "
@@ -56,12 +54,10 @@ public struct PairingFailure: Error, Hashable, Sendable, CustomStringConvertible
       + "--allow-legacy accepts it anyway")
   /// A key of fewer than 16 bytes, without `--allow-legacy`.
   public static func shortKey(_ size: UInt8) -> PairingFailure {
-    PairingFailure(
-      "the phone offered a key of \(size) bytes instead of 16: --allow-legacy accepts it anyway")
+    PairingFailure("the phone offered a key of \(size) bytes instead of 16: --allow-legacy accepts it anyway")
   }
   /// The specification's published debug key.
-  public static let debugKey = PairingFailure(
-    "the phone used the published debug key, which protects nothing")
+  public static let debugKey = PairingFailure("the phone used the published debug key, which protects nothing")
   /// It was cancelled on this side.
   public static let cancelled = PairingFailure("it was cancelled")
   /// The link ended first.

@@ -53,8 +53,7 @@ public struct TextPattern: Hashable, Sendable {
     // It refuses to allocate more than `size` at once. PCRE2 makes a handful of allocations per expression.
     let memory = pcre2_general_context_create_8(
       { count, _ in
-        count <= TextPattern.size
-          ? .allocate(byteCount: count, alignment: MemoryLayout<Int>.alignment) : nil
+        count <= TextPattern.size ? .allocate(byteCount: count, alignment: MemoryLayout<Int>.alignment) : nil
       }, { piece, _ in piece?.deallocate() }, nil)
     let context = pcre2_compile_context_create_8(memory)
     pcre2_set_max_pattern_length_8(context, length)
@@ -85,9 +84,7 @@ public struct TextPattern: Hashable, Sendable {
   }
 
   /// The first match in a text of UTF-8 from an offset on.
-  public func firstMatch(
-    in text: [UInt8], from start: Int = 0
-  ) throws(LimitReached) -> Range<Int>? {
+  public func firstMatch(in text: [UInt8], from start: Int = 0) throws(LimitReached) -> Range<Int>? {
     let (result, match) = compiled.code.withLock { Self.search(text, from: start, for: $0) }
     guard result >= 0 || result == PCRE2_ERROR_NOMATCH else { throw LimitReached() }
     return match

@@ -93,8 +93,7 @@ struct PictureRow {
   /// The subject of a PDU in a few words.
   private static func label(of unit: DecodedUnit) -> String {
     if unit.isList {
-      return unit.attributes.count == 1
-        ? name(of: unit.attributes[0]) ?? "" : "\(unit.attributes.count) attributes"
+      return unit.attributes.count == 1 ? name(of: unit.attributes[0]) ?? "" : "\(unit.attributes.count) attributes"
     }
     if let attribute = unit.attributes.first, let name = name(of: attribute) { return name }
     if let type = unit.type { return short(type) }
@@ -181,21 +180,18 @@ extension Detail {
 enum FactFinder {
   /// The name of a fact by the label of its detail.
   private static let top: [String: StaticString] = [
-    "Status": "status", "Reason": "reason", "Role": "role", "Interval": "interval",
-    "Latency": "latency", "Supervision Timeout": "timeout", "Encryption": "encryption",
-    "RSSI": "rssi", "Advertising": "advertising", "Command": "command", "Error": "error",
-    "Request": "request", "Subscription": "subscription", "Client RX MTU": "mtu",
-    "Server RX MTU": "mtu", "Identifier": "identifier", "ANCS Event": "event",
-    "ANCS Command": "fetch", "ANCS Response": "response", "AMS Update": "update",
-    "AMS Command": "remote", "Text": "text", "Handles": "range", "Version": "version",
-    "C to P": "phy", "MaxTxOctets": "octets",
+    "Status": "status", "Reason": "reason", "Role": "role", "Interval": "interval", "Latency": "latency",
+    "Supervision Timeout": "timeout", "Encryption": "encryption", "RSSI": "rssi", "Advertising": "advertising",
+    "Command": "command", "Error": "error", "Request": "request", "Subscription": "subscription",
+    "Client RX MTU": "mtu", "Server RX MTU": "mtu", "Identifier": "identifier", "ANCS Event": "event",
+    "ANCS Command": "fetch", "ANCS Response": "response", "AMS Update": "update", "AMS Command": "remote",
+    "Text": "text", "Handles": "range", "Version": "version", "C to P": "phy", "MaxTxOctets": "octets",
   ]
 
   private static let below: [String: StaticString] = [
-    "UID": "uid", "Category": "category", "Attributes": "attributes", "Fragments": "fragments",
-    "Bytes": "bytes", "AppIdentifier": "app", "Title": "title", "Attribute": "attribute",
-    "Text": "text", "State": "state", "Elapsed": "elapsed", "Rate": "rate", "Action": "action",
-    "Flags": "flags",
+    "UID": "uid", "Category": "category", "Attributes": "attributes", "Fragments": "fragments", "Bytes": "bytes",
+    "AppIdentifier": "app", "Title": "title", "Attribute": "attribute", "Text": "text", "State": "state",
+    "Elapsed": "elapsed", "Rate": "rate", "Action": "action", "Flags": "flags",
   ]
 
   static func facts(of unit: DecodedUnit) -> [PictureRow.Fact] {
@@ -204,12 +200,10 @@ enum FactFinder {
     let handle = unit.isList ? nil : unit.attributes.first?.handle
     let namesPeer = unit.layer == .hciEvent || unit.layer == .linkLayer
     let known: [(StaticString, Detail.Value?)] = [
-      ("channel", channel.map { .number(Int64($0)) }),
-      ("ancs", unit.profiles.contains(.ancs) ? .number(1) : nil),
+      ("channel", channel.map { .number(Int64($0)) }), ("ancs", unit.profiles.contains(.ancs) ? .number(1) : nil),
       ("ams", unit.profiles.contains(.ams) ? .number(1) : nil),
       ("phoneside", isATT && unit.link?.peerKind == .accessory ? .number(1) : nil),
-      ("problem", unit.problem.map { .text($0) }),
-      ("asked", unit.request.map { .number(Int64($0)) }),
+      ("problem", unit.problem.map { .text($0) }), ("asked", unit.request.map { .number(Int64($0)) }),
       ("handle", handle.map { .number(Int64($0)) }),
       ("peer", namesPeer ? unit.link?.peer.map { .text($0.description) } : nil),
     ]
@@ -220,9 +214,7 @@ enum FactFinder {
     return facts
   }
 
-  private static func add(
-    _ details: [Detail], _ names: [String: StaticString], to facts: inout [PictureRow.Fact]
-  ) {
+  private static func add(_ details: [Detail], _ names: [String: StaticString], to facts: inout [PictureRow.Fact]) {
     for detail in details {
       guard let key = names[detail.label] else { continue }
       if isMentioned(detail.value) { facts.append(.init(key: key, value: detail.value)) }

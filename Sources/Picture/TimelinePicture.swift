@@ -12,8 +12,7 @@ extension SessionPicture {
   ///   - name: the name of the attribute that a PDU of this link concerns, if it is known.
   ///   - redact: replaces whatever identifies people or devices in a sentence.
   public mutating func add(
-    _ timeline: TimelineReport, name: (Handle, PDUHead, LinkTimeline) -> String?,
-    redact: (String) -> String
+    _ timeline: TimelineReport, name: (Handle, PDUHead, LinkTimeline) -> String?, redact: (String) -> String
   ) {
     var rows: [PictureRow] = []
     for (place, link) in ([timeline.board] + timeline.links).enumerated() {
@@ -38,17 +37,14 @@ extension SessionPicture {
       row.number = index + 1
       if row.code >= 0 {
         let asked = open[row.link, default: OpenRequests()].request(
-          of: Opcode(rawValue: UInt8(row.code)).role, isSent: row.direction == 1,
-          packet: row.number)
+          of: Opcode(rawValue: UInt8(row.code)).role, isSent: row.direction == 1, packet: row.number)
         if let asked { row.facts.append(.init(key: "asked", value: .number(Int64(asked)))) }
       }
       add(row)
     }
   }
 
-  private static func rows(
-    of link: LinkTimeline, _ name: (Handle, PDUHead, LinkTimeline) -> String?
-  ) -> [PictureRow] {
+  private static func rows(of link: LinkTimeline, _ name: (Handle, PDUHead, LinkTimeline) -> String?) -> [PictureRow] {
     func row(_ entry: TimelineEntry) -> PictureRow {
       var row = PictureRow()
       row.time = link.started.microseconds &+ entry.time

@@ -56,10 +56,7 @@ package struct Epoll: ~Copyable {
 
   /// The number of ready descriptors; if `waiting`, blocks until there is one.
   package func wait(_ waiting: Bool) throws(SystemError) -> Int {
-    Int(
-      try Syscall.retrying("epoll_wait") {
-        epoll_wait(descriptor.raw, events, Self.capacity, waiting ? -1 : 0)
-      })
+    Int(try Syscall.retrying("epoll_wait") { epoll_wait(descriptor.raw, events, Self.capacity, waiting ? -1 : 0) })
   }
 
   /// A ready descriptor of the last `wait`.
@@ -129,7 +126,6 @@ package struct SignalDescriptor: ~Copyable {
   package func next() -> Signal? {
     var info = signalfd_siginfo()
     let count = withUnsafeMutableBytes(of: &info) { try? Syscall.read(descriptor.raw, into: $0) }
-    return count == MemoryLayout<signalfd_siginfo>.size
-      ? Signal(rawValue: Int32(info.ssi_signo)) : nil
+    return count == MemoryLayout<signalfd_siginfo>.size ? Signal(rawValue: Int32(info.ssi_signo)) : nil
   }
 }

@@ -48,8 +48,7 @@ extension FileDescriptor {
   public borrowing func read(_ count: Int, at place: Int64? = nil) throws(SystemError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: max(0, count))
     let length = try Syscall.retrying(place == nil ? "read" : "pread") {
-      place.map { pread(raw, &bytes, bytes.count, off_t($0)) }
-        ?? Glibc.read(raw, &bytes, bytes.count)
+      place.map { pread(raw, &bytes, bytes.count, off_t($0)) } ?? Glibc.read(raw, &bytes, bytes.count)
     }
     bytes.removeLast(bytes.count - length)
     return bytes
@@ -73,9 +72,7 @@ extension FileDescriptor {
 
   /// Writes all bytes to a descriptor owned elsewhere, such as standard output, and blocks if it is not
   /// ready for more.
-  public static func writeAll(
-    _ bytes: some Collection<UInt8>, to number: Int32
-  ) throws(SystemError) {
+  public static func writeAll(_ bytes: some Collection<UInt8>, to number: Int32) throws(SystemError) {
     let bytes = Array(bytes)
     var start = 0
     while start < bytes.count {
@@ -109,9 +106,7 @@ extension FileDescriptor {
   }
 
   /// Sets the owner of the file at `path`; nothing if it has that owner already.
-  borrowing func setOwner(
-    _ owner: (user: UInt32, group: UInt32), of path: String
-  ) throws(SystemError) {
+  borrowing func setOwner(_ owner: (user: UInt32, group: UInt32), of path: String) throws(SystemError) {
     let status = try status(of: path)
     if (status.st_uid, status.st_gid) == owner { return }
     try Syscall.retrying("chown", on: path) { fchown(raw, owner.user, owner.group) }

@@ -41,15 +41,11 @@ public enum Files {
   }
 
   /// Opens a file for reading. If not `waits`, reading from a device does not block.
-  public static func open(
-    _ path: String, waits: Bool = true
-  ) throws(SystemError) -> FileDescriptor {
+  public static func open(_ path: String, waits: Bool = true) throws(SystemError) -> FileDescriptor {
     try open(path, waits ? O_RDONLY : O_RDONLY | O_NONBLOCK)
   }
 
-  static func open(
-    _ path: String, _ flags: Int32, mode: UInt32 = 0
-  ) throws(SystemError) -> FileDescriptor {
+  static func open(_ path: String, _ flags: Int32, mode: UInt32 = 0) throws(SystemError) -> FileDescriptor {
     try Syscall.opening("open", on: path) { Glibc.open(path, flags | O_CLOEXEC | O_NOCTTY, mode) }
   }
 
@@ -76,8 +72,7 @@ public enum Files {
 
   /// Throws EEXIST if `create` would do so for these first bytes; other obstacles are left to it.
   public static func check(_ path: String, begins beginning: [UInt8]) throws(SystemError) {
-    guard let file = try? open(path, O_RDONLY | O_NONBLOCK),
-      (try? file.status(of: path).st_mode & S_IFMT) == S_IFREG
+    guard let file = try? open(path, O_RDONLY | O_NONBLOCK), (try? file.status(of: path).st_mode & S_IFMT) == S_IFREG
     else { return }
     try check(file, of: path, begins: beginning)
   }
@@ -281,8 +276,7 @@ public struct NewFile: Sendable {
     }
     let target = try Files.target(of: path)
     let status = try Files.status(ofLink: target)
-    try self.init(
-      bytes, besides: target, mode: status.st_mode & 0o7777, owner: (status.st_uid, status.st_gid))
+    try self.init(bytes, besides: target, mode: status.st_mode & 0o7777, owner: (status.st_uid, status.st_gid))
   }
 
   fileprivate init(

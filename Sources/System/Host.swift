@@ -157,8 +157,7 @@ public struct KernelVersion: Hashable, Comparable, Sendable {
   }
 
   public static func < (one: KernelVersion, other: KernelVersion) -> Bool {
-    (one.major, one.minor, one.patch, one.revision)
-      < (other.major, other.minor, other.patch, other.revision)
+    (one.major, one.minor, one.patch, one.revision) < (other.major, other.minor, other.patch, other.revision)
   }
 }
 

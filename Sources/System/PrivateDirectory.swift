@@ -56,9 +56,7 @@ public final class PrivateDirectory: Sendable {
     return descriptor
   }
 
-  private static func opened(
-    _ path: String, makes: Bool, by users: Set<UInt32>
-  ) throws(Fault) -> FileDescriptor {
+  private static func opened(_ path: String, makes: Bool, by users: Set<UInt32>) throws(Fault) -> FileDescriptor {
     var stranger: UInt32?
     do throws(SystemError) {
       return try walk(path, makes: makes, trusting: users.union([0]), &stranger)
@@ -85,9 +83,7 @@ public final class PrivateDirectory: Sendable {
     var (links, unlinked) = (0, Int.max)
     while let name = names.popLast() {
       var status = stat()
-      if makes, names.count < unlinked,
-        fstatat(here.raw, name, &status, AT_SYMLINK_NOFOLLOW) != 0, errno == ENOENT
-      {
+      if makes, names.count < unlinked, fstatat(here.raw, name, &status, AT_SYMLINK_NOFOLLOW) != 0, errno == ENOENT {
         let (folder, mode): (Int32, mode_t) = (here.raw, names.isEmpty ? 0o700 : 0o755)
         try Syscall.retrying("mkdir", on: path) { mkdirat(folder, name, mode) }
         // If a power cut loses the directory, the files in it are lost too.

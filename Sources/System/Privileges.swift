@@ -62,7 +62,6 @@ public enum Privileges {
 
 extension __user_cap_data_struct {
   fileprivate func restricted(to wanted: UInt32) -> __user_cap_data_struct {
-    __user_cap_data_struct(
-      effective: permitted & wanted, permitted: permitted & wanted, inheritable: 0)
+    __user_cap_data_struct(effective: permitted & wanted, permitted: permitted & wanted, inheritable: 0)
   }
 }

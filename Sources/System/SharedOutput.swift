@@ -74,9 +74,7 @@ package struct SharedOutput: ~Copyable {
   ///
   /// - Returns: how many were taken.
   /// - Throws: EAGAIN if none can be taken now.
-  package borrowing func write(
-    _ bytes: ArraySlice<UInt8>, and last: UInt8
-  ) throws(SystemError) -> Int {
+  package borrowing func write(_ bytes: ArraySlice<UInt8>, and last: UInt8) throws(SystemError) -> Int {
     switch way {
     case .own(let again): try Syscall.write(again.raw, bytes, and: last)
     case .write: try Syscall.write(number, bytes, and: last)
@@ -86,8 +84,7 @@ package struct SharedOutput: ~Copyable {
   }
 
   /// Writes all bytes that are accepted within `milliseconds`, and drops the rest.
-  package borrowing func writeAll(_ bytes: [UInt8], within milliseconds: Int32) throws(SystemError)
-  {
+  package borrowing func writeAll(_ bytes: [UInt8], within milliseconds: Int32) throws(SystemError) {
     var start = 0
     while start < bytes.count {
       do throws(SystemError) {

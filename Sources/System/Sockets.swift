@@ -59,9 +59,7 @@ package enum UnixSocket {
   }
 
   /// Connects. UNIX sockets never wait; EAGAIN means that the listener's queue is full.
-  package static func connect(
-    to path: String, _ type: SocketType
-  ) throws(SystemError) -> FileDescriptor {
+  package static func connect(to path: String, _ type: SocketType) throws(SystemError) -> FileDescriptor {
     let address = try UnixAddress(path)
     let descriptor = try Syscall.socket(AF_UNIX, type.rawValue, 0)
     try about(path) { () throws(SystemError) in
@@ -99,9 +97,7 @@ package enum UnixSocket {
   }
 
   /// Whether nobody listens on the socket file: only then is a connection refused.
-  private static func isStale(
-    _ address: UnixAddress, _ type: SocketType
-  ) throws(SystemError) -> Bool {
+  private static func isStale(_ address: UnixAddress, _ type: SocketType) throws(SystemError) -> Bool {
     guard address.isFile, try Files.kind(of: address.description) == .socket else { return false }
     do throws(SystemError) {
       _ = try connect(to: address.description, type)
@@ -150,10 +146,8 @@ package struct PacketBatch: ~Copyable {
     parts = .allocate(capacity: Self.capacity)
     messages = .allocate(capacity: Self.capacity)
     for index in 0..<Self.capacity {
-      let place = UnsafeMutableRawBufferPointer(
-        rebasing: bytes[(index * Self.longest)...].prefix(Self.longest))
-      parts.initializeElement(
-        at: index, to: iovec(iov_base: place.baseAddress, iov_len: place.count))
+      let place = UnsafeMutableRawBufferPointer(rebasing: bytes[(index * Self.longest)...].prefix(Self.longest))
+      parts.initializeElement(at: index, to: iovec(iov_base: place.baseAddress, iov_len: place.count))
       var message = mmsghdr()
       message.msg_hdr.msg_iov = UnsafeMutableBufferPointer(rebasing: parts[index...]).baseAddress
       message.msg_hdr.msg_iovlen = 1

@@ -68,12 +68,9 @@ package struct Spawned: ~Copyable {
       posix_spawn_file_actions_adddup2(&actions, input, Standard.input),
       posix_spawn_file_actions_adddup2(&actions, output, Standard.output),
       posix_spawn_file_actions_adddup2(&actions, output, Standard.error),
-      posix_spawn_file_actions_addclosefrom_np(&actions, 3),
-      posix_spawn_file_actions_addchdir_np(&actions, "/"),
-      posix_spawnattr_setsigmask(&attributes, &none),
-      posix_spawnattr_setsigdefault(&attributes, &all),
-      posix_spawnattr_setflags(
-        &attributes, Int16(newSession | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF)),
+      posix_spawn_file_actions_addclosefrom_np(&actions, 3), posix_spawn_file_actions_addchdir_np(&actions, "/"),
+      posix_spawnattr_setsigmask(&attributes, &none), posix_spawnattr_setsigdefault(&attributes, &all),
+      posix_spawnattr_setflags(&attributes, Int16(newSession | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF)),
     ]
     var process: Int32 = 0
     if failures.allSatisfy({ $0 == 0 }), let path = arguments.first {
@@ -123,9 +120,7 @@ public enum ProcessEnd: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Calls `body` with the texts as a list of C strings, with a null pointer at its end.
-func withCStrings<Result>(
-  _ texts: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
-) -> Result {
+func withCStrings<Result>(_ texts: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> Result) -> Result {
   let copies = texts.map { strdup($0) }
   defer { for copy in copies { free(copy) } }
   return body(copies + [nil])

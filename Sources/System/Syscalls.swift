@@ -25,9 +25,7 @@ package enum Syscall {
 
   // MARK: Descriptors
 
-  package static func read(
-    _ fd: Int32, into buffer: UnsafeMutableRawBufferPointer
-  ) throws(SystemError) -> Int {
+  package static func read(_ fd: Int32, into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
     try retrying("read") { Glibc.read(fd, buffer.baseAddress, buffer.count) }
   }
 
@@ -41,12 +39,8 @@ package enum Syscall {
   }
 
   /// Writes bytes followed by one more; returns how many the kernel took.
-  package static func write(
-    _ fd: Int32, _ bytes: ArraySlice<UInt8>, and last: UInt8
-  ) throws(SystemError) -> Int {
-    try retrying("writev") {
-      withParts(bytes, last) { Glibc.writev(fd, $0, 2) }
-    }
+  package static func write(_ fd: Int32, _ bytes: ArraySlice<UInt8>, and last: UInt8) throws(SystemError) -> Int {
+    try retrying("writev") { withParts(bytes, last) { Glibc.writev(fd, $0, 2) } }
   }
 
   /// Calls `use` with an I/O vector of two parts: the bytes, and the one that follows them.
@@ -69,9 +63,7 @@ package enum Syscall {
 
   /// Whether one of `events` (POLLOUT, POLLRDHUP), an error or POLLHUP holds now or within
   /// `milliseconds` (-1: without a limit).
-  private static func poll(
-    _ fd: Int32, for events: Int16, within milliseconds: Int32 = 0
-  ) throws(SystemError) -> Bool {
+  private static func poll(_ fd: Int32, for events: Int16, within milliseconds: Int32 = 0) throws(SystemError) -> Bool {
     var entry = pollfd(fd: fd, events: events, revents: 0)
     try retrying("poll") { Glibc.poll(&entry, 1, milliseconds) }
     return entry.revents != 0
@@ -94,9 +86,7 @@ package enum Syscall {
   }
 
   /// Whether there is something to read, or the end; waits up to `milliseconds` for that.
-  package static func isReadable(
-    _ fd: Int32, within milliseconds: Int32 = 0
-  ) throws(SystemError) -> Bool {
+  package static func isReadable(_ fd: Int32, within milliseconds: Int32 = 0) throws(SystemError) -> Bool {
     try poll(fd, for: Int16(POLLIN), within: milliseconds)
   }
 
@@ -126,9 +116,7 @@ package enum Syscall {
   /// All sockets are non-blocking, and closed on exec.
   static let socketFlags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
 
-  package static func socket(
-    _ family: Int32, _ type: Int32, _ proto: Int32
-  ) throws(SystemError) -> FileDescriptor {
+  package static func socket(_ family: Int32, _ type: Int32, _ proto: Int32) throws(SystemError) -> FileDescriptor {
     try opening("socket") { Glibc.socket(family, type | socketFlags, proto) }
   }
 
@@ -161,9 +149,7 @@ package enum Syscall {
   }
 
   /// Receives packets without blocking. The length of a truncated one is its full length.
-  static func receive(
-    _ fd: Int32, _ messages: UnsafeMutableBufferPointer<mmsghdr>
-  ) throws(SystemError) -> Int {
+  static func receive(_ fd: Int32, _ messages: UnsafeMutableBufferPointer<mmsghdr>) throws(SystemError) -> Int {
     let flags = Int32(MSG_DONTWAIT | MSG_TRUNC)
     let count = UInt32(messages.count)
     return Int(try retrying("recvmmsg") { linux_recvmmsg(fd, messages.baseAddress, count, flags) })
@@ -191,16 +177,12 @@ package enum Syscall {
       }
     }
     guard header.cmsg_level == level, header.cmsg_type == type else { return (count, []) }
-    return (
-      count, Array(controls.prefix(Int(header.cmsg_len)).dropFirst(MemoryLayout<cmsghdr>.size))
-    )
+    return (count, Array(controls.prefix(Int(header.cmsg_len)).dropFirst(MemoryLayout<cmsghdr>.size)))
   }
 
   /// Sends the bytes from `start` on, without blocking and without SIGPIPE; returns how many the
   /// kernel took.
-  package static func send(
-    _ fd: Int32, _ bytes: [UInt8], from start: Int = 0
-  ) throws(SystemError) -> Int {
+  package static func send(_ fd: Int32, _ bytes: [UInt8], from start: Int = 0) throws(SystemError) -> Int {
     let flags = Int32(MSG_DONTWAIT | MSG_NOSIGNAL)
     return try retrying("send") {
       bytes[start...].withUnsafeBytes { Glibc.send(fd, $0.baseAddress, $0.count, flags) }
@@ -208,9 +190,7 @@ package enum Syscall {
   }
 
   /// Sends bytes followed by one more, without blocking and without SIGPIPE; returns how many the kernel took.
-  package static func send(
-    _ fd: Int32, _ bytes: ArraySlice<UInt8>, and last: UInt8
-  ) throws(SystemError) -> Int {
+  package static func send(_ fd: Int32, _ bytes: ArraySlice<UInt8>, and last: UInt8) throws(SystemError) -> Int {
     let flags = Int32(MSG_DONTWAIT | MSG_NOSIGNAL)
     return try retrying("sendmsg") {
       withParts(bytes, last) {
@@ -254,9 +234,7 @@ package enum Syscall {
 
   /// The bytes of a socket option. If there are more than the expected `size`, the kernel says how many, and
   /// is asked again.
-  package static func option(
-    _ fd: Int32, _ level: Int32, _ option: Int32, size: Int
-  ) throws(SystemError) -> [UInt8] {
+  package static func option(_ fd: Int32, _ level: Int32, _ option: Int32, size: Int) throws(SystemError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: size)
     var length = socklen_t(size)
     do throws(SystemError) {
@@ -269,8 +247,7 @@ package enum Syscall {
   }
 
   private static func address(
-    _ call: String,
-    _ body: (UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>) -> Int32
+    _ call: String, _ body: (UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>) -> Int32
   ) throws(SystemError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: MemoryLayout<sockaddr_storage>.size)
     var length = socklen_t(bytes.count)

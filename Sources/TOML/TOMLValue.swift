@@ -60,8 +60,7 @@ public struct TOMLValue: Sendable {
       let isOpen =
         reason.hasPrefix("Error while parsing") && reason.split(separator: " ").contains("string:")
         && Self.isEnd(place, of: bytes)
-      throw Fault(
-        position: place, message: isOpen ? "the text has no closing quotation mark" : reason)
+      throw Fault(position: place, message: isOpen ? "the text has no closing quotation mark" : reason)
     }
     self.init(root)
   }
@@ -87,8 +86,7 @@ public struct TOMLValue: Sendable {
       case CTOML_TABLE:
         .table(
           Self.children(of: node).sorted { one, other in
-            (one.keyPosition.line, one.keyPosition.column)
-              < (other.keyPosition.line, other.keyPosition.column)
+            (one.keyPosition.line, one.keyPosition.column) < (other.keyPosition.line, other.keyPosition.column)
           })
       default: .time
       }
@@ -130,7 +128,6 @@ extension TOMLValue.Position {
 
 extension String {
   fileprivate init(_ text: ctoml_text) {
-    self = String(
-      decoding: UnsafeRawBufferPointer(start: text.bytes, count: text.length), as: UTF8.self)
+    self = String(decoding: UnsafeRawBufferPointer(start: text.bytes, count: text.length), as: UTF8.self)
   }
 }

@@ -29,9 +29,7 @@ public struct TableReader {
   /// - Parameters:
   ///   - expected: the description of a valid value, for the fault.
   ///   - read: converts a value; nil if it is invalid.
-  public mutating func value<Value>(
-    _ key: String, expected: String, _ read: (TOMLValue.Content) -> Value?
-  ) -> Value? {
+  public mutating func value<Value>(_ key: String, expected: String, _ read: (TOMLValue.Content) -> Value?) -> Value? {
     guard let entry = entry(key) else { return nil }
     if let value = read(entry.value.content) { return value }
     fail(entry.value.position, "\(key) must be \(expected), not \(entry.value.content.shown)")
@@ -53,9 +51,7 @@ public struct TableReader {
   }
 
   /// A text, or an array of texts, each converted by `read`.
-  public mutating func list<Value>(
-    _ key: String, expected: String, _ read: (String) -> Value?
-  ) -> [Value]? {
+  public mutating func list<Value>(_ key: String, expected: String, _ read: (String) -> Value?) -> [Value]? {
     guard let entry = entry(key) else { return nil }
     var values: [Value] = []
     for element in entry.value.content.array ?? [entry.value] {

@@ -40,8 +40,7 @@ public enum Key: Hashable, Sendable, ExpressibleByExtendedGraphemeClusterLiteral
   }
 
   private static let numbered: [Int32: Key] = [
-    KEY_UP: .up, KEY_DOWN: .down, KEY_SR: .wheelUp, KEY_SF: .wheelDown, KEY_PPAGE: .pageUp,
-    KEY_NPAGE: .pageDown, KEY_HOME: .home,
-    KEY_END: .end, KEY_ENTER: .enter, KEY_BACKSPACE: .backspace, KEY_DC: .delete,
+    KEY_UP: .up, KEY_DOWN: .down, KEY_SR: .wheelUp, KEY_SF: .wheelDown, KEY_PPAGE: .pageUp, KEY_NPAGE: .pageDown,
+    KEY_HOME: .home, KEY_END: .end, KEY_ENTER: .enter, KEY_BACKSPACE: .backspace, KEY_DC: .delete,
   ]
 }

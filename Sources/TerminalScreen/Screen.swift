@@ -57,9 +57,7 @@ import System
     guard let opened else {
       throw Failure(
         usage: "the terminal type “\(type)” is unknown, or can't move the cursor",
-        remedy:
-          "set it in TERM, as in TERM=xterm; ncurses-base and ncurses-term describe the known types"
-      )
+        remedy: "set it in TERM, as in TERM=xterm; ncurses-base and ncurses-term describe the known types")
     }
     (screen, substitute) = opened
     size = Self.currentSize

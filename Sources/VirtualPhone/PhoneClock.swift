@@ -19,8 +19,7 @@ struct PhoneClock {
   func value(at now: Instant, adjusted: CurrentTime.AdjustReason = []) -> [UInt8] {
     let whole = seconds(at: now).rounded(.down)
     let fraction = UInt8(clamping: Int((seconds(at: now) - whole) * 256))
-    let time = CurrentTime(
-      secondsSince1970: Int64(whole), fractions256: fraction, adjustReason: adjusted)
+    let time = CurrentTime(secondsSince1970: Int64(whole), fractions256: fraction, adjustReason: adjusted)
     return time?.encoded ?? [UInt8](repeating: 0, count: 10)
   }
 

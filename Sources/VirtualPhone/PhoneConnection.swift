@@ -28,10 +28,7 @@ final class PhoneConnection {
   private var ignored: Opcode?
   private let report: (PhoneEvent) -> Void
 
-  init(
-    of phone: VirtualPhone, isBonded: Bool, send: @escaping ([UInt8]) -> Void,
-    hangUp: @escaping (String) -> Void
-  ) {
+  init(of phone: VirtualPhone, isBonded: Bool, send: @escaping ([UInt8]) -> Void, hangUp: @escaping (String) -> Void) {
     bearer = Bearer(scheduler: phone.scheduler, receiveMTU: phone.receiveMTU)
     client = Client(bearer)
     server = Server(bearer, database: phone.database.attributes) { [weak phone] in

@@ -180,9 +180,7 @@ final class PhoneDatabase {
     [
       .init(
         .currentTime, [.read, .notify], permissions: Permissions(read: .encrypted),
-        value: .handled(read: { [weak self] _ in
-          self.map { $0.clock.value(at: $0.scheduler.now) } ?? []
-        }),
+        value: .handled(read: { [weak self] _ in self.map { $0.clock.value(at: $0.scheduler.now) } ?? [] }),
         descriptors: [Self.configuration]),
       .init(
         .localTimeInformation, [.read], permissions: Permissions(read: .encrypted),
@@ -213,8 +211,7 @@ final class PhoneDatabase {
         try media.handleRegistration(value)
       },
       .init(
-        .entityAttribute, [.read, .write, .extended],
-        permissions: Permissions(read: .encrypted, write: .encrypted),
+        .entityAttribute, [.read, .write, .extended], permissions: Permissions(read: .encrypted, write: .encrypted),
         value: .handled(
           read: { _ throws(ErrorCode) in try media.readSelection() },
           write: { _, value throws(ErrorCode) in try media.handleSelection(value) }),
@@ -223,8 +220,7 @@ final class PhoneDatabase {
   }
 
   private func writable(
-    _ uuid: UUID, _ properties: Characteristic.Properties,
-    _ write: @escaping ([UInt8]) throws(ErrorCode) -> Void
+    _ uuid: UUID, _ properties: Characteristic.Properties, _ write: @escaping ([UInt8]) throws(ErrorCode) -> Void
   ) -> CharacteristicDefinition {
     CharacteristicDefinition(
       uuid, properties, permissions: Permissions(write: .encrypted),

@@ -121,8 +121,7 @@ public final class VirtualPhone {
   ///   - hangUp: called to end the link; call `disconnected` when it has ended.
   /// - Returns: false if the phone is out of range, has given up or is already connected.
   @discardableResult public func connect(
-    isBonded: Bool = false, send: @escaping ([UInt8]) -> Void,
-    hangUp: @escaping (String) -> Void
+    isBonded: Bool = false, send: @escaping ([UInt8]) -> Void, hangUp: @escaping (String) -> Void
   ) -> Bool {
     guard accepts(isBonded: isBonded), connection == nil else { return false }
     let connection = PhoneConnection(of: self, isBonded: isBonded, send: send, hangUp: hangUp)
@@ -192,9 +191,7 @@ public final class VirtualPhone {
     }
   }
 
-  private func indicate(
-    _ characteristic: PhoneCharacteristic, _ value: [UInt8]
-  ) throws(PhoneRefusal) {
+  private func indicate(_ characteristic: PhoneCharacteristic, _ value: [UInt8]) throws(PhoneRefusal) {
     let handle = try handle(of: characteristic)
     try connected().bearer.indicate(handle, value) { [weak self] response in
       if case .success = response { self?.onEvent(.confirmed(characteristic)) }
@@ -307,9 +304,7 @@ extension VirtualPhone {
     connection?.hangUp(why)
   }
 
-  private func burst(
-    _ count: Int, _ contents: NotificationContents
-  ) throws(PhoneRefusal) -> [NotificationUID] {
+  private func burst(_ count: Int, _ contents: NotificationContents) throws(PhoneRefusal) -> [NotificationUID] {
     try (1...max(1, count)).map { number throws(PhoneRefusal) in
       var numbered = contents
       numbered[.title] = (contents[.title].map { $0 + " " } ?? "") + String(number)
@@ -327,8 +322,7 @@ extension VirtualPhone {
 
   private func set(_ time: CivilTime, _ zone: LocalTimeInformation?) {
     let now = scheduler.now
-    database.clock = PhoneClock(
-      start: Double(time.secondsSince1970), zone: zone ?? database.clock.zone, set: now)
+    database.clock = PhoneClock(start: Double(time.secondsSince1970), zone: zone ?? database.clock.zone, set: now)
     let value = database.clock.value(at: now, adjusted: .manual)
     enqueue { $0.notify(.currentTime, value) }
   }
@@ -349,8 +343,7 @@ extension VirtualPhone {
     let range = service.map { database.range(of: $0) } ?? .all
     guard let range else { throw PhoneRefusal("\(service?.rawValue ?? "it") does not exist") }
     connection.forgetSubscriptions(in: range)
-    for characteristic in PhoneCharacteristic.allCases
-    where service == nil || characteristic.service == service?.uuid {
+    for characteristic in PhoneCharacteristic.allCases where service == nil || characteristic.service == service?.uuid {
       apply(characteristic, isSubscribed: false)
     }
   }

@@ -20,8 +20,7 @@ public struct CivilTime: Hashable, Sendable {
   /// Nil if there is no such day or time. Leap seconds are not supported: time counted from 1970 has no
   /// number for them.
   public init?(year: Int, month: Int, day: Int, hour: Int = 0, minute: Int = 0, second: Int = 0) {
-    guard (0...9999).contains(year), (1...12).contains(month),
-      (1...Self.days(in: month, of: year)).contains(day),
+    guard (0...9999).contains(year), (1...12).contains(month), (1...Self.days(in: month, of: year)).contains(day),
       (0...23).contains(hour), (0...59).contains(minute), (0...59).contains(second)
     else { return nil }
     shortYear = Int16(year)
@@ -83,8 +82,7 @@ extension CivilTime: LosslessStringConvertible {
   /// Reads `2026-11-21T07:00:00`, and nothing else.
   public init?(_ description: String) {
     let bytes = Array(description.utf8)
-    guard bytes.count == 19, bytes[4] == 0x2D, bytes[7] == 0x2D, bytes[10] == 0x54,
-      bytes[13] == 0x3A, bytes[16] == 0x3A
+    guard bytes.count == 19, bytes[4] == 0x2D, bytes[7] == 0x2D, bytes[10] == 0x54, bytes[13] == 0x3A, bytes[16] == 0x3A
     else { return nil }
     func number(_ range: Range<Int>) -> Int? {
       bytes[range].reduce(0) { value, byte in

@@ -37,8 +37,7 @@ private func distance(_ one: [Character], _ other: [Character]) -> Int {
   for (row, letter) in one.enumerated() {
     var current = [row + 1]
     for (column, counterpart) in other.enumerated() {
-      var best = min(
-        above[column] + (letter == counterpart ? 0 : 1), above[column + 1] + 1, current[column] + 1)
+      var best = min(above[column] + (letter == counterpart ? 0 : 1), above[column + 1] + 1, current[column] + 1)
       if row > 0, column > 0, letter == other[column - 1], one[row - 1] == counterpart {
         best = min(best, before[column - 1] + 1)
       }

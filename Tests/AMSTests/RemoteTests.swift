@@ -23,8 +23,7 @@ struct RemoteTests {
       #expect(session.source.log == ["53 = 0100", "50 = 0100"])
       loop.start { try await session.remote.run() }
       await loop.sleep(for: .milliseconds(10))
-      #expect(
-        session.source.log.dropFirst(2) == ["52 = 00000102", "52 = 0100010203", "52 = 0200010203"])
+      #expect(session.source.log.dropFirst(2) == ["52 = 00000102", "52 = 0100010203", "52 = 0200010203"])
       #expect(session.told == [MediaField.allCases])
       await loop.sleep(for: .seconds(1))
       #expect(session.told.count == 1)
@@ -64,9 +63,7 @@ struct RemoteTests {
     }
   }
 
-  @Test(
-    "A newer value replaces one that is being read",
-    arguments: ["Short", "Another very, very long title"])
+  @Test("A newer value replaces one that is being read", arguments: ["Short", "Another very, very long title"])
   func superseded(title: String) throws {
     try RemoteSession.run { loop, session in
       try await session.begin(loop)
@@ -246,10 +243,9 @@ struct RemoteTests {
       for round in 0..<5000 {
         let handle = round % 5 == 0 ? StubSource.remoteCommand : StubSource.entityUpdate
         let update = EntityUpdate(
-          MediaAttribute(Entity(rawValue: UInt8(round % 4)), UInt8(round % 6)),
-          Array("1,1.0,\(round)".utf8), fitting: 20)
-        session.source.notify(
-          handle, round % 3 == 0 ? random.bytes(upTo: 20) : random.mutated(update.encoded))
+          MediaAttribute(Entity(rawValue: UInt8(round % 4)), UInt8(round % 6)), Array("1,1.0,\(round)".utf8),
+          fitting: 20)
+        session.source.notify(handle, round % 3 == 0 ? random.bytes(upTo: 20) : random.mutated(update.encoded))
         if round % 11 == 0 { await loop.sleep(for: .milliseconds(round % 70)) }
       }
       await loop.sleep(for: .seconds(60))
@@ -271,9 +267,7 @@ struct MediaStateTests {
   @Test("Every attribute is applied, and changes are reported")
   func all() {
     var state = MediaState()
-    #expect(
-      state.apply(update(.playbackInfo, "1,1.0,71.5"), at: .zero)
-        == [.playerState, .playerRate, .playerElapsed])
+    #expect(state.apply(update(.playbackInfo, "1,1.0,71.5"), at: .zero) == [.playerState, .playerRate, .playerElapsed])
     #expect(state.apply(update(.playerName, "Music"), at: .zero) == [.playerName])
     #expect(state.apply(update(.volume, "0.5"), at: .zero) == [.playerVolume])
     #expect(state.apply(update(.queueIndex, "2"), at: .zero) == [.queueIndex])
@@ -413,9 +407,7 @@ struct MediaStateTests {
   func fuzz() {
     var random = SeededGenerator(seed: 4)
     var state = MediaState()
-    let texts = [
-      "1,1.0,71.147", "0,,", "0.0625", "12", "So What – Größe", "-9,9999999999999999999",
-    ]
+    let texts = ["1,1.0,71.147", "0,,", "0.0625", "12", "So What – Größe", "-9,9999999999999999999"]
     for round in 0..<40_000 {
       let text = Array(texts[round % texts.count].utf8)
       let value = round % 5 == 0 ? random.bytes(upTo: 40) : random.mutated(text)
@@ -425,9 +417,7 @@ struct MediaStateTests {
       #expect(update.encoded == bytes)
       let changed = state.apply(update, at: now)
       #expect(changed == changed.inOrder)
-      if let elapsed = state.elapsed(
-        at: Instant(nanoseconds: .random(in: .min ... .max, using: &random)))
-      {
+      if let elapsed = state.elapsed(at: Instant(nanoseconds: .random(in: .min ... .max, using: &random))) {
         #expect(elapsed >= 0 && elapsed <= state.track.duration ?? .infinity)
       }
       if let volume = state.player.volume { #expect((0...1).contains(volume)) }

@@ -22,8 +22,7 @@ final class StubSource {
         declaration: 0x33, properties: [.write, .notify], value: entityUpdate,
         uuid: .entityUpdate, end: 0x35, cccd: 0x35),
       Characteristic(
-        declaration: 0x36, properties: [.read, .write], value: entityAttribute,
-        uuid: .entityAttribute, end: 0x38),
+        declaration: 0x36, properties: [.read, .write], value: entityAttribute, uuid: .entityAttribute, end: 0x38),
     ])
 
   let clock: HandClock
@@ -61,8 +60,7 @@ final class StubSource {
   /// Notifies the attribute's value, cut to the MTU.
   func notify(_ attribute: MediaAttribute, _ text: String? = nil) {
     if let text { values[attribute] = text }
-    let update = EntityUpdate(
-      attribute, Array((values[attribute] ?? "").utf8), fitting: bearer.mtu - 3)
+    let update = EntityUpdate(attribute, Array((values[attribute] ?? "").utf8), fitting: bearer.mtu - 3)
     notify(Self.entityUpdate, update.encoded)
   }
 
@@ -101,9 +99,7 @@ final class StubSource {
     }
   }
 
-  private func read(
-    _ handle: Handle, from offset: Int, _ opcode: Opcode, _ response: ([UInt8]) -> PDU
-  ) {
+  private func read(_ handle: Handle, from offset: Int, _ opcode: Opcode, _ response: ([UInt8]) -> PDU) {
     log.append("\(handle) read \(offset)")
     guard handle == Self.entityAttribute, let selected, let text = values[selected] else {
       return send(.error(ErrorCode(0xA2), to: opcode, at: handle))
@@ -135,9 +131,7 @@ final class RemoteSession {
   }
 
   /// Runs a test with a session.
-  static func run(
-    _ test: @escaping @Sendable (isolated TestLoop, RemoteSession) async throws -> Void
-  ) throws {
+  static func run(_ test: @escaping @Sendable (isolated TestLoop, RemoteSession) async throws -> Void) throws {
     try TestLoop.run { loop in try await test(loop, RemoteSession(loop.clock)) }
   }
 

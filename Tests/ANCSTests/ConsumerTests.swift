@@ -96,10 +96,7 @@ struct ConsumerTests {
       await loop.sleep(for: .seconds(9))
       #expect(session.told == [])
       await loop.sleep(for: .seconds(2))
-      #expect(
-        session.told == [
-          "added 1 (the phone did not respond in time)", "added 2 two", "added 3 three",
-        ])
+      #expect(session.told == ["added 1 (the phone did not respond in time)", "added 2 two", "added 3 three"])
       #expect(session.dropped == 1)
     }
   }
@@ -145,8 +142,7 @@ struct ConsumerTests {
     arguments: [
       (.refuse(0xA0), "Unknown Command", false), (.refuse(0xA1), "Invalid Command", false),
       (.refuse(0xA2), "Invalid Parameter", false), (.refuse(0xA3), "Action Failed", false),
-      (.refuse(0x0E), "Unlikely Error", true),
-      (.refuse(0x05), "Insufficient Authentication", true),
+      (.refuse(0x0E), "Unlikely Error", true), (.refuse(0x05), "Insufficient Authentication", true),
       (.response([[7]]), "the phone sent the response to another command (7)", true),
       (
         .response([[0, 9, 0, 0, 0]]),
@@ -264,8 +260,7 @@ struct ConsumerTests {
           category: Category(rawValue: .random(in: 0...13, using: &random)),
           flags: EventFlags(rawValue: .random(in: 0...255, using: &random)))
         let value = round % 3 == 0 ? random.mutated(event.encoded) : event.encoded
-        session.phone.bearer.receive(
-          PDU.handleValueNotification(StubPhone.notificationSource, value: value).encoded)
+        session.phone.bearer.receive(PDU.handleValueNotification(StubPhone.notificationSource, value: value).encoded)
         if round % 7 == 0 { session.phone.notifyData(random.bytes(upTo: 20)) }
         await loop.sleep(for: .milliseconds(Int.random(in: 0..<30, using: &random)))
       }

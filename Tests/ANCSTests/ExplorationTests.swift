@@ -120,9 +120,7 @@ struct ExplorationTests {
       queue.finished(outcome, &ledger, at: now)
     }
 
-    private mutating func check(
-      _ evidence: SessionWatch.Evidence, wasRefusing: Bool, at now: Instant
-    ) {
+    private mutating func check(_ evidence: SessionWatch.Evidence, wasRefusing: Bool, at now: Instant) {
       switch evidence {
       case .responded:
         expected.unanswered = 0
@@ -238,8 +236,7 @@ struct ExplorationTests {
   private typealias SessionExplorer = Explorer<Situation, Input, Action>
 
   private static func sessions() -> SessionExplorer {
-    var explorer = SessionExplorer(
-      time: .time, deadline: { session, _ in session.deadline }, handle: Self.handle)
+    var explorer = SessionExplorer(time: .time, deadline: { session, _ in session.deadline }, handle: Self.handle)
     explorer.inputs = { session in
       if session.isDead { return [] }
       let events: [Input] = [
@@ -253,9 +250,8 @@ struct ExplorationTests {
     }
     explorer.parts = { session, _ in
       [
-        session.watch, session.queue.purpose, session.queue.isFetching,
-        session.command.map { "\($0)" } ?? "", session.isDead,
-        session.ledger.lanes.deadline as Any, session.ledger.lanes.count,
+        session.watch, session.queue.purpose, session.queue.isFetching, session.command.map { "\($0)" } ?? "",
+        session.isDead, session.ledger.lanes.deadline as Any, session.ledger.lanes.count,
         session.ledger[1].map { "\($0.event.flags)" } ?? "", session.ledger[9] == nil,
       ]
     }

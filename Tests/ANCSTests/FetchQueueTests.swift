@@ -151,9 +151,7 @@ struct FetchQueueTests {
   @Test("Attributes after the app's identifier are fetched in addition, and none twice")
   func inTwoSteps() {
     let log = Self.judged([.appIdentifier: "com.mail", .title: "Hello"]) { _, known in
-      Judgement(
-        wanted: .of(
-          known.appIdentifier == nil ? [.appIdentifier] : [.appIdentifier, .title, .date]))
+      Judgement(wanted: .of(known.appIdentifier == nil ? [.appIdentifier] : [.appIdentifier, .title, .date]))
     }
     #expect(log == ["app", "title,date", "name of com.mail", "usual Mail Hello"])
   }
@@ -182,8 +180,7 @@ struct FetchQueueTests {
     #expect(asked == 2)
 
     var fetching = Fetching()
-    fetching.ledger.rulesChanged(
-      { _, _ in Judgement(wanted: .of([.title]), isFinal: true) }, at: .zero)
+    fetching.ledger.rulesChanged({ _, _ in Judgement(wanted: .of([.title]), isFinal: true) }, at: .zero)
     fetching.event(.added, 1)
     _ = fetching.next()
     fetching.ledger.rulesChanged({ _, _ in Judgement(.hidden, isFinal: true) }, at: .zero)
@@ -209,9 +206,7 @@ struct FetchQueueTests {
     #expect(wanted() == [])
     fetching.ledger.rulesChanged(
       { _, known in
-        Judgement(
-          known.title == "Spam" ? .hidden : .usual, wanted: .of([.title]),
-          isFinal: known.title != nil)
+        Judgement(known.title == "Spam" ? .hidden : .usual, wanted: .of([.title]), isFinal: known.title != nil)
       }, at: .zero)
     fetching.finish(.app(identifier: "com.mail"), [.init(rawValue: 0): "Mail"])
     #expect(wanted() == [.title])
@@ -233,9 +228,8 @@ struct FetchQueueTests {
   static let courses = [
     Course(
       testDescription: "new ones come before pre-existing ones, each in the phone's order",
-      events: [
-        (.added, 1, .preExisting), (.added, 2, .preExisting), (.added, 11, []), (.added, 12, []),
-      ], published: ["added 11", "added 12", "added 1", "added 2"]),
+      events: [(.added, 1, .preExisting), (.added, 2, .preExisting), (.added, 11, []), (.added, 12, [])],
+      published: ["added 11", "added 12", "added 1", "added 2"]),
     Course(
       testDescription: "without attributes to fetch, the order is the same", selection: .none,
       events: [(.added, 1, .preExisting), (.added, 2, [])], published: ["added 2", "added 1"]),
@@ -248,17 +242,14 @@ struct FetchQueueTests {
       published: ["added 1", "added 2"]),
     Course(
       testDescription: "a pre-existing one that changes moves to the new ones",
-      events: [
-        (.added, 1, .preExisting), (.added, 2, .preExisting), (.modified, 2, []),
-        (.modified, 2, .preExisting),
-      ], published: ["added 2", "added 1"]),
+      events: [(.added, 1, .preExisting), (.added, 2, .preExisting), (.modified, 2, []), (.modified, 2, .preExisting)],
+      published: ["added 2", "added 1"]),
     Course(
       testDescription: "one that is removed while it is fetched is not reported",
       events: [(.added, 1, [])], duringFirst: [(.removed, 1, [])], published: []),
     Course(
       testDescription: "one that is removed and added again while it is fetched is fetched again",
-      events: [(.added, 1, [])], duringFirst: [(.removed, 1, []), (.added, 1, [])],
-      published: ["added 1"]),
+      events: [(.added, 1, [])], duringFirst: [(.removed, 1, []), (.added, 1, [])], published: ["added 1"]),
   ]
 
   @Test("The last state of each notification is reported, in its turn", arguments: courses)
@@ -304,8 +295,7 @@ struct FetchQueueTests {
     fetching.drain()
     #expect(
       fetching.log == [
-        "request 1", "request 2", "request 3", "request 4", "added 1", "request 5", "request 6",
-        "added 2",
+        "request 1", "request 2", "request 3", "request 4", "added 1", "request 5", "request 6", "added 2",
       ])
   }
 
@@ -319,9 +309,7 @@ struct FetchQueueTests {
     #expect(fetching.ledger.lanes.deadline == .zero + .seconds(15))
   }
 
-  @Test(
-    "An app's name is fetched once, before the next notification; what is removed meanwhile is not told"
-  )
+  @Test("An app's name is fetched once, before the next notification; what is removed meanwhile is not told")
   func appNames() {
     var fetching = Fetching(announcing: 1, 2, 3, 4, 5, 6)
     _ = fetching.step(app: "mail")
@@ -394,9 +382,7 @@ struct FetchQueueTests {
     case sameChanges, sameComesAgain, twoChangeInTurn, twoComeInTurn, everNew, everMore
   }
 
-  @Test(
-    "Whatever a phone announces with each response, all that waits has its turn",
-    arguments: Restlessness.allCases)
+  @Test("Whatever a phone announces with each response, all that waits has its turn", arguments: Restlessness.allCases)
   func fair(_ restlessness: Restlessness) {
     var fetching = Fetching()
     for uid in 1...12 as ClosedRange<UInt32> { fetching.event(.added, uid, .preExisting) }
@@ -429,9 +415,7 @@ struct FetchQueueTests {
     #expect(left.isEmpty)
   }
 
-  @Test(
-    "However many a phone announces again in turn, each waits for its pause",
-    arguments: [2, 64, 65, 400])
+  @Test("However many a phone announces again in turn, each waits for its pause", arguments: [2, 64, 65, 400])
   func pausesOfMany(count: UInt32) {
     var fetching = Fetching()
     for uid in 0..<count { fetching.event(.added, uid) }

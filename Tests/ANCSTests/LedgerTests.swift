@@ -47,17 +47,14 @@ struct Telling {
   }
 
   mutating func settle(
-    _ report: NotificationReport, _ judgement: Judgement? = nil, failed: Bool = false,
-    onlyIfChanged: Bool = false
+    _ report: NotificationReport, _ judgement: Judgement? = nil, failed: Bool = false, onlyIfChanged: Bool = false
   ) {
-    ledger.settle(
-      Self.fetch(report, judgement, failed: failed, onlyIfChanged: onlyIfChanged), at: now)
+    ledger.settle(Self.fetch(report, judgement, failed: failed, onlyIfChanged: onlyIfChanged), at: now)
     note()
   }
 
   static func fetch(
-    _ report: NotificationReport, _ judgement: Judgement?, failed: Bool = false,
-    onlyIfChanged: Bool = false
+    _ report: NotificationReport, _ judgement: Judgement?, failed: Bool = false, onlyIfChanged: Bool = false
   ) -> Fetch {
     var fetch = Fetch(report, .init(onlyIfChanged: onlyIfChanged))
     fetch.judge(by: NotificationRules { _, _ in judgement ?? Judgement(isFinal: true) })
@@ -133,8 +130,7 @@ struct LedgerTests {
     telling.remove(1)
     #expect(
       telling.log == [
-        "added 1 Mum", "act 4 on 1", "modified 1 Mum (2)", "removed 1 Mum (2)", "added 1 Dad",
-        "removed 1 Dad",
+        "added 1 Mum", "act 4 on 1", "modified 1 Mum (2)", "removed 1 Mum (2)", "added 1 Dad", "removed 1 Dad",
       ])
   }
 
@@ -159,9 +155,7 @@ struct LedgerTests {
     telling.announce(4)
     telling.log = []
     telling.judge { _, known in
-      Judgement(
-        known.title == "Mum" ? .hidden : known.title == "Dad" ? .urgent : .usual, rule: 1,
-        isFinal: true)
+      Judgement(known.title == "Mum" ? .hidden : known.title == "Dad" ? .urgent : .usual, rule: 1, isFinal: true)
     }
     #expect(telling.log == ["removed 1 Mum", "modified 2 Dad", "fetch 3"])
     #expect(telling.told == ["2 Dad"])
@@ -221,9 +215,7 @@ struct LedgerTests {
     telling.tell(Telling.report(1, "News", app: "c.d"))
     telling.tell(Telling.report(2, "Mum"))
     #expect(
-      telling.log == [
-        "removed 1 Mum stale", "added 1 News repeat", "removed 2 News stale", "added 2 Mum repeat",
-      ])
+      telling.log == ["removed 1 Mum stale", "added 1 News repeat", "removed 2 News stale", "added 2 Mum repeat"])
   }
 
   @Test("A rule that acts on a notification does not act on its repeat, after any break or restart")
@@ -236,8 +228,7 @@ struct LedgerTests {
     telling.pass(.seconds(60))
     #expect(
       telling.log == [
-        "added 1 Mum", "act 1 on 1", "added 2 Mum", "act 1 on 2", "removed 1 Mum stale",
-        "removed 2 Mum stale",
+        "added 1 Mum", "act 1 on 1", "added 2 Mum", "act 1 on 2", "removed 1 Mum stale", "removed 2 Mum stale",
       ])
     var restarted = Telling()
     restarted.ledger = NotificationLedger(seen: telling.ledger.seen)
@@ -247,10 +238,7 @@ struct LedgerTests {
       telling.tell(Telling.report(9, "Mum"), acting)
       telling.tell(Telling.report(10, "Dad"), acting)
       telling.tell(Telling.report(9, "Mum (2)"), acting)
-      #expect(
-        telling.log == [
-          "added 9 Mum repeat", "added 10 Dad", "act 1 on 10", "modified 9 Mum (2)",
-        ])
+      #expect(telling.log == ["added 9 Mum repeat", "added 10 Dad", "act 1 on 10", "modified 9 Mum (2)"])
     }
   }
 
@@ -450,9 +438,7 @@ struct LimitTests {
   }
 
   /// A notification that is announced and settled at once.
-  private static func tell(
-    _ uid: UInt32, message length: Int = 0, _ ledger: inout NotificationLedger
-  ) {
+  private static func tell(_ uid: UInt32, message length: Int = 0, _ ledger: inout NotificationLedger) {
     ledger.announced(Telling.event(uid), at: .zero)
     ledger.settle(Fetch(report(uid, message: length), .init()), at: .zero)
   }
@@ -526,26 +512,20 @@ struct LimitTests {
     let all = ledger.published().map { $0 }
     #expect(all.map(\.report.event.uid.rawValue) == (1...100).filter { $0 % 3 != 0 })
     for (place, entry) in all.enumerated() {
-      #expect(
-        ledger.published(after: entry.number).map(\.number) == all[(place + 1)...].map(\.number))
+      #expect(ledger.published(after: entry.number).map(\.number) == all[(place + 1)...].map(\.number))
     }
     // What is told again keeps its number, and what is new gets one that none has had.
     ledger.sessionEnded(at: .zero, keeping: .seconds(60))
     ledger.sessionBegan(at: .zero, keeping: .seconds(60))
     for uid in [100, 1, 7, 200] as [UInt32] { Self.tell(uid, message: Int(uid), &ledger) }
-    #expect(
-      ledger.published().map(\.number) == all.map(\.number) + [
-        ledger.published().map(\.number).max()
-      ])
+    #expect(ledger.published().map(\.number) == all.map(\.number) + [ledger.published().map(\.number).max()])
     #expect(ledger.published().count { !$0.report.isStale } == 4)
     ledger.clear()
     Self.tell(1, &ledger)
     #expect(ledger.published(after: all.last?.number ?? 0).map(\.report.event.uid) == [1])
   }
 
-  @Test(
-    "An app's identifier and name, date and labels that are too long are truncated, and the rest is kept"
-  )
+  @Test("An app's identifier and name, date and labels that are too long are truncated, and the rest is kept")
   func cut() throws {
     try Session.serve { loop, session in
       session.phone.fragment = 400

@@ -74,18 +74,12 @@ final class StubPhone {
     send(.handleValueNotification(Self.notificationSource, value: event.encoded))
   }
 
-  func notify(
-    _ change: NotificationChange, _ uid: UInt32, _ category: Category = .social,
-    _ flags: EventFlags = []
-  ) {
+  func notify(_ change: NotificationChange, _ uid: UInt32, _ category: Category = .social, _ flags: EventFlags = []) {
     notify(NotificationEvent(change, .init(rawValue: uid), category: category, flags: flags))
   }
 
   /// Has a notification with these texts from now on, and announces it.
-  func add(
-    _ uid: UInt32, _ texts: [UInt8: String], _ category: Category = .social,
-    _ flags: EventFlags = []
-  ) {
+  func add(_ uid: UInt32, _ texts: [UInt8: String], _ category: Category = .social, _ flags: EventFlags = []) {
     notifications[uid] = texts
     notify(.added, uid, category, flags)
   }

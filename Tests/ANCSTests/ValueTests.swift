@@ -12,8 +12,7 @@ struct AttributeTests {
   ) -> NotificationAttributes {
     let response = DataSourceResponse(
       .notification(1), values.map { .init(id: $0.0.rawValue, value: Array($0.1.utf8)) })
-    return NotificationAttributes(
-      response, requested: values.map { .init($0.0, maximumLength: maximum) })
+    return NotificationAttributes(response, requested: values.map { .init($0.0, maximumLength: maximum) })
   }
 
   @Test(
@@ -30,15 +29,12 @@ struct AttributeTests {
   func anyBytes() {
     var random = SeededGenerator(seed: 3)
     let pieces: [[UInt8]] = [
-      Array("a".utf8), Array("é".utf8), Array("…".utf8), Array("😀".utf8), [0xC3], [0xA9],
-      [0xE2, 0x80],
-      [0xF0, 0x9F], [0x98, 0x80], [0xFF], [],
+      Array("a".utf8), Array("é".utf8), Array("…".utf8), Array("😀".utf8), [0xC3], [0xA9], [0xE2, 0x80], [0xF0, 0x9F],
+      [0x98, 0x80], [0xFF], [],
     ]
     for _ in 0..<2_000 {
-      let values = NotificationAttributeID.all.shuffled(using: &random)
-        .prefix(Int.random(in: 1...8, using: &random)).map { id in
-          (id, (0..<3).flatMap { _ in pieces.randomElement(using: &random) ?? [] })
-        }
+      let values = NotificationAttributeID.all.shuffled(using: &random).prefix(Int.random(in: 1...8, using: &random))
+        .map { id in (id, (0..<3).flatMap { _ in pieces.randomElement(using: &random) ?? [] }) }
       let fetched = NotificationAttributes(
         DataSourceResponse(
           .notification(1), values.map { .init(id: $0.0.rawValue, value: $0.1) }), requested: [])
@@ -77,8 +73,7 @@ struct AttributeTests {
   @Test(
     "The message size, in bytes or in characters, shows whether the message was cut",
     arguments: [
-      ("x", 16, "16", false), ("x", 16, "17", true), ("x", 16, "500", true),
-      ("x", 10, "10", false),
+      ("x", 16, "16", false), ("x", 16, "17", true), ("x", 16, "500", true), ("x", 10, "10", false),
       ("x", 14, "500", true),  // cut between characters, below the maximum
       ("x", 0, "500", false),  // previews are off: nothing was cut
       ("x", 16, "", true),
@@ -99,9 +94,7 @@ struct AttributeTests {
       all.requests(for: [.positiveAction, .negativeAction]).map(\.maximumLength)
         == [nil, 256, 256, 1024, nil, nil, nil, nil])
     #expect(AttributeSelection.none.requests(for: [.positiveAction]).isEmpty)
-    #expect(
-      AttributeSelection("date,app,title")?.requests(for: []).map(\.id)
-        == [.appIdentifier, .title, .date])
+    #expect(AttributeSelection("date,app,title")?.requests(for: []).map(\.id) == [.appIdentifier, .title, .date])
   }
 
   @Test("Attributes of a later response replace earlier ones; one as long as its maximum was cut")
@@ -120,9 +113,7 @@ struct AttributeTests {
     #expect(ContentSignature(one) == ContentSignature(one))
     #expect(ContentSignature(one) != ContentSignature(other))
     #expect(ContentSignature(attributes([(.appIdentifier, "a"), (.date, "")])) == nil)
-    #expect(
-      ContentSignature(
-        attributes([(.appIdentifier, "com.apple.mobilecal"), (.date, "20261121T070000")])) == nil)
+    #expect(ContentSignature(attributes([(.appIdentifier, "com.apple.mobilecal"), (.date, "20261121T070000")])) == nil)
   }
 
   @Test("The number of signatures is bounded")
@@ -163,9 +154,7 @@ struct AssemblerTests {
       let attributes = Self.response.attributes
       let response = DataSourceResponse(.notification(0x01020304), order.map { attributes[$0] })
       for length in [1, 4, 20, 200] {
-        #expect(
-          try receive(response.fragments(ofAtMost: length)).last == .complete(response, trailing: 0)
-        )
+        #expect(try receive(response.fragments(ofAtMost: length)).last == .complete(response, trailing: 0))
       }
       let texts = NotificationAttributes(response, requested: [.init(.title, maximumLength: 8)])
       #expect(texts.appIdentifier == "com" && texts.title == "" && texts.date != nil)
@@ -186,16 +175,14 @@ struct AssemblerTests {
   @Test("A response without attributes is complete after its head")
   func nothingAsked() throws {
     let response = DataSourceResponse(.notification(.probe), [])
-    #expect(
-      try receive([[0, 255, 255], [255, 255]], .probe) == [.more, .complete(response, trailing: 0)])
+    #expect(try receive([[0, 255, 255], [255, 255]], .probe) == [.more, .complete(response, trailing: 0)])
   }
 
   @Test("Bytes after a response are counted and not decoded, and nothing is accepted after its end")
   func trailing() throws {
     let bytes = Self.response.encoded
     #expect(
-      try receive([bytes + [1, 2, 3], bytes])
-        == [.complete(Self.response, trailing: 3), .failed(.unexpectedData)])
+      try receive([bytes + [1, 2, 3], bytes]) == [.complete(Self.response, trailing: 3), .failed(.unexpectedData)])
   }
 
   @Test("Late bytes of an abandoned response are harmless, even if the right one could begin so")
@@ -242,11 +229,9 @@ struct ValueTests {
       ControlPointCommand.AttributeRequest($0, maximumLength: 16)
     }
     #expect(
-      ControlPointCommand.getNotificationAttributes(1, all).encoded.hex
-        == "0001000000000110000210000310000405" + "0607")
-    #expect(
-      ControlPointCommand.getNotificationAttributes(1, [.init(.title)]).encoded.hex
-        == "000100000001ffff")
+      ControlPointCommand.getNotificationAttributes(1, all).encoded.hex == "0001000000000110000210000310000405" + "0607"
+    )
+    #expect(ControlPointCommand.getNotificationAttributes(1, [.init(.title)]).encoded.hex == "000100000001ffff")
   }
 
   @Test("A date is written as it was read", arguments: ["20261121T070000", "20240229T235959"])

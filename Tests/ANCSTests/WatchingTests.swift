@@ -56,10 +56,7 @@ struct WatchingTests {
       session.phone.react = { _ in nil }
       await loop.sleep(for: .seconds(61))
       #expect(
-        session.log == [
-          "authorization refused", "authorization granted", "added 1 t1", "added 2 t2",
-          "added 3 t3",
-        ])
+        session.log == ["authorization refused", "authorization granted", "added 1 t1", "added 2 t2", "added 3 t3"])
       session.phone.react = { _ in .refuse(0x03) }
       session.phone.notify(.added, 3)
       await loop.sleep(for: .seconds(1))
@@ -67,9 +64,7 @@ struct WatchingTests {
     }
   }
 
-  @Test(
-    "An event from a phone that refused brings the next attempt forward, but not to the same moment"
-  )
+  @Test("An event from a phone that refused brings the next attempt forward, but not to the same moment")
   func newsWhileRefused() throws {
     try Session.serve(titles) { loop, session in
       session.phone.react = { _ in .refuse(0x03) }
@@ -97,9 +92,7 @@ struct WatchingTests {
     }
   }
 
-  @Test(
-    "A phone that forgot the session is subscribed to again, its Notification Source first, and reported as stale"
-  )
+  @Test("A phone that forgot the session is subscribed to again, its Notification Source first, and reported as stale")
   func forgotten() throws {
     try Session.serve(titles) { loop, session in
       session.phone.add(1, [1: "t"])
@@ -113,10 +106,7 @@ struct WatchingTests {
       await loop.sleep(for: .seconds(900))
       #expect(session.log == ["authorization granted", "added 1 t", "stale", "removed 1 t"])
       #expect(session.ledger.count == 0)
-      #expect(
-        session.phone.log == [
-          "41 = 0100", "44 = 0100", "41 = 0000", "44 = 0000", "41 = 0100", "44 = 0100",
-        ])
+      #expect(session.phone.log == ["41 = 0100", "44 = 0100", "41 = 0000", "44 = 0000", "41 = 0100", "44 = 0100"])
       session.phone.notify(.added, 1, .social, .preExisting)
       await loop.sleep(for: .seconds(1))
       #expect(session.told.last == "added 1 t")
@@ -219,9 +209,7 @@ struct WatchingTests {
     }
   }
 
-  @Test(
-    "A phone that had lost its subscriptions announces what it has; what it does not announce is removed"
-  )
+  @Test("A phone that had lost its subscriptions announces what it has; what it does not announce is removed")
   func lostSubscriptions() throws {
     try Session.serve(titles) { loop, session in
       session.phone.add(7, [1: "A"])
@@ -298,9 +286,7 @@ struct RequestTests {
       session.phone.add(1, [1: "Hello", 3: "World"])
       await loop.sleep(for: .seconds(1))
       #expect(session.told == ["added 1 (Action Failed)"])
-      for (attribute, failure) in [(.title, "Action Failed"), (.message, nil)]
-        as [(NotificationAttributeID, String?)]
-      {
+      for (attribute, failure) in [(.title, "Action Failed"), (.message, nil)] as [(NotificationAttributeID, String?)] {
         let got = try await session.consumer.get(1, [attribute])
         #expect(got.attributes.has(attribute) && got.failure == failure)
         #expect(session.ledger[1]?.failure == failure)

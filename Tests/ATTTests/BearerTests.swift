@@ -17,9 +17,7 @@ final class Bench {
   }
 
   /// Runs a test with a bench.
-  static func run(
-    _ test: @escaping @Sendable (isolated TestLoop, Bench) async throws -> Void
-  ) throws {
+  static func run(_ test: @escaping @Sendable (isolated TestLoop, Bench) async throws -> Void) throws {
     try TestLoop.run { loop in try await test(loop, Bench(loop)) }
   }
 

@@ -15,23 +15,19 @@ struct InvocationTests {
     [
       .adapterNumber(help: "serve this adapter; may repeat", set: { _, _ in }),
       .value(
-        "--pairable", value: "SECONDS", expects: "seconds", help: "anybody may pair for so long",
-        read: { Int($0) }, set: { _, _ in }),
-      .flag(
-        "-v", "--verbose", help: "say more; what is said goes to standard error", set: { _ in }),
+        "--pairable", value: "SECONDS", expects: "seconds", help: "anybody may pair for so long", read: { Int($0) },
+        set: { _, _ in }),
+      .flag("-v", "--verbose", help: "say more; what is said goes to standard error", set: { _ in }),
     ]
   }
 
   private var commands: [Command] {
     [
       Command(
-        "run", "does things", usage: ["ancsd [run] [--hciN]... [OPTIONS]"],
-        grammar: Grammar(options), defaults: Nothing(),
-        notes: ["A note that is long enough to need more than one line on a narrow terminal."]
+        "run", "does things", usage: ["ancsd [run] [--hciN]... [OPTIONS]"], grammar: Grammar(options),
+        defaults: Nothing(), notes: ["A note that is long enough to need more than one line on a narrow terminal."]
       ) { _ throws(Failure) in .done },
-      Command("watch", "says things", grammar: Grammar([]), defaults: Nothing()) {
-        _ throws(Failure) in .refused
-      },
+      Command("watch", "says things", grammar: Grammar([]), defaults: Nothing()) { _ throws(Failure) in .refused },
     ]
   }
 
@@ -48,12 +44,10 @@ struct InvocationTests {
   }
 
   @Test("All commands with their options can be read as JSON") func catalogue() throws {
-    let option = CommandOption<Int>.time(
-      "--grace", within: .zero ... .seconds(60), help: "how long", set: { _, _ in }
-    ).repeated
+    let option = CommandOption<Int>.time("--grace", within: .zero ... .seconds(60), help: "how long", set: { _, _ in })
+      .repeated
     let command = Command(
-      "run", "runs", grammar: Grammar([option], operands: "FILE", kinds: [.file, .word(["all"])]),
-      defaults: 0
+      "run", "runs", grammar: Grammar([option], operands: "FILE", kinds: [.file, .word(["all"])]), defaults: 0
     ) { _ throws(Failure) in .done }
     let help = try Invocation(["help", "--json"], commands: [command], width: 80)
     let json = try JSONValue(parsing: Self.text(help))
@@ -90,8 +84,7 @@ struct InvocationTests {
   }
 
   @Test(
-    "Help lists the commands, and a command's help its options, within the width",
-    arguments: [40, 60, 80, 120, 200])
+    "Help lists the commands, and a command's help its options, within the width", arguments: [40, 60, 80, 120, 200])
   func help(width: Int) throws {
     let overview = try printed("--help", width: width)
     #expect(overview.contains("\n  run ") && overview.contains("\n  watch "))

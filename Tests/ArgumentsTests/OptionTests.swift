@@ -33,9 +33,8 @@ struct OptionTests {
   @Test(
     "Colours are for terminals, unless an option requests them",
     arguments: [
-      (.auto, nil, "xterm", true, true), (.auto, "1", "xterm", true, false),
-      (.auto, "", nil, true, true), (.auto, nil, "dumb", true, false),
-      (.auto, nil, "xterm", false, false), (.always, "1", "dumb", false, true),
+      (.auto, nil, "xterm", true, true), (.auto, "1", "xterm", true, false), (.auto, "", nil, true, true),
+      (.auto, nil, "dumb", true, false), (.auto, nil, "xterm", false, false), (.always, "1", "dumb", false, true),
       (.never, nil, "xterm", true, false),
     ] as [(ColorChoice, String?, String?, Bool, Bool)])
   func colours(
@@ -43,7 +42,6 @@ struct OptionTests {
   ) {
     var output = OutputOptions()
     output.color = choice
-    #expect(
-      output.hasColor(noColor: noColor, terminal: terminal, isTerminal: isTerminal) == hasColor)
+    #expect(output.hasColor(noColor: noColor, terminal: terminal, isTerminal: isTerminal) == hasColor)
   }
 }

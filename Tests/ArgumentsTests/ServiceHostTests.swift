@@ -24,9 +24,7 @@ struct ServiceHostTests {
     #expect(host.commands(to: .start, service).line == nil && host.log(of: service) == nil)
   }
 
-  @Test(
-    "A unit is found wherever it is installed",
-    arguments: ["/lib", "/usr/lib", "/usr/local/lib", "/etc"])
+  @Test("A unit is found wherever it is installed", arguments: ["/lib", "/usr/lib", "/usr/local/lib", "/etc"])
   func unit(folder: String) throws {
     let host = try Self.host([
       "/run/systemd/system/x": "", "/usr/sbin/usermod": "",
@@ -71,8 +69,7 @@ struct ServiceHostTests {
   @Test(
     "What a change does, undoing it takes back, and no more",
     arguments: [
-      (true, true, "enable bluetooth && start bluetooth"),
-      (true, false, "enable bluetooth && stop bluetooth"),
+      (true, true, "enable bluetooth && start bluetooth"), (true, false, "enable bluetooth && stop bluetooth"),
       (false, true, "start bluetooth"), (false, false, "stop bluetooth"),
     ])
   func stopped(isEnabled: Bool, isStarted: Bool, undo: String) {
@@ -89,8 +86,7 @@ struct ServiceHostTests {
       openRC.commands(to: .stop, service).line == "rc-service bluetooth stop"
         + (isEnabled ? " && rc-update --all del bluetooth" : ""))
     #expect(
-      openRC.commands(undoing: .stop, service).line
-        == (isEnabled ? "rc-update add bluetooth default && " : "")
+      openRC.commands(undoing: .stop, service).line == (isEnabled ? "rc-update add bluetooth default && " : "")
         + "rc-service bluetooth \(isStarted ? "start" : "stop")")
   }
 }

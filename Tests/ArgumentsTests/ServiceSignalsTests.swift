@@ -13,10 +13,7 @@ struct ServiceSignalsTests {
     "SIGHUP reloads, but ends it from a terminal; the first signal that ends it decides, and nothing reloads after it",
     arguments: [
       ([.hangUp, .hangUp], false, ["reload", "reload"]),
-      (
-        [.hangUp, .terminate, .hangUp, .interrupt], false,
-        ["reload", "leave with 143", "leave again"]
-      ),
+      ([.hangUp, .terminate, .hangUp, .interrupt], false, ["reload", "leave with 143", "leave again"]),
       ([.hangUp], true, ["leave with 143"]),
     ] as [([Signal], Bool, [String])])
   func actions(signals: [Signal], isOnTerminal: Bool, expected: [String]) async throws {

@@ -76,8 +76,7 @@ struct BluetoothTests {
 @Suite("bluetoothd among the processes")
 struct BluetoothDaemonTests {
   private func status(
-    _ name: String = "bluetoothd", state: String = "S (sleeping)", user: Int = 0,
-    capabilities: String
+    _ name: String = "bluetoothd", state: String = "S (sleeping)", user: Int = 0, capabilities: String
   ) -> [UInt8] {
     Array(
       """

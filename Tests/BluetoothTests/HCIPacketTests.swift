@@ -49,8 +49,7 @@ struct HCIPacketTests {
       ("040f0400011320", .commandStatus(opcode: 0x2013, status: 0)),
       (
         "043e0a03000100600004009001",
-        .connectionUpdated(
-          handle: 1, status: 0, ConnectionParameters(interval: 96, latency: 4, timeout: 400))
+        .connectionUpdated(handle: 1, status: 0, ConnectionParameters(interval: 96, latency: 4, timeout: 400))
       ),
       (
         "043e1301004000010112233445566718000000480000",

@@ -74,13 +74,11 @@ struct EventFeedTests {
     let start = Instant.zero + .seconds(60)
     #expect(recent.events(since: 40, from: start).map(\.seq) == Array(61...100))
     // Of numbers 41 to 60, 41 and 51 were states.
-    #expect(
-      recent.missing(since: 40, from: start)?.event == Event(.lost(count: 18, first: 41, last: 60)))
+    #expect(recent.missing(since: 40, from: start)?.event == Event(.lost(count: 18, first: 41, last: 60)))
     #expect(recent.missing(since: 60, from: start) == nil)
     let end = Instant.zero + .seconds(1_000)
     #expect(recent.events(since: 90, from: end).isEmpty)
-    #expect(
-      recent.missing(since: 90, from: end)?.event == Event(.lost(count: 9, first: 91, last: 100)))
+    #expect(recent.missing(since: 90, from: end)?.event == Event(.lost(count: 9, first: 91, last: 100)))
   }
 
   @Test("Long notifications take no more than some mebibytes, the latest are kept")
@@ -106,11 +104,9 @@ struct EventFeedTests {
     let lost = recent.missing(since: 400)
     #expect(lost?.event.content == .lost(count: 1_000, first: 401, last: 1_400))
     #expect(lost?.seq == 1_400)
-    #expect(
-      recent.missing(since: 1_399)?.event.content == .lost(count: 1, first: 1_400, last: 1_400))
+    #expect(recent.missing(since: 1_399)?.event.content == .lost(count: 1, first: 1_400, last: 1_400))
     #expect(recent.missing(since: 1_400) == nil)
-    #expect(
-      recent.missing(since: 9_999)?.event.content == .lost(count: 1_400, first: 1, last: 1_400))
+    #expect(recent.missing(since: 9_999)?.event.content == .lost(count: 1_400, first: 1, last: 1_400))
   }
 
   @Test("All hear an event under one number, which also one has that nobody reads")

@@ -28,12 +28,10 @@ struct AirTests {
 
     /// A packet, `after` this many microseconds.
     mutating func hear(
-      _ pdu: [UInt8], _ way: Way = .unknown, on address: UInt32 = address, flags: UInt16 = 0x0C00,
-      after: Int64 = 30_000
+      _ pdu: [UInt8], _ way: Way = .unknown, on address: UInt32 = address, flags: UInt16 = 0x0C00, after: Int64 = 30_000
     ) -> DecodedFrame {
       time += after
-      let data =
-        Sample.little(flags | way.rawValue << 7) + Sample.little(address) + pdu + [1, 2, 3]
+      let data = Sample.little(flags | way.rawValue << 7) + Sample.little(address) + pdu + [1, 2, 3]
       return decoder.decode(
         CaptureRecord(
           .air, data, time: WallTime(microseconds: time), adapter: MonitorOpcode.noAdapter))
@@ -43,15 +41,13 @@ struct AirTests {
     mutating func connect() -> DecodedFrame {
       let fields: [UInt8] = [0xA2, 0xB3, 0x17, 2, 5, 0, 24, 0, 0, 0, 0xF4, 1]
       return hear(
-        [0xC5, 34] + Sample.phone.address.littleEndian + [6, 5, 4, 3, 2, 0xC1]
-          + Sample.little(Self.address) + fields + [0xFF, 0xFF, 0xFF, 0xFF, 0x1F, 0x25],
-        on: 0x8E89_BED6)
+        [0xC5, 34] + Sample.phone.address.littleEndian + [6, 5, 4, 3, 2, 0xC1] + Sample.little(Self.address) + fields
+          + [0xFF, 0xFF, 0xFF, 0xFF, 0x1F, 0x25], on: 0x8E89_BED6)
     }
 
     /// An ATT PDU in one packet.
     mutating func att(
-      _ pdu: [UInt8], _ way: Way, number: UInt8 = 0, on address: UInt32 = address,
-      flags: UInt16 = 0x0C00
+      _ pdu: [UInt8], _ way: Way, number: UInt8 = 0, on address: UInt32 = address, flags: UInt16 = 0x0C00
     ) -> DecodedFrame {
       let frame = Sample.att(pdu)
       return hear([2 | number << 3, UInt8(frame.count)] + frame, way, on: address, flags: flags)
@@ -65,8 +61,7 @@ struct AirTests {
     #expect(frame.title == "LE Advertising: ADV_IND len 9")
     #expect(frame.units.first?.layer == .linkLayer)
     #expect(frame.units.first?.value("adva") == "C1:02:03:04:05:06 (static)")
-    #expect(
-      frame.units.first?.value("flags") == "LE General Discoverable, BR/EDR Not Supported (0x06)")
+    #expect(frame.units.first?.value("flags") == "LE General Discoverable, BR/EDR Not Supported (0x06)")
   }
 
   @Test("After a CONNECT_IND, ATT PDUs have a phone, a direction and names")
@@ -159,8 +154,7 @@ struct AirTests {
     #expect(reserved.title == "LE Data: 0x50655d57 reserved kind, len 7")
     #expect(reserved.units.isEmpty && reserved.notes.isEmpty)
     let data = Sample.little(UInt16(2 << 7)) + Sample.little(Sniffer.address) + [3, 12]
-    let cut = sniffer.decoder.decode(
-      CaptureRecord(.air, data, time: Sample.time, adapter: MonitorOpcode.noAdapter))
+    let cut = sniffer.decoder.decode(CaptureRecord(.air, data, time: Sample.time, adapter: MonitorOpcode.noAdapter))
     #expect(cut.units.isEmpty && cut.notes == ["its content was not captured"])
   }
 
@@ -195,8 +189,7 @@ struct AirTests {
     let reading = Sample.read(Sample.pcap(linkType, of: [record]))
     #expect(reading.error == nil)
     var decoder = CaptureDecoder()
-    #expect(
-      reading.records.map { decoder.decode($0).title } == ["LE Advertising: ADV_NONCONN_IND len 6"])
+    #expect(reading.records.map { decoder.decode($0).title } == ["LE Advertising: ADV_NONCONN_IND len 6"])
     let short = CaptureRecord(.air, remarks + packet.prefix(5), time: Sample.time)
     let frames = Sample.read(Sample.pcap(linkType, of: [short])).records.map { decoder.decode($0) }
     #expect(frames.map(\.notes) == [["5 bytes, less than any packet has"]])

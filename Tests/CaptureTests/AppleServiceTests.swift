@@ -95,8 +95,7 @@ struct ANCSDecodingTests {
         "malformed; fragments: 1; bytes: 8; error: attribute 1 where another was requested"
       ),
       (
-        .getAppAttributes(appIdentifier: "a.b", [.displayName]),
-        [1, 0x61, 0x2E, 0x62, 0, 0, 3, 0, 0x42, 0x65, 0x65],
+        .getAppAttributes(appIdentifier: "a.b", [.displayName]), [1, 0x61, 0x2E, 0x62, 0, 0, 3, 0, 0x42, 0x65, 0x65],
         "complete; fragments: 1; bytes: 11; app_id: a.b; app: Bee"
       ),
     ] as [(ControlPointCommand?, [UInt8], String)])
@@ -135,11 +134,7 @@ struct AMSDecodingTests {
       (
         EntityUpdate(.playbackInfo, Array("1,1.0,12.5".utf8)),
         "player; attribute: PlaybackInfo; text: 1,1.0,12.5; state: playing; rate: 1; elapsed: 12.5 s"
-      ),
-      (
-        EntityUpdate(.shuffleMode, Array("2".utf8)),
-        "queue; attribute: ShuffleMode; text: 2; mode: all"
-      ),
+      ), (EntityUpdate(.shuffleMode, Array("2".utf8)), "queue; attribute: ShuffleMode; text: 2; mode: all"),
       (
         EntityUpdate(.title, Array("So W".utf8), flags: .truncated),
         "track; attribute: Title; text: So W; truncated: yes"

@@ -19,16 +19,11 @@ struct DiscoveredLink {
     (find(.notificationCenter), .findByTypeValueResponse([HandleRange(0x10, 0x1F)])),
     (
       .readByTypeRequest(HandleRange(0x10, 0x1F), type: .characteristic),
-      declarations([
-        (0x11, 0x08, .controlPoint), (0x14, 0x10, .notificationSource), (0x17, 0x10, .dataSource),
-      ])
-    ),
-    (find(.mediaService), .findByTypeValueResponse([HandleRange(0x20, 0x2F)])),
+      declarations([(0x11, 0x08, .controlPoint), (0x14, 0x10, .notificationSource), (0x17, 0x10, .dataSource)])
+    ), (find(.mediaService), .findByTypeValueResponse([HandleRange(0x20, 0x2F)])),
     (
       .readByTypeRequest(HandleRange(0x20, 0x2F), type: .characteristic),
-      declarations([
-        (0x21, 0x18, .remoteCommand), (0x24, 0x18, .entityUpdate), (0x27, 0x0A, .entityAttribute),
-      ])
+      declarations([(0x21, 0x18, .remoteCommand), (0x24, 0x18, .entityUpdate), (0x27, 0x0A, .entityAttribute)])
     ),
     (
       .readByTypeRequest(HandleRange(0x10, 0x1F), type: .clientConfiguration),
@@ -92,9 +87,7 @@ struct AttributeTests {
     #expect(unit?.attributes.first?.service == .notificationCenter)
     #expect(unit?.profiles == [.ancs])
     let subscription = known.link.send(.writeRequest(0x0016, value: [1, 0]))
-    #expect(
-      subscription?.attributes.first?.name
-        == "Client Characteristic Configuration (2902) of Notification Source")
+    #expect(subscription?.attributes.first?.name == "Client Characteristic Configuration (2902) of Notification Source")
     #expect(subscription?.said == "subscription: notifications (0x0001)")
     #expect(known.link.receive(.writeResponse)?.attributes.first?.handle == 0x0016)
   }
@@ -169,9 +162,7 @@ struct AttributeTests {
       .readByTypeResponse([.init(handle: 0x0011, value: [0x10, 0x12, 0, 0x19, 0x2A])]))
     #expect(name(of: 0x0012) == .batteryLevel)
     #expect(name(of: 0x0015) == nil)
-    #expect(
-      known.link.receive(.handleValueNotification(0x0025, value: []))?.attributes.first?.uuid
-        == .entityUpdate)
+    #expect(known.link.receive(.handleValueNotification(0x0025, value: []))?.attributes.first?.uuid == .entityUpdate)
   }
 
   @Test("A phone that reconnects is recognised; another one is not")
@@ -227,9 +218,7 @@ struct AttributeTests {
   @Test("Prepared writes are decoded when they are executed")
   func preparedWrites() {
     var known = DiscoveredLink()
-    let command = ControlPointCommand.getAppAttributes(
-      appIdentifier: "com.apple.MobileSMS", [.displayName]
-    ).encoded
+    let command = ControlPointCommand.getAppAttributes(appIdentifier: "com.apple.MobileSMS", [.displayName]).encoded
     _ = known.link.send(.prepareWriteRequest(0x0012, offset: 0, value: Array(command.prefix(9))))
     _ = known.link.receive(
       .prepareWriteResponse(0x0012, offset: 0, value: Array(command.prefix(9))))
@@ -302,8 +291,7 @@ struct AttributeTests {
     }
     #expect(known.respond([0])?.request == nil)
     let signal = known.link.frame(
-      .aclTransmitted,
-      Sample.acl(0x40, 0, Sample.frame(5, [0x12, 3, 8, 0] + [UInt8](repeating: 0, count: 8))))
+      .aclTransmitted, Sample.acl(0x40, 0, Sample.frame(5, [0x12, 3, 8, 0] + [UInt8](repeating: 0, count: 8))))
     #expect(known.link.receive([0x13, 3, 2, 0, 0, 0], channel: 5)?.request == signal.number)
     let reset = known.link.frame(.command, [0x03, 0x0C, 0])
     let complete = known.link.frame(.event, [0x0E, 4, 1, 0x03, 0x0C, 0])

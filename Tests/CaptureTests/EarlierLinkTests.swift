@@ -15,8 +15,7 @@ struct EarlierLinkTests {
     service: Service(uuid: .notificationCenter, range: HandleRange(0x10, 0x1F)),
     characteristics: [
       Characteristic(
-        declaration: 0x14, properties: .notify, value: 0x15, uuid: .notificationSource,
-        end: 0x16, cccd: 0x16)
+        declaration: 0x14, properties: .notify, value: 0x15, uuid: .notificationSource, end: 0x16, cccd: 0x16)
     ])
   private static let event: [UInt8] = [0x1B, 0x15, 0, 0, 0, 4, 1, 7, 0, 0, 0]
 
@@ -28,9 +27,7 @@ struct EarlierLinkTests {
     #expect(unit?.link?.peer == Sample.phone.address)
     #expect(unit?.value("uid") == "7")
     let subscribed = link.send([0x12, 0x16, 0, 1, 0])
-    #expect(
-      subscribed?.attributes.first?.name
-        == "Client Characteristic Configuration (2902) of Notification Source")
+    #expect(subscribed?.attributes.first?.name == "Client Characteristic Configuration (2902) of Notification Source")
     #expect(subscribed?.profiles == [.ancs])
   }
 

@@ -82,9 +82,7 @@ struct EnhancedBearerTests {
     // Two commands in one frame, as is allowed there; the response says "pending" first.
     let frame = link.frame(
       .aclTransmitted,
-      Sample.acl(
-        0x40, 0b00,
-        Sample.frame(1, [0x0A, 1, 2, 0, 2, 0] + [0x02, 2, 4, 0, 0x1F, 0, 0x41, 0])))
+      Sample.acl(0x40, 0b00, Sample.frame(1, [0x0A, 1, 2, 0, 2, 0] + [0x02, 2, 4, 0, 0x1F, 0, 0x41, 0])))
     #expect(frame.units.map(\.name) == ["Information Request", "Connection Request"])
     _ = link.receive([0x03, 2, 8, 0, 0x42, 0, 0x41, 0, 1, 0, 0, 0], channel: 1)
     #expect(link.receive([0x0A, 3, 0], channel: 0x41)?.layer == .l2cap)

@@ -14,8 +14,7 @@ struct HCITests {
       (
         "0604 03 4000 13", "Disconnect (0x01|0x0006) plen 3",
         "handle: 64; reason: Remote User Terminated Connection (0x13)"
-      ),
-      ("0a20 01 01", "LE Set Advertising Enable (0x08|0x000a) plen 1", "advertising: yes"),
+      ), ("0a20 01 01", "LE Set Advertising Enable (0x08|0x000a) plen 1", "advertising: yes"),
       ("01fc 01 aa", "Vendor (0x3f|0x0001) plen 1", "data: aa"),
       (
         "1320 0e 4000 0c00 1800 0400 5802 00000000",
@@ -25,8 +24,7 @@ struct HCITests {
       ),
       // Extended advertising is stopped as a whole with no set, and by sets with each of them.
       (
-        "3920 02 00 00", "LE Set Extended Advertising Enable (0x08|0x0039) plen 2",
-        "advertising: no; number_of_sets: 0"
+        "3920 02 00 00", "LE Set Extended Advertising Enable (0x08|0x0039) plen 2", "advertising: no; number_of_sets: 0"
       ),
       (
         "3920 06 01 01 02 0000 00", "LE Set Extended Advertising Enable (0x08|0x0039) plen 6",
@@ -74,8 +72,7 @@ struct HCITests {
       (
         "0c 08 00 4000 0e 4c00 1e00",
         "status: Success (0x00); handle: 64; version: 0x0e; manufacturer: 76; subversion: 0x001e"
-      ),
-      ("13 05 01 4000 0200", "completed: ; handle: 64; count: 2"),
+      ), ("13 05 01 4000 0200", "completed: ; handle: 64; count: 2"),
       (
         "3e 0c 02 01 00 01 998877665544 00 c4",
         "subevent: LE Advertising Report (0x02); reports: ; "

@@ -68,8 +68,7 @@ struct L2CAPTests {
   func snapped() {
     var link = DecodedLink()
     let data = Sample.acl(0x40, 0b10, Sample.att([0x1B, 0x2A, 0x00, 1, 2, 3, 4]))
-    let frame = link.decoder.decode(
-      CaptureRecord(.aclReceived, Array(data.dropLast(3)), time: Sample.time, missing: 3))
+    let frame = link.decoder.decode(CaptureRecord(.aclReceived, Array(data.dropLast(3)), time: Sample.time, missing: 3))
     #expect(frame.units.first?.name == "Handle Value Notification")
     #expect(frame.units.first?.problem == "truncated in the capture")
     #expect(frame.notes == ["3 bytes were not captured"])
@@ -92,10 +91,7 @@ struct L2CAPTests {
         "identifier: 1; result: 256", nil
       ),
       // A result that is cut does not replace the identifier.
-      (
-        5, "13 01 0200 01", "Connection Parameter Update Response", "identifier: 1",
-        "1 of 2 bytes"
-      ),
+      (5, "13 01 0200 01", "Connection Parameter Update Response", "identifier: 1", "1 of 2 bytes"),
       (5, "13 01", "Connection Parameter Update Response", "", "2 bytes, four needed"),
       (
         6, "01 04 00 0d 10 0b 0b", "Pairing Request",

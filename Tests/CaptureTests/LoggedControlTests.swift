@@ -11,9 +11,7 @@ struct LoggedControlTests {
   private static let address: [UInt8] = [0xDA, 0x62, 0x1F, 0xC9, 0xB8, 0xDD]
 
   /// A record's packet; the last byte is what the buffer had before.
-  private static func record(_ pdu: [UInt8], isReceived: Bool = false, clock: UInt8 = 0xDB)
-    -> [UInt8]
-  {
+  private static func record(_ pdu: [UInt8], isReceived: Bool = false, clock: UInt8 = 0xDB) -> [UInt8] {
     [isReceived ? 0x81 : 0x80, clock, 0x44, 0xBE, 0x00] + address + [0x03, 0x04] + pdu + [0xEC]
   }
 
@@ -33,24 +31,18 @@ struct LoggedControlTests {
       (
         "LL_CONNECTION_UPDATE_IND", "00 08 1600 1800 0000 c800 2c00",
         "WinSize: 8; WinOffset: 22; Interval: 30 ms; Latency: 0; Timeout: 2000 ms; Instant: 44; "
-      ),
-      ("LL_CHANNEL_MAP_IND", "01 ffff00ff1f 1002", "ChM: 0x1fff00ffff; Instant: 528; "),
+      ), ("LL_CHANNEL_MAP_IND", "01 ffff00ff1f 1002", "ChM: 0x1fff00ffff; Instant: 528; "),
       ("LL_TERMINATE_IND", "02 13", "Reason: Remote User Terminated Connection (0x13); "),
       ("LL_FEATURE_RSP", "09 ff79014100000000", "FeatureSet: 0x00000000410179ff; "),
       ("LL_VERSION_IND", "0c 0e 4c00 1e00", "Version: 0x0e; Company: 76; Subversion: 0x001e; "),
       (
         "LL_CONNECTION_PARAM_REQ", "0f 1800 2800 0200 9001 ffff",
         "Interval min: 30 ms; Interval max: 50 ms; Latency: 2; Timeout: 4000 ms; Data: ffff; "
-      ),
-      ("LL_PING_REQ", "12", ""),
+      ), ("LL_PING_REQ", "12", ""),
       (
         "LL_LENGTH_REQ", "14 fb00 4808 1b00 4801",
         "MaxRxOctets: 251; MaxRxTime: 2120; MaxTxOctets: 27; MaxTxTime: 328; "
-      ),
-      (
-        "LL_PHY_UPDATE_IND", "18 02 01 1002",
-        "C to P: LE 2M (0x02); P to C: LE 1M (0x01); Instant: 528; "
-      ),
+      ), ("LL_PHY_UPDATE_IND", "18 02 01 1002", "C to P: LE 2M (0x02); P to C: LE 1M (0x01); Instant: 528; "),
       // A PDU of which only the name is known, and one that is longer than the fields that are.
       ("LL_CTE_REQ", "1a 25", "Data: 25; "),
       (
@@ -78,13 +70,9 @@ struct LoggedControlTests {
   func link() throws {
     let peer = Array(Self.address.reversed())
     let complete: [UInt8] = [0x3E, 19, 0x01, 0, 3, 4, 0, 1] + peer + [24, 0, 0, 0, 0xC8, 0, 0]
-    let frames = try Self.decode([
-      (1, complete), (0x0A, Self.record([0x12])), (1, [0x05, 4, 0, 3, 4, 0x16]),
-    ]).frames
+    let frames = try Self.decode([(1, complete), (0x0A, Self.record([0x12])), (1, [0x05, 4, 0, 3, 4, 0x16])]).frames
     #expect(frames.map { $0.units.first?.link?.handle } == [1027, 1027, 1027])
-    #expect(
-      frames.map { $0.units.first?.link?.peer }
-        == .init(repeating: Address(0xDA62_1FC9_B8DD), count: 3))
+    #expect(frames.map { $0.units.first?.link?.peer } == .init(repeating: Address(0xDA62_1FC9_B8DD), count: 3))
   }
 
   @Test("What is not understood is counted")
@@ -106,9 +94,7 @@ struct LoggedControlTests {
       let (frames, decoder) = try Self.decode([(0x0A, record)])
       let unit = try #require(frames.first?.units.first)
       #expect(unit.layer == .linkLayer && unit.link == nil && frames.count == 1)
-      #expect(
-        unit.details.flatMap { $0.lines(indent: 0) }
-          == (record.isEmpty ? [] : ["Data: \(record.hex)"]))
+      #expect(unit.details.flatMap { $0.lines(indent: 0) } == (record.isEmpty ? [] : ["Data: \(record.hex)"]))
       #expect(decoder.unknownControlRecords == 1 && decoder.unknownControlPDUs.isEmpty)
       #expect(frames.first?.record.opcode.direction == nil)
     }

@@ -79,8 +79,7 @@ struct PacketLoggerTests {
     arguments: [
       [UInt8](repeating: 0, count: 64), [0, 0, 1, 0, 1, 0, 16, 16, 0, 0, 1, 0] + note,
       // An icon and a film, whose first bytes look alike.
-      [0, 0, 0, 0x18] + Array("ftypmp42isom".utf8),
-      [0, 0, 0, 12] + [UInt8](repeating: 0xFF, count: 12),
+      [0, 0, 0, 0x18] + Array("ftypmp42isom".utf8), [0, 0, 0, 12] + [UInt8](repeating: 0xFF, count: 12),
       // Plausible at first, then nothing that is.
       Sample.packetLogger(0x20, note) + [UInt8](repeating: 0x77, count: 40),
     ] as [[UInt8]])

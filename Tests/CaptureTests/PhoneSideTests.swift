@@ -45,8 +45,7 @@ private struct PhoneLog {
     let event = NotificationEvent(
       .added, 58, category: .social, flags: [.silent, .preExisting, .negativeAction])
     phone(.handleValueNotification(0x15, value: event.encoded))
-    let command = ControlPointCommand.getNotificationAttributes(
-      58, [.init(.title, maximumLength: 43)])
+    let command = ControlPointCommand.getNotificationAttributes(58, [.init(.title, maximumLength: 43)])
     accessory(.writeRequest(0x12, value: command.encoded))
     phone(.writeResponse)
     let response = DataSourceResponse(.notification(58), [.init(id: 1, value: Array("Ann".utf8))])

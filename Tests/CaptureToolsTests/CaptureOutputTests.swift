@@ -44,8 +44,7 @@ struct CaptureOutputTests {
       ]), .received)
     let event = NotificationEvent(.added, 7, category: .social, flags: [.negativeAction])
     pdu(.handleValueNotification(0x15, value: event.encoded), .received)
-    let command = ControlPointCommand.getNotificationAttributes(
-      7, [.init(.title, maximumLength: 64)])
+    let command = ControlPointCommand.getNotificationAttributes(7, [.init(.title, maximumLength: 64)])
     pdu(.writeRequest(0x12, value: command.encoded), .sent)
     pdu(.writeResponse, .received)
     let response = DataSourceResponse(
@@ -60,9 +59,7 @@ struct CaptureOutputTests {
     BtsnoopWriter.header + records.flatMap(BtsnoopWriter.record)
   }
 
-  private static func text(
-    _ filter: CaptureFilter = .init(), clock: CaptureText.Clock = .offset
-  ) -> [String] {
+  private static func text(_ filter: CaptureFilter = .init(), clock: CaptureText.Clock = .offset) -> [String] {
     var decoder = CaptureDecoder()
     var text = CaptureText(style: TextStyle(), clock: clock)
     return records.flatMap { record in
@@ -163,8 +160,7 @@ struct CaptureOutputTests {
     for _ in 0..<20_000 {
       let opcode = MonitorOpcode(rawValue: UInt16.random(in: 0...20, using: &generator))
       let record = CaptureRecord(
-        opcode, generator.bytes(upTo: 60), time: Self.time,
-        adapter: .random(in: 0...1, using: &generator),
+        opcode, generator.bytes(upTo: 60), time: Self.time, adapter: .random(in: 0...1, using: &generator),
         missing: Int.random(in: -1...3, using: &generator))
       let frame = decoder.decode(record)
       #expect(text.lines(frame).allSatisfy { !$0.utf8.contains { $0 < 0x20 || $0 == 0x7F } })

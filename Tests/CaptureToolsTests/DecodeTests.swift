@@ -72,8 +72,7 @@ struct DecodeTests {
       var printer = try CapturePrinter(options, of: options.name, console)
       defer { if result.status == .done { try? printer.page?.finish() } }
       result.status = try printer.decode(
-        options.files.first ?? "", to: console,
-        warn: { result.warnings.append("\($0): \($1)") }
+        options.files.first ?? "", to: console, warn: { result.warnings.append("\($0): \($1)") }
       ) { () throws(SystemError) in
         if rest.isEmpty, let error { throw error }
         defer { rest = rest.dropFirst(step) }
@@ -84,9 +83,7 @@ struct DecodeTests {
     return result
   }
 
-  @Test(
-    "The result does not depend on the parts in which the file is read",
-    arguments: [1, 7, 100, 1 << 16])
+  @Test("The result does not depend on the parts in which the file is read", arguments: [1, 7, 100, 1 << 16])
   func parts(step: Int) throws {
     let result = try Self.decode("day.btsnoop", Self.capture, step: step)
     #expect(result.status == .done)
@@ -111,9 +108,7 @@ struct DecodeTests {
     #expect(result.output.contains("a record needs 30 bytes"))
   }
 
-  @Test(
-    "A page replaces an earlier page, but no other file without --force; a file that is not a capture makes none"
-  )
+  @Test("A page replaces an earlier page, but no other file without --force; a file that is not a capture makes none")
   func replaced() throws {
     let scratch = try Scratch()
     let path = "\(scratch.path)/page"
@@ -137,8 +132,7 @@ struct DecodeTests {
     let scratch = try Scratch()
     let (path, page) = ("\(scratch.path)/part", "\(scratch.path)/page")
     try Files.create(path).writeAll(Self.capture)
-    let command = try Invocation(
-      ["decode", "--html", page, path, "\(path)-none"], commands: [.decode], width: 80)
+    let command = try Invocation(["decode", "--html", page, path, "\(path)-none"], commands: [.decode], width: 80)
     let failure = #expect(throws: Failure.self) { try command.perform { _ in } }
     #expect(failure?.status == .noInput)
     #expect(String(decoding: try Files.read(page), as: UTF8.self).hasSuffix("</html>\n"))
@@ -148,13 +142,11 @@ struct DecodeTests {
   func options() throws {
     let result = try Self.decode("--format text --ancs day.btsnoop", Self.capture)
     #expect(
-      result.output.hasPrefix(
-        "< ACL Data TX: Handle 0 flags 0x00 dlen 27                    #4 [hci0] 0.002500\n"))
+      result.output.hasPrefix("< ACL Data TX: Handle 0 flags 0x00 dlen 27                    #4 [hci0] 0.002500\n"))
     #expect(!result.output.contains("New Index"))
   }
 
-  @Test(
-    "A large file of records that are sorted first is printed whole, as the same btsnoop file is")
+  @Test("A large file of records that are sorted first is printed whole, as the same btsnoop file is")
   func packetLogger() throws {
     let records = (0..<700).map { second in
       CaptureRecord(.command, [0x03, 0x0C, 0x00], time: WallTime(seconds: 1_795_241_100 + second))
@@ -174,10 +166,7 @@ struct DecodeTests {
     #expect(result.output == same.output)
     let cut = try Self.decode("phone.pklg", file.dropLast(1))
     #expect(cut.output.split(separator: "\n").count == 699)
-    #expect(
-      cut.warnings == [
-        "phone.pklg: truncated at byte \(file.count - 16): a record needs 16 bytes, 15 are left"
-      ])
+    #expect(cut.warnings == ["phone.pklg: truncated at byte \(file.count - 16): a record needs 16 bytes, 15 are left"])
   }
 
   @Test("The peer of a central is not called a phone")
@@ -190,10 +179,7 @@ struct DecodeTests {
 
   @Test(
     "A file that is not a capture ends it with 66",
-    arguments: [
-      ("", "it is empty"),
-      ("#!/bin/sh\n", "it is not a btsnoop, pcap, pcapng or PacketLogger file"),
-    ])
+    arguments: [("", "it is empty"), ("#!/bin/sh\n", "it is not a btsnoop, pcap, pcapng or PacketLogger file")])
   func noCapture(text: String, fault: String) throws {
     let result = try Self.decode("-", Array(text.utf8))
     #expect(result.status == .noInput)
@@ -218,9 +204,7 @@ struct DecodeTests {
       )
       .perform { _ in }
     }
-    #expect(
-      failure
-        == Failure(.noInput, "reading /proc/nonexistent/day.btsnoop", "No such file or directory"))
+    #expect(failure == Failure(.noInput, "reading /proc/nonexistent/day.btsnoop", "No such file or directory"))
   }
 
   @Test("A link whose discovery is not in the capture causes a warning, whatever is shown")

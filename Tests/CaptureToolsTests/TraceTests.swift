@@ -53,8 +53,7 @@ struct TraceTests {
 
     /// Runs a trace of `records`; `end` is called when the trace waits for more.
     func run(
-      _ arguments: String = "", _ records: [CaptureRecord] = CaptureOutputTests.records,
-      limit: Int64? = nil,
+      _ arguments: String = "", _ records: [CaptureRecord] = CaptureOutputTests.records, limit: Int64? = nil,
       end: @escaping @LoopActor (Trace, Stage) -> Void = { trace, _ in trace.stop(.interrupted) }
     ) async throws -> (status: Control.ExitStatus, output: [Substring]) {
       var options = CaptureOptions.trace
@@ -71,8 +70,7 @@ struct TraceTests {
           knownLinks: { [unowned self] in
             sockets = $0
             return known
-          }, output: LineWriter(descriptor.raw),
-          warn: { [unowned self] in warnings.append("\($0): \($1)") }))
+          }, output: LineWriter(descriptor.raw), warn: { [unowned self] in warnings.append("\($0): \($1)") }))
       Loop.start { [self] in
         await eventually { monitor.onPacket != nil }
         for record in records { monitor.send(record) }
@@ -90,8 +88,7 @@ struct TraceTests {
       let records = CaptureOutputTests.records
       let scratch = try Scratch()
       let path = "\(scratch.path)/capture"
-      let (status, output) = try await stage.run("--att -w \(path)", records.dropLast(2)) {
-        trace, stage in
+      let (status, output) = try await stage.run("--att -w \(path)", records.dropLast(2)) { trace, stage in
         trace.stop(.terminated)
         // These wait in the socket when the signal comes.
         stage.monitor.waiting = records.suffix(2)
@@ -126,8 +123,7 @@ struct TraceTests {
     let source = LocatedService(
       service: Service(uuid: .notificationCenter, range: HandleRange(0x10, 0x19)),
       characteristics: [
-        Characteristic(
-          declaration: 0x14, properties: .notify, value: 0x15, uuid: .notificationSource, end: 0x16)
+        Characteristic(declaration: 0x14, properties: .notify, value: 0x15, uuid: .notificationSource, end: 0x16)
       ])
     var known = KnownLink()
     known.adapter = "hci0"
@@ -175,9 +171,7 @@ struct TraceTests {
       let failure = await #expect(throws: Failure.self) {
         _ = try await stage.run { _, stage in stage.monitor.onClose?(nil) }
       }
-      #expect(
-        failure
-          == Failure(.unavailable, "reading the kernel's HCI monitor", "the kernel closed it"))
+      #expect(failure == Failure(.unavailable, "reading the kernel's HCI monitor", "the kernel closed it"))
       #expect(stage.monitor.isClosed)
     }
   }

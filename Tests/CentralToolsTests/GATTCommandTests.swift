@@ -45,8 +45,7 @@ struct GATTCommandTests {
     "Commands as they are written",
     arguments: [
       ("primary", .primary(nil)), ("primary 180F", .primary(0x180F)), ("tree", .tree),
-      ("read 0x002a 2A00", .read([.handle(0x2A), .type(0x2A00)])),
-      ("write 3 0102", nil),
+      ("read 0x002a 2A00", .read([.handle(0x2A), .type(0x2A00)])), ("write 3 0102", nil),
       ("write 0x3 0102ff", .write(.handle(3), [1, 2, 255], withResponse: true)),
       ("write 2A06 01 02", .write(.type(0x2A06), [1, 2], withResponse: true)),
       (
@@ -91,12 +90,10 @@ struct GATTCommandTests {
     "Errors name the correct form",
     arguments: [
       ("raed 2A00", "did you mean “read”?"), ("read fred", "neither a handle"),
-      ("read batery-level", "; did you mean battery-level?"),
-      ("write 0x3 zz", "hexadecimal"), ("read 2A00", "--connect"),
-      ("--att unix:/x scan", "not a socket"), ("--att /x mtu", "unix:PATH"),
+      ("read batery-level", "; did you mean battery-level?"), ("write 0x3 zz", "hexadecimal"),
+      ("read 2A00", "--connect"), ("--att unix:/x scan", "not a socket"), ("--att /x mtu", "unix:PATH"),
       ("--connect 11:22 mtu", "AA:BB"), ("--mtu 22 mtu", "23 to 517"),
-      ("--print hex tree", "for “read” and “subscribe” only"),
-      ("--print dec read 2A00", "hex, text"),
+      ("--print hex tree", "for “read” and “subscribe” only"), ("--print dec read 2A00", "hex, text"),
       // As gatttool has it.
       ("-b 00:11:22:33:44:55 --primary", "--connect ADDRESS[/random]"),
       ("--char-read --handle=0x3", "“read HANDLE|UUID”"), ("char-desc", "“tree” here"),
@@ -130,12 +127,10 @@ struct GATTCommandTests {
     #expect(CommandLineWords.split("").isEmpty)
   }
 
-  @Test(
-    "The prompt completes commands, handles and types of this device, and devices that were found")
+  @Test("The prompt completes commands, handles and types of this device, and devices that were found")
   func completion() {
     let map = AttributeMap([1: 0x2800, 2: 0x2803, 3: 0x2A00, 4: 0x2803, 5: 0x2A19, 6: 0x2902])
-    let completion = GATTCompletion(
-      map: map, subscribed: [5], devices: ["C4:11:22:33:44:55/random"])
+    let completion = GATTCompletion(map: map, subscribed: [5], devices: ["C4:11:22:33:44:55/random"])
     #expect(completion.complete("wr") == Completion(typed: 2, words: ["write", "write-command"]))
     #expect(
       completion.complete("read ").words == [
@@ -156,8 +151,7 @@ struct GATTCommandTests {
   @Test("A device is printed once, and again when it advertises more")
   func found() {
     func device(_ data: [UInt8]) -> FoundDevice {
-      FoundDevice(
-        address: DeviceAddress(Address(1), .public), rssi: -60, isConnectable: true, data: data)
+      FoundDevice(address: DeviceAddress(Address(1), .public), rssi: -60, isConnectable: true, data: data)
     }
     var found = FoundDevices()
     #expect(found.add(device([2, 1, 6])) == (true, true))

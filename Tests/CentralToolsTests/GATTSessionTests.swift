@@ -37,8 +37,7 @@ private final class Bench {
     deviceBearer = bearer
     device = Server(bearer, database: database)
     link = GATTLink(
-      to: .socket("x"), scheduler: loop.clock, mtu: 517, name: "board",
-      send: { [weak bearer] in bearer?.receive($0) })
+      to: .socket("x"), scheduler: loop.clock, mtu: 517, name: "board", send: { [weak bearer] in bearer?.receive($0) })
     bearer.send = { [weak link] in link?.receive($0[...]) }
     let output = output
     session = GATTSession(
@@ -60,9 +59,7 @@ struct GATTSessionTests {
   private static let long = (0..<300).map { UInt8(truncatingIfNeeded: $0) }
   private static var services: [ServiceDefinition] {
     [
-      ServiceDefinition(
-        0x1800, at: 1,
-        characteristics: [.init(0x2A00, [.read], value: .stored([0x41, 0x1B]))]),
+      ServiceDefinition(0x1800, at: 1, characteristics: [.init(0x2A00, [.read], value: .stored([0x41, 0x1B]))]),
       ServiceDefinition(
         0x180F, at: 0x10,
         characteristics: [
@@ -109,8 +106,7 @@ struct GATTSessionTests {
             0x0014 characteristic 0x0015 Temperature (2A6E): read, notify, indicate
               0x0016 Client Characteristic Configuration (2902)
           """)
-      #expect(
-        bench.lines[2].hasPrefix("service 0x0020–0x0028 6E400001-B5A3-F393-E0A9-E50E24DCCA9E"))
+      #expect(bench.lines[2].hasPrefix("service 0x0020–0x0028 6E400001-B5A3-F393-E0A9-E50E24DCCA9E"))
     }
   }
 
@@ -131,34 +127,21 @@ struct GATTSessionTests {
   @Test(
     "What a command prints, and how it fails",
     arguments: [
-      ("mtu", ["the MTU is 23"], nil),
-      ("primary 180F", ["service 0x0010–0x0016 Battery (180F)"], nil),
+      ("mtu", ["the MTU is 23"], nil), ("primary 180F", ["service 0x0010–0x0016 Battery (180F)"], nil),
       ("primary 1805", [], "primary 1805: the device has no such service"),
       // It cannot control the terminal.
       (
         "read 0x0003 0x0015",
-        [
-          "0x0003 Device Name (2A00): 41 1b  “A␛”",
-          "0x0015 Temperature (2A6E): 66 08  Temperature: 21.5 °C",
-        ], nil
-      ),
-      ("read 0x0999", [], "reading 0x0999: Invalid Handle (0x01)"),
+        ["0x0003 Device Name (2A00): 41 1b  “A␛”", "0x0015 Temperature (2A6E): 66 08  Temperature: 21.5 °C"], nil
+      ), ("read 0x0999", [], "reading 0x0999: Invalid Handle (0x01)"),
       ("read 1234", [], "reading 1234: the device has no attribute of this type"),
       (
         "read 2A19", batteries,
         "reading 0x0022: Insufficient Authentication (0x05); the device requires a secure link, and "
           + "a socket can't be secured"
-      ),
-      (
-        "write 0x0024 text:\(String(repeating: "x", count: 100))", ["wrote 100 bytes to 0x0024"],
-        nil
-      ),
-      ("write 2ABC 01", ["wrote 1 byte to 0x0024"], nil),
-      ("write-command 2A06 02", ["sent 1 byte to 0x0028"], nil),
-      (
-        "write 2A19 01", [],
-        "2A19: 3 attributes have this type; name one by its handle: 0x0012, 0x0022, 0x0026"
-      ),
+      ), ("write 0x0024 text:\(String(repeating: "x", count: 100))", ["wrote 100 bytes to 0x0024"], nil),
+      ("write 2ABC 01", ["wrote 1 byte to 0x0024"], nil), ("write-command 2A06 02", ["sent 1 byte to 0x0028"], nil),
+      ("write 2A19 01", [], "2A19: 3 attributes have this type; name one by its handle: 0x0012, 0x0022, 0x0026"),
       ("write 0x0012 01", [], "writing 0x0012: Write Not Permitted (0x03)"),
       (
         "write-command 0x0028 \(String(repeating: "00", count: 30))", [],

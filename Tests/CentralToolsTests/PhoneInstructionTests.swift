@@ -31,8 +31,7 @@ struct PhoneInstructionTests {
       "message_size":99}
       """
     var contents = NotificationContents(
-      .email, app: "a.b", title: "T", date: "20261121T070000", negative: "",
-      flags: [.silent, EventFlags(rawValue: 64)])
+      .email, app: "a.b", title: "T", date: "20261121T070000", negative: "", flags: [.silent, EventFlags(rawValue: 64)])
     contents.attributes[.message] = [0xFF, 0]
     contents[.messageSize] = "99"
     #expect(try read(text) == .command(.add(contents, uid: 7)))
@@ -49,22 +48,15 @@ struct PhoneInstructionTests {
       (
         "burst count=500 category=12",
         .command(
-          .burst(
-            500,
-            NotificationContents(
-              Category(rawValue: 12), app: "com.apple.MobileSMS", negative: "Clear")))
-      ),
-      ("remove uid=3", .command(.remove(3))), ("remove-all", .command(.removeAll)),
+          .burst(500, NotificationContents(Category(rawValue: 12), app: "com.apple.MobileSMS", negative: "Clear")))
+      ), ("remove uid=3", .command(.remove(3))), ("remove-all", .command(.removeAll)),
       ("renumber", .command(.renumber)), ("app app_id=a app=A", .command(.nameApp("a", "A"))),
-      ("app app_id=a app=null", .command(.nameApp("a", nil))),
-      ("authorize granted=false", .command(.authorize(false))),
-      ("fragments size=1", .command(.fragments(ofAtMost: 1))),
-      ("fragments", .command(.fragments(ofAtMost: nil))),
+      ("app app_id=a app=null", .command(.nameApp("a", nil))), ("authorize granted=false", .command(.authorize(false))),
+      ("fragments size=1", .command(.fragments(ofAtMost: 1))), ("fragments", .command(.fragments(ofAtMost: nil))),
       ("pace answer=1.5", .command(.pace(response: .milliseconds(1500), fragment: .zero))),
       ("fail code=0xA2 count=3", .command(.failCommands(code: 0xA2, count: 3))),
-      ("fail code=3", .command(.failCommands(code: 3, count: 1))),
-      ("silence", .command(.silence(1))), ("cut count=2", .command(.cutResponses(2))),
-      ("remote name=next", .command(.remote(.nextTrack))),
+      ("fail code=3", .command(.failCommands(code: 3, count: 1))), ("silence", .command(.silence(1))),
+      ("cut count=2", .command(.cutResponses(2))), ("remote name=next", .command(.remote(.nextTrack))),
       ("battery level=79", .command(.battery(79))),
       (
         "time time=2026-11-21T07:00:00 zone=3600",
@@ -77,18 +69,12 @@ struct PhoneInstructionTests {
       ("publish service=ams handles=same", .command(.publish(.ams, freshHandles: false))),
       ("unpublish service=time", .command(.unpublish(.time))),
       ("forget-subscriptions", .command(.forgetSubscriptions(nil))),
-      ("encrypt encrypted=false", .command(.encrypt(false))),
-      ("limit-mtu mtu=23", .command(.limitMTU(23))),
-      ("freeze frozen=true", .command(.freeze(true))),
-      ("disconnect", .command(.disconnect)), ("leave", .command(.leave)),
-      ("come-back", .command(.comeBack)), ("connect", .link(.connect(nil))),
+      ("encrypt encrypted=false", .command(.encrypt(false))), ("limit-mtu mtu=23", .command(.limitMTU(23))),
+      ("freeze frozen=true", .command(.freeze(true))), ("disconnect", .command(.disconnect)),
+      ("leave", .command(.leave)), ("come-back", .command(.comeBack)), ("connect", .link(.connect(nil))),
       ("connect accessory=board", connect(to: "board")),
-      (
-        "connect accessory=F0:F1:F2:F3:F4:F5",
-        connect(to: "F0:F1:F2:F3:F4:F5")
-      ),
-      ("forget", .link(.forget)), ("explore", .request(.explore)),
-      ("respond accept=false", .link(.respond(accept: false, nil))),
+      ("connect accessory=F0:F1:F2:F3:F4:F5", connect(to: "F0:F1:F2:F3:F4:F5")), ("forget", .link(.forget)),
+      ("explore", .request(.explore)), ("respond accept=false", .link(.respond(accept: false, nil))),
       ("respond accept=true passkey=012345", .link(.respond(accept: true, Passkey(value: 12345)))),
       ("send pdu='1b 28 00'", .command(.send([0x1B, 0x28, 0]))),
       ("notify characteristic=data-source value=00", .command(.notify(.dataSource, [0]))),
@@ -141,14 +127,12 @@ struct PhoneInstructionTests {
         #"{"command":"add","category":"socail"}"#,
         "category is not one of other, incoming-call, missed-call, voicemail, social, schedule, email, "
           + "news, health-and-fitness, business-and-finance, location, entertainment, nor a number"
-      ),
-      (#"{"command":"remove"}"#, "uid is missing"),
+      ), (#"{"command":"remove"}"#, "uid is missing"),
       (#"{"command":"remove","uid":-1}"#, "uid is not a whole number in range"),
       (
         #"{"command":"add","flags":["loud"]}"#,
         "flags is not an array of flags: silent, important, pre-existing, positive-action, negative-action"
-      ),
-      (#"{"command":"send","pdu":"1"}"#, "pdu is not bytes in hexadecimal digits"),
+      ), (#"{"command":"send","pdu":"1"}"#, "pdu is not bytes in hexadecimal digits"),
       (#"{"command":"wait","seconds":-1}"#, "seconds is not a number of seconds from 0 on"),
     ])
   func errors(text: String, sentence: String) throws {
@@ -161,8 +145,7 @@ struct PhoneInstructionTests {
     let line = #"add uid=7 title=Mum message="Saturday? At 7" 'flags=["silent"]'"#
     #expect(
       try PhoneInstruction.object(words: line) == [
-        "command": "add", "uid": 7, "title": "Mum", "message": "Saturday? At 7",
-        "flags": ["silent"],
+        "command": "add", "uid": 7, "title": "Mum", "message": "Saturday? At 7", "flags": ["silent"],
       ])
     #expect(throws: JSONError.self) { try PhoneInstruction.object(words: "add Mum") }
     #expect(throws: JSONError.self) {
@@ -184,8 +167,7 @@ struct PhoneInstructionTests {
   @Test("Events are objects with a name and what belongs to it")
   func events() {
     let events: [(PhoneEvent, String)] = [
-      (.connected, #"{"event":"connected"}"#),
-      (.mtu(185), #"{"event":"mtu","mtu":185}"#),
+      (.connected, #"{"event":"connected"}"#), (.mtu(185), #"{"event":"mtu","mtu":185}"#),
       (
         .subscribed(.dataSource, .notifications),
         #"{"event":"subscribed","characteristic":"data-source","subscription":"notifications"}"#
@@ -195,8 +177,7 @@ struct PhoneInstructionTests {
           .getNotificationAttributes(7, [.init(.title)]), value: [0, 7], refused: 0xA2),
         #"{"event":"control-point","command":"get-notification-attributes","uid":7,"#
           + #""attributes":["title"],"value":"0007","code":162,"error":"Invalid Parameter"}"#
-      ),
-      (.action(7, .negative), #"{"event":"action","uid":7,"action":"negative"}"#),
+      ), (.action(7, .negative), #"{"event":"action","uid":7,"action":"negative"}"#),
       (.remoteCommand(.nextTrack), #"{"event":"remote-command","name":"next"}"#),
       (.violation("x"), #"{"event":"violation","what":"x"}"#),
       (.dropped([1], "no"), #"{"event":"dropped","bytes":"01","why":"no"}"#),

@@ -13,8 +13,7 @@ struct CompanionTests {
     #expect(time.time.description == "2026-11-21T07:30:15")
     #expect(time.secondsSince1970 == 1_795_246_215.5)
     #expect(time.encoded == bytes)
-    let same = CurrentTime(
-      secondsSince1970: 1_795_246_215, fractions256: 128, adjustReason: .manual)
+    let same = CurrentTime(secondsSince1970: 1_795_246_215, fractions256: 128, adjustReason: .manual)
     #expect(same == time)
   }
 
@@ -23,8 +22,7 @@ struct CompanionTests {
     arguments: [
       "", "ea070b15071e0f0680", "ea070b15071e0f06800100",  // nine and eleven bytes
       "00000b15071e0f068001",  // the year is unknown
-      "ea070015071e0f068001", "ea070d15071e0f068001", "ea070b00071e0f068001",
-      "ea070b1f071e0f068001",  // 31 November
+      "ea070015071e0f068001", "ea070d15071e0f068001", "ea070b00071e0f068001", "ea070b1f071e0f068001",  // 31 November
       "eb07021d071e0f068001",  // 29 February 2027
       "ea070b15181e0f068001", "ea070b15073c0f068001", "ea070b15071e3c068001",
       "ea070b15071e0f088001",

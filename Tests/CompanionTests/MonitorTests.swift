@@ -71,15 +71,11 @@ struct MonitorTests {
     return (phone, ClockMonitor(phone.client))
   }
 
-  private static func service(
-    _ service: UUID, _ uuid: UUID, _ value: Handle, zone: Handle? = nil
-  ) -> LocatedService {
+  private static func service(_ service: UUID, _ uuid: UUID, _ value: Handle, zone: Handle? = nil) -> LocatedService {
     let followed = Characteristic(
-      declaration: value - 1, properties: [.read, .notify], value: value, uuid: uuid,
-      end: value + 1, cccd: value + 1)
+      declaration: value - 1, properties: [.read, .notify], value: value, uuid: uuid, end: value + 1, cccd: value + 1)
     let zone = zone.map {
-      Characteristic(
-        declaration: $0 - 1, properties: .read, value: $0, uuid: .localTimeInformation, end: $0)
+      Characteristic(declaration: $0 - 1, properties: .read, value: $0, uuid: .localTimeInformation, end: $0)
     }
     return LocatedService(
       service: Service(uuid: service, range: HandleRange(value - 2, value + 9)),

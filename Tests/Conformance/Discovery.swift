@@ -39,9 +39,7 @@ struct Discovery {
     }
   }
 
-  static func secondaryServices(
-    _ client: Client, in range: HandleRange
-  ) async throws(ATTFailure) -> [Service] {
+  static func secondaryServices(_ client: Client, in range: HandleRange) async throws(ATTFailure) -> [Service] {
     try await client.collect(range) { (rest) throws(ATTFailure) in
       try await client.bearer.request(.readByGroupType(rest, type: .secondaryService)).map {
         ($0.range, Service(uuid: UUID(littleEndian: $0.value) ?? 0, range: $0.range))
@@ -49,9 +47,7 @@ struct Discovery {
     }
   }
 
-  static func includedServices(
-    _ client: Client, in range: HandleRange
-  ) async throws(ATTFailure) -> [Include] {
+  static func includedServices(_ client: Client, in range: HandleRange) async throws(ATTFailure) -> [Include] {
     try await client.collect(range) { (rest) throws(ATTFailure) in
       var found: [(HandleRange, Include)] = []
       for entry in try await client.bearer.request(.readByType(rest, type: .include)) {
@@ -99,8 +95,7 @@ struct Discovery {
       ($0.handle, "include \(IncludeDeclaration($0.service).encoded.prefix(2).hex)")
     }
     lines += characteristics.map {
-      let declared = CharacteristicDeclaration(
-        properties: $0.properties, value: $0.value, uuid: $0.uuid)
+      let declared = CharacteristicDeclaration(properties: $0.properties, value: $0.value, uuid: $0.uuid)
       return ($0.declaration, "characteristic \(declared.encoded.hex)")
     }
     lines += descriptors.map { ($0.handle, "descriptor \($0.type)") }

@@ -43,8 +43,7 @@ extension Transcripts {
         try TranscriptDatabase(step).add(to: database, subscribing: false)
       case ("remove_service", let handle?): database.remove(at: handle)
       case ("secure", _): security = LinkSecurity(step["security"])
-      default:
-        throw Verdict.notApplicable("a server's step \(operation) is not known, or has no handle")
+      default: throw Verdict.notApplicable("a server's step \(operation) is not known, or has no handle")
       }
     }
     if let difference { throw Verdict.failed(difference) }
@@ -85,8 +84,7 @@ extension LinkSecurity {
   fileprivate init(_ json: JSONValue?) {
     func isTrue(_ name: String) -> Bool { json?[name]?.bool == true }
     self.init(
-      encrypted: isTrue("encrypted"), authenticated: isTrue("authenticated"),
-      keySize: Int(json?.u16("key_size") ?? 0), authorized: isTrue("authorized"),
-      bonded: isTrue("bonded"))
+      encrypted: isTrue("encrypted"), authenticated: isTrue("authenticated"), keySize: Int(json?.u16("key_size") ?? 0),
+      authorized: isTrue("authorized"), bonded: isTrue("bonded"))
   }
 }

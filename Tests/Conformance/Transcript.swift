@@ -45,9 +45,7 @@ struct Transcript: Sendable {
         if lines[last].isSent { lines[last].runsStep = true }
         continue
       }
-      lines.append(
-        Line(
-          isSent: direction == "tx", bytes: bytes, runsStep: line["after"]?.string == "run_step"))
+      lines.append(Line(isSent: direction == "tx", bytes: bytes, runsStep: line["after"]?.string == "run_step"))
     }
     guard !lines.isEmpty || step["func"]?.string == "hash_db" else { throw Malformed(what: "PDU") }
     if let name = json["db"]?.string {

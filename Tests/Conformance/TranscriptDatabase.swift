@@ -39,8 +39,7 @@ struct TranscriptDatabase: Sendable {
       entries.append(
         Entry(
           handle: handle, type: uuid, value: value,
-          permissions: Permissions(
-            bits: attribute["perm_bits"]?.int, keySize: attribute["key_size"]?.int),
+          permissions: Permissions(bits: attribute["perm_bits"]?.int, keySize: attribute["key_size"]?.int),
           kind: attribute["kind"]?.string ?? "", end: attribute.u16("group_end"),
           maximumLength: attribute.u16("max_length").map(Int.init) ?? Client.longestValue,
           readError: attribute.errorCode("read_error"),
@@ -60,8 +59,7 @@ struct TranscriptDatabase: Sendable {
       let attributes = rest.prefix(count).map { entry in
         Attribute(
           handle: entry.handle, type: entry.type, permissions: entry.permissions,
-          content: content(of: entry, subscribing: subscribing),
-          maximumLength: entry.maximumLength)
+          content: content(of: entry, subscribing: subscribing), maximumLength: entry.maximumLength)
       }
       try database.add(attributes, end: first.end)
       rest = rest.dropFirst(count)
@@ -75,8 +73,7 @@ struct TranscriptDatabase: Sendable {
         read: { (_) throws(ErrorCode) in
           if let error = entry.readError { throw error }
           return entry.value
-        },
-        write: { (_, _) throws(ErrorCode) in if let error = entry.writeError { throw error } })
+        }, write: { (_, _) throws(ErrorCode) in if let error = entry.writeError { throw error } })
     }
     let standard = StandardServices.genericAttribute().characteristics
     guard isLive, let known = standard.first(where: { $0.uuid == entry.type }) else {

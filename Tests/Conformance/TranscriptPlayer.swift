@@ -57,9 +57,7 @@ final class TranscriptPlayer {
     var stepDoneAt: Int?
     while deviation == nil {
       await loop.settle()
-      if position > 0, transcript.lines[position - 1].runsStep, stepDoneAt != position,
-        deviation == nil
-      {
+      if position > 0, transcript.lines[position - 1].runsStep, stepDoneAt != position, deviation == nil {
         stepDoneAt = position
         do { try runStep() } catch { return "the step failed: \(error)" }
         continue

@@ -14,12 +14,10 @@ struct RunnerTests {
       let hex = line.dropFirst().filter { $0 != "!" }
       let direction: JSONValue = line.hasPrefix(">") ? "tx" : "rx"
       return line.hasSuffix("!")
-        ? ["dir": direction, "hex": .string(hex), "after": "run_step"]
-        : ["dir": direction, "hex": .string(hex)]
+        ? ["dir": direction, "hex": .string(hex), "after": "run_step"] : ["dir": direction, "hex": .string(hex)]
     }
     let test: JSONValue = [
-      "name": "own", "role": .string(role), "step": step, "pdus": .array(lines),
-      "db": database == nil ? .null : "db",
+      "name": "own", "role": .string(role), "step": step, "pdus": .array(lines), "db": database == nil ? .null : "db",
     ]
     let file: JSONValue = ["tests": [test], "databases": ["db": database ?? .null]]
     return try #require(Transcripts.cases(in: file)?.first)
@@ -29,29 +27,24 @@ struct RunnerTests {
 
   static let database: JSONValue = [
     "attributes": [
-      attribute(1, "2800", "0f18", "service", nil, end: 4),
-      attribute(2, "2803", "120300192a", "characteristic", 1),
-      attribute(3, "2A19", "64", "value", 1),
-      attribute(4, "2902", "0000", "descriptor", 3),
+      attribute(1, "2800", "0f18", "service", nil, end: 4), attribute(2, "2803", "120300192a", "characteristic", 1),
+      attribute(3, "2A19", "64", "value", 1), attribute(4, "2902", "0000", "descriptor", 3),
     ]
   ]
 
   static func attribute(
-    _ handle: Int64, _ type: String, _ value: String, _ kind: String, _ bits: Int64?,
-    end: Int64? = nil
+    _ handle: Int64, _ type: String, _ value: String, _ kind: String, _ bits: Int64?, end: Int64? = nil
   ) -> JSONValue {
     [
-      "handle": .int(handle), "type": .string(type), "value": .string(value),
-      "kind": .string(kind), "perm_bits": bits.map { .int($0) } ?? .null,
-      "group_end": end.map { .int($0) } ?? .null,
+      "handle": .int(handle), "type": .string(type), "value": .string(value), "kind": .string(kind),
+      "perm_bits": bits.map { .int($0) } ?? .null, "group_end": end.map { .int($0) } ?? .null,
     ]
   }
 
   static let discovery =
     exchange + [
-      ">100100ffff0028", "<1106" + "01000400" + "0f18", ">100500ffff0028", "<011005000a",
-      ">08010004000328", "<0907" + "0200" + "120300192a", ">08030004000328", "<010803000a",
-      ">0404000400", "<0501" + "04000229",
+      ">100100ffff0028", "<1106" + "01000400" + "0f18", ">100500ffff0028", "<011005000a", ">08010004000328",
+      "<0907" + "0200" + "120300192a", ">08030004000328", "<010803000a", ">0404000400", "<0501" + "04000229",
     ]
 
   static func fails(_ transcript: VectorCase) -> Bool {
@@ -74,8 +67,7 @@ struct RunnerTests {
   @Test("The discovery must find what the database has")
   func otherDatabase() throws {
     let step: JSONValue = ["func": "client"]
-    #expect(
-      try Self.transcript("client", step, Self.discovery, database: Self.database).run() == .passed)
+    #expect(try Self.transcript("client", step, Self.discovery, database: Self.database).run() == .passed)
     var lines = Self.discovery
     lines[7] = "<0907" + "0200" + "1a0300192a"
     #expect(Self.fails(try Self.transcript("client", step, lines, database: Self.database)))
@@ -85,12 +77,10 @@ struct RunnerTests {
   func serviceByService() throws {
     let lines =
       Self.exchange + [
-        ">100100ffff0028", "<1106" + "01000200" + "0f18" + "03000500" + "0f18",
-        ">100600ffff0028", "<011006000a",
-        ">08010002000228", "<010801000a", ">08030005000228", "<010803000a",
-        ">08010002000328", "<010801000a",
-        ">08030005000328", "<0907" + "0300" + "020400192a", ">08040005000328", "<010804000a",
-        ">0405000500", "<0501" + "05000129",
+        ">100100ffff0028", "<1106" + "01000200" + "0f18" + "03000500" + "0f18", ">100600ffff0028", "<011006000a",
+        ">08010002000228", "<010801000a", ">08030005000228", "<010803000a", ">08010002000328", "<010801000a",
+        ">08030005000328", "<0907" + "0300" + "020400192a", ">08040005000328", "<010804000a", ">0405000500",
+        "<0501" + "05000129",
       ]
     #expect(try Self.transcript("client", ["func": "client"], lines).run() == .passed)
   }
@@ -142,10 +132,8 @@ struct RunnerTests {
       Transcripts.cases(in: [
         "databases": ["d": ["attributes": []], "broken": ["attributes": [["handle": 1]]]],
         "tests": [
-          ["role": "server", "db": "d", "pdus": exchange],
-          ["name": "no role", "db": "d", "pdus": exchange],
-          ["name": "no PDUs", "role": "server", "db": "d"],
-          ["name": "empty", "role": "server", "db": "d", "pdus": []],
+          ["role": "server", "db": "d", "pdus": exchange], ["name": "no role", "db": "d", "pdus": exchange],
+          ["name": "no PDUs", "role": "server", "db": "d"], ["name": "empty", "role": "server", "db": "d", "pdus": []],
           ["name": "no octets", "role": "att", "pdus": [["dir": "tx", "hex": ""]]],
           ["name": "up", "role": "client", "pdus": [["dir": "up", "hex": "00"]]],
           ["name": "odd", "role": "client", "pdus": [["dir": "tx", "hex": "020"]]],
@@ -158,8 +146,7 @@ struct RunnerTests {
     for transcript in cases { #expect(Self.fails(transcript), "\(transcript.id)") }
     let unknown = try Self.transcript("dancer", [:], Self.exchange)
     #expect(unknown.run() == .notApplicable("the role dancer is not known"))
-    let other = try Self.transcript(
-      "server", ["func": "dance"], ["<021700", ">030002"], database: Self.database)
+    let other = try Self.transcript("server", ["func": "dance"], ["<021700", ">030002"], database: Self.database)
     #expect(other.run() == .notApplicable("the procedure dance is not known"))
   }
 }

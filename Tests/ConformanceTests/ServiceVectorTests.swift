@@ -52,8 +52,7 @@ struct ServiceVectorTests {
       ]) == .failed("other attributes than in \"player: volume\""))
     #expect(
       try Self.verdict([
-        "kind": "ams.write", "characteristic": "remoteCommand", "hex": "00",
-        "expect": ["error": "invalidCommand"],
+        "kind": "ams.write", "characteristic": "remoteCommand", "hex": "00", "expect": ["error": "invalidCommand"],
       ]) == .failed("taken for a command"))
     #expect(
       try Self.verdict(["kind": "ancs.notificationSource"])
@@ -68,8 +67,7 @@ struct ServiceVectorTests {
     func verdict(_ asked: JSONValue, _ app: JSONValue, _ error: JSONValue) throws -> Verdict {
       try Self.verdict([
         "kind": "ancs.dataSource", "command": "getAppAttributes", "requestedAttributeIDs": asked,
-        "requestedAppIdentifier": app, "fragments": ["016100", "000000"],
-        "expect": ["error": error],
+        "requestedAppIdentifier": app, "fragments": ["016100", "000000"], "expect": ["error": error],
       ])
     }
     #expect(try verdict([], "a", "unexpectedData") == .passed)
@@ -85,11 +83,8 @@ struct ServiceVectorTests {
     #expect(try verdict("wrongLength(2)") == .passed)
     #expect(try verdict("wrongLength(2); ignore") == .passed)
     #expect(try verdict("malformed") == .passed)
-    #expect(
-      try verdict("wrongLength(3)")
-        == .failed("refused with wrongLength(2) instead of wrongLength(3)"))
-    #expect(
-      try verdict("uidMismatch") == .failed("refused with wrongLength(2) instead of uidMismatch"))
+    #expect(try verdict("wrongLength(3)") == .failed("refused with wrongLength(2) instead of wrongLength(3)"))
+    #expect(try verdict("uidMismatch") == .failed("refused with wrongLength(2) instead of uidMismatch"))
     #expect(try verdict("malformed", "001801013a000000") == .failed("error is missing"))
   }
 }

@@ -25,9 +25,7 @@ struct TranscriptTests {
   ) throws -> VectorCase {
     var test = try #require(file["tests"]?.array?[index].object)
     change(&test)
-    let changed: JSONValue = [
-      "tests": [.object(test)], "databases": file["databases"] ?? [:],
-    ]
+    let changed: JSONValue = ["tests": [.object(test)], "databases": file["databases"] ?? [:]]
     return try #require(Transcripts.cases(in: changed)?.first)
   }
 

@@ -13,8 +13,7 @@ struct ActTests {
   /// A message that can be cleared, a call, something without actions, and a mail.
   private static func notifications(isLabelled: Bool = true) -> [NotificationReport] {
     func one(
-      _ uid: NotificationUID, _ app: String, _ category: Category, positive: String? = nil,
-      negative: String? = nil
+      _ uid: NotificationUID, _ app: String, _ category: Category, positive: String? = nil, negative: String? = nil
     ) -> NotificationReport {
       var report = ClientTests.notification(uid, app: app, category)
       if positive != nil { report.event.flags.insert(.positiveAction) }
@@ -51,11 +50,10 @@ struct ActTests {
   @Test(
     "Numbers as they are printed, several of them, and actions by name or label",
     arguments: [
-      ("12 negative", ["12 negative"]), ("#12 Negative", ["12 negative"]),
-      ("12 clear", ["12 negative"]), ("13 ANSWER", ["13 positive"]),
-      ("13 decline it", ["13 negative"]), ("12 #13 negative", ["12 negative", "13 negative"]),
-      ("--all negative", ["12 negative", "13 negative"]), ("--all answer", ["13 positive"]),
-      ("--app chat --all negative", ["12 negative"]),
+      ("12 negative", ["12 negative"]), ("#12 Negative", ["12 negative"]), ("12 clear", ["12 negative"]),
+      ("13 ANSWER", ["13 positive"]), ("13 decline it", ["13 negative"]),
+      ("12 #13 negative", ["12 negative", "13 negative"]), ("--all negative", ["12 negative", "13 negative"]),
+      ("--all answer", ["13 positive"]), ("--app chat --all negative", ["12 negative"]),
       ("--all --category Incoming-Call negative", ["13 negative"]),
     ] as [(String, [String])])
   func acts(line: String, done: [String]) async throws {
@@ -82,16 +80,12 @@ struct ActTests {
     arguments: [
       ("12 positive", 1, "#12 has no positive action; it has negative (Clear)"),
       ("14 negative", 1, "#14 has no negative action; it has none"),
-      (
-        "13 maybe", 1,
-        "#13 has no action “maybe”; it has positive (Answer) and negative (Decline it)"
-      ),
+      ("13 maybe", 1, "#13 has no action “maybe”; it has positive (Answer) and negative (Decline it)"),
       ("13 negativ", 1, "#13 has no action “negativ”; did you mean “negative”?"),
       (
         "15 reply I am coming", 1,
         "“I am coming” can't be sent: ANCS carries no text; “ancsd act 15 reply” opens the reply on the phone"
-      ),
-      ("12 clear now", 64, "unexpected “now” after the action “clear”"),
+      ), ("12 clear now", 64, "unexpected “now” after the action “clear”"),
       ("13 positive now", 64, "unexpected “now” after the action “positive”"),
       ("--app News --all clear", 1, "act: no matching notification has the action “clear”"),
     ] as [(String, Int32, String)])

@@ -17,8 +17,7 @@ struct ClientTests {
   static func notification(
     _ uid: NotificationUID, app: String, _ category: Category = .social, _ flags: EventFlags = []
   ) -> NotificationReport {
-    var report = NotificationReport(
-      NotificationEvent(.added, uid, category: category, flags: flags), app: app)
+    var report = NotificationReport(NotificationEvent(.added, uid, category: category, flags: flags), app: app)
     report.attributes[.appIdentifier] = "com.example.\(app.lowercased())"
     report.attributes[.title] = "Title"
     report.attributes[.message] = "Text"
@@ -37,9 +36,7 @@ struct ClientTests {
   }
 
   /// What a daemon with these notifications responds to a request for any of them, or for its status.
-  static func response(
-    to request: ReceivedRequest, of all: [NotificationReport]
-  ) -> FakeDaemon.Reaction? {
+  static func response(to request: ReceivedRequest, of all: [NotificationReport]) -> FakeDaemon.Reaction? {
     if let query = request.parameters(of: ControlMethods.listNotifications) {
       return .result(Page(all.filter(query.matches).map { ActiveNotification($0) }))
     }
@@ -75,10 +72,7 @@ struct ClientTests {
   @Test(
     "What is printed as text, and how many lines of JSON it is",
     arguments: [
-      (
-        Clients.list, "--app mail", 1,
-        "                 Mail Title #1 email pre-existing\n                 Text\n"
-      ),
+      (Clients.list, "--app mail", 1, "                 Mail Title #1 email pre-existing\n                 Text\n"),
       (Clients.show, "3", 1, "#3\napp       Chess\napp id    com.example.chess\n"),
       (Clients.media, "", 1, "paused Song\n"),
       (Clients.apps, "", 2, "12 Messages com.apple.MobileSMS\n 3 日本     x␛[2J\n"),
@@ -256,8 +250,7 @@ struct ClientTests {
         "--phone Anna", "Anna", nil,
         "the phone “Anna” is not connected; “ancsd status” shows what the daemon waits for, and “ancsd doctor” "
           + "looks for the cause"
-      ),
-      ("--phone Bert", nil, nil, "no phone “Bert”; “ancsd phones” lists them"),
+      ), ("--phone Bert", nil, nil, "no phone “Bert”; “ancsd phones” lists them"),
       ("--phone Annb", nil, "Anna", "no phone “Annb”; did you mean “Anna”?"),
     ])
   func noPhone(arguments: String, bonded: String?, linked: String?, why: String) async {
@@ -265,9 +258,7 @@ struct ClientTests {
     (phone.name, link.name) = (bonded, linked)
     if bonded != nil { status.phones = [phone] }
     if linked != nil { status.links = [link] }
-    for (name, command) in [
-      ("list", Clients.list), ("count", Clients.count), ("apps", Clients.apps),
-    ] {
+    for (name, command) in [("list", Clients.list), ("count", Clients.count), ("apps", Clients.apps)] {
       let failure = await Self.empty(status).failure(of: command, arguments)
       #expect(failure?.status == .unavailable && failure?.line == "ancsd: \(name): \(why)")
     }
@@ -332,8 +323,7 @@ struct ClientTests {
   @Test("What a connection has sent is not read on the next one")
   func deadEvents() async throws {
     let daemon = FakeDaemon(patient: false) { request in
-      request.calls(ControlMethods.status)
-        ? [.event(.battery(level: 1))] : [.result(true), .event(.battery(level: 2))]
+      request.calls(ControlMethods.status) ? [.event(.battery(level: 1))] : [.result(true), .event(.battery(level: 2))]
     }
     await #expect(throws: Failure.self) {
       try await daemon.client.call(ControlMethods.status, "status", within: .seconds(5))

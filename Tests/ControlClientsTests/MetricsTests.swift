@@ -10,8 +10,7 @@ import Wire
 @Suite("Metrics")
 struct MetricsTests {
   @Test(
-    "A status that was read, in numbers as OpenMetrics has them: each with its help, a gauge with its type and unit"
-  )
+    "A status that was read, in numbers as OpenMetrics has them: each with its help, a gauge with its type and unit")
   func text() throws {
     var status = StatusReport()
     (status.version, status.started) = ("0.3.0 \"x\"\\\n", WallTime(seconds: 1_795_236_000))

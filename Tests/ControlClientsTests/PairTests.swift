@@ -18,8 +18,7 @@ struct PairTests {
   ) -> FakeDaemon {
     FakeDaemon(format, patient: patient) { request in
       if let window = request.parameters(of: ControlMethods.openPairing) {
-        var report = PairingReport(
-          name: "kitchen", seconds: window.seconds?.value, question: question)
+        var report = PairingReport(name: "kitchen", seconds: window.seconds?.value, question: question)
         report.opening = 7
         return [.result(report)] + opened
       }
@@ -58,8 +57,7 @@ struct PairTests {
         ], nil, ["Type six digits:"], response(true, 123_456)
       ),
       (
-        [.input(.typed("y"))],
-        PairingQuestion(.confirm, passkey: Passkey(value: 271_828), seconds: 21),
+        [.input(.typed("y"))], PairingQuestion(.confirm, passkey: Passkey(value: 271_828), seconds: 21),
         ["Does the phone show 271828? [y/n] (21 s left)"], response(true, 271_828)
       ),
       (

@@ -56,8 +56,7 @@ struct RecorderTests {
     }
   }
 
-  @Test(
-    "Without a daemon the file in the usual place is read; if there is none, the daemon is missing")
+  @Test("Without a daemon the file in the usual place is read; if there is none, the daemon is missing")
   func withoutDaemon() async throws {
     try await onLoop {
       let scratch = try Scratch()
@@ -83,8 +82,7 @@ struct RecorderTests {
       .notification(ClientTests.notification(4, app: "y")),
     ]
     return contents.enumerated().map {
-      NumberedEvent(
-        seq: UInt64($0.offset), time: WallTime(seconds: Int64($0.offset)), Event($0.element))
+      NumberedEvent(seq: UInt64($0.offset), time: WallTime(seconds: Int64($0.offset)), Event($0.element))
     }
   }
 
@@ -93,17 +91,14 @@ struct RecorderTests {
     arguments: [
       ("", [0, 1, 2, 3, 4]), ("--app y -n 2", [3, 4]), ("--app y -n 2 --newest-first", [4, 3]),
       ("--event battery", [0]), ("--category email --category social --not-app x", [2, 3, 4]),
-      ("--until 1970-01-01T00:00:01Z", [0, 1]),
-      ("--since 1970-01-01T00:00:03Z --grep TITLE", [3, 4]),
+      ("--until 1970-01-01T00:00:01Z", [0, 1]), ("--since 1970-01-01T00:00:03Z --grep TITLE", [3, 4]),
       ("--newest-first --event battery,notification --category email", [3, 0]),
     ] as [(String, [Int])])
   func shown(arguments: String, seqs: [Int]) async throws {
     try await onLoop {
       let daemon = daemon(past)
       #expect(await show(arguments, daemon) == .done)
-      #expect(
-        daemon.output
-          == seqs.map { String(decoding: json(past[$0]), as: UTF8.self) + "\n" }.joined())
+      #expect(daemon.output == seqs.map { String(decoding: json(past[$0]), as: UTF8.self) + "\n" }.joined())
     }
   }
 

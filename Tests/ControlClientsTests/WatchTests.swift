@@ -31,9 +31,7 @@ struct WatchTests {
   }
 
   /// What a daemon that has said this has been asked, and what `watch` has printed of it.
-  private func watch(
-    _ arguments: String, _ said: [Event.Content], _ format: OutputFormat = .json
-  ) async -> FakeDaemon {
+  private func watch(_ arguments: String, _ said: [Event.Content], _ format: OutputFormat = .json) async -> FakeDaemon {
     let daemon = daemon(format, said)
     _ = try? await daemon.run(Clients.watch, arguments)
     return daemon
@@ -138,8 +136,7 @@ struct WatchTests {
   @Test(
     "At the time limit it ends, with 75 if events are missing; also without a daemon",
     arguments: [
-      (Clients.watch, "--timeout 5", false, .done),
-      (Clients.watch, "-n 1 --timeout 5", false, .tryAgain),
+      (Clients.watch, "--timeout 5", false, .done), (Clients.watch, "-n 1 --timeout 5", false, .tryAgain),
       (Clients.watch, "--reconnect --timeout 5", true, .done),
       (Clients.watch, "--reconnect -n 1 --timeout 5", true, .tryAgain),
       (Clients.wait, "--category incoming-call --timeout 60", false, .tryAgain),
@@ -164,10 +161,7 @@ struct WatchTests {
   @Test(
     "Requests to the daemon",
     arguments: [
-      (
-        "--event incoming,Media --since 7 --replay",
-        Subscription(events: [.incoming, .media], replay: true, since: 7)
-      ),
+      ("--event incoming,Media --since 7 --replay", Subscription(events: [.incoming, .media], replay: true, since: 7)),
       ("--app x", Subscription(events: [.notification])),
     ])
   func subscription(arguments: String, subscription: Subscription) async {
@@ -180,8 +174,7 @@ struct WatchTests {
     arguments: [
       ("--app chat", "added 2, removed 2"), ("--grep nothing", ""),
       ("--grep ^tit", "added 1, added 2, removed 1, removed 2"),
-      ("--grep TEXT", "added 1, added 2, removed 1, removed 2"),
-      ("--not-app mail", "added 2, removed 2"),
+      ("--grep TEXT", "added 1, added 2, removed 1, removed 2"), ("--not-app mail", "added 2, removed 2"),
       ("--grep text --not-app com.example.chat", "added 1, removed 1"),
       ("--event incoming,battery --category email --no-preexisting", "incoming 4, battery"),
     ])
@@ -205,8 +198,7 @@ struct WatchTests {
     arguments: [("", 0), ("--app chat", 16_384)])
   func memory(arguments: String, count: Int) throws {
     var options = ClientOptions()
-    try Clients.watch.grammar().parse(
-      arguments.split(separator: " ").map(String.init), into: &options)
+    try Clients.watch.grammar().parse(arguments.split(separator: " ").map(String.init), into: &options)
     var filter = EventFilter(options)
     var chat = Self.chat
     for uid in 0..<UInt32(16_400) {
@@ -223,8 +215,7 @@ struct WatchTests {
     var rude = Self.chat
     rude.attributes[.title] = "a\u{1B}[2Jb\n\\c\u{202E}"
     let daemon = daemon(
-      .text, [.notification(rude), .battery(level: 3)],
-      template: "{app}|{title}|{flags}|{level}|{none}")
+      .text, [.notification(rude), .battery(level: 3)], template: "{app}|{title}|{flags}|{level}|{none}")
     #expect(try await daemon.run(Clients.watch, "-n2") == .done)
     #expect(daemon.output == "Chat|a\\u001b[2Jb\\n\\\\c\\u202e|||\n|||3|\n")
     for wrong in ["{app", "app}", "{}", "{a..b}", "\\x"] {
@@ -265,8 +256,7 @@ struct WatchTests {
       .lost(count: 3, first: 1, last: 3), .notification(Self.chat), .notification(Self.mail),
     ]
     for (arguments, names) in [
-      ("--event notification -n 1 --since 1", ["notification"]),
-      ("--app Chat -n 1 --since 1", ["notification"]),
+      ("--event notification -n 1 --since 1", ["notification"]), ("--app Chat -n 1 --since 1", ["notification"]),
       ("--event lost,notification -n 2 --since 1", ["lost", "notification"]),
       ("-n 2 --since 1", ["lost", "notification"]),
     ] {

@@ -39,8 +39,7 @@ struct EventLineTests {
   @Test(
     "An event of another shape is an error with the member's name",
     arguments: [
-      ("[]", "not an object"), ("{}", "event is missing"),
-      (#"{"event":"paired"}"#, "seq is missing"),
+      ("[]", "not an object"), ("{}", "event is missing"), (#"{"event":"paired"}"#, "seq is missing"),
       (#"{"seq":-1,"time":"2026-11-21T07:00:00.042Z","event":"paired"}"#, "seq is not a whole"),
       (#"{"seq":1,"time":"yesterday","event":"paired"}"#, "time is not a time"),
       (head + #""dance"}"#, "event is not the name"),
@@ -67,9 +66,8 @@ enum EventCorpus {
       texts += [plain, plain + "\"", plain + "\u{85}y", plain + "ü\u{1}", "\\" + plain]
     }
     texts += [
-      "🎂", "e\u{301}", "\u{FFFD}", "\u{2028}\u{2029}", "\u{202E}drawkcab", "\u{FEFF}", "\u{A0}°§ÂÃ",
-      "漢字\t仮名", "👩‍👩‍👧‍👦", "</script>", "\u{10FFFF}", "\u{C2}\u{80}",
-      String(repeating: "🎂 \"quoted\" \\ ", count: 60),
+      "🎂", "e\u{301}", "\u{FFFD}", "\u{2028}\u{2029}", "\u{202E}drawkcab", "\u{FEFF}", "\u{A0}°§ÂÃ", "漢字\t仮名", "👩‍👩‍👧‍👦",
+      "</script>", "\u{10FFFF}", "\u{C2}\u{80}", String(repeating: "🎂 \"quoted\" \\ ", count: 60),
     ]
     return texts
   }()
@@ -77,8 +75,7 @@ enum EventCorpus {
   private static func report(_ number: Int, _ text: String) -> NotificationReport {
     var report = NotificationReport(
       NotificationEvent(
-        [.added, .modified, .removed][number % 3],
-        NotificationUID(rawValue: UInt32(number) &* 0x9E37_79B1),
+        [.added, .modified, .removed][number % 3], NotificationUID(rawValue: UInt32(number) &* 0x9E37_79B1),
         category: Category(rawValue: UInt8(number % 15)), categoryCount: UInt8(number % 256),
         flags: EventFlags(rawValue: UInt8(number % 256))))
     // Each text in the place of another attribute.
@@ -123,8 +120,7 @@ enum EventCorpus {
           nanoseconds: Int32(Int64(number) * 7_654_321 % 1_000_000_000)),
         Event(
           content, adapter: number % 3 == 0 ? nil : "hci\(number % 20)",
-          phone: number % 4 == 0
-            ? nil : Address(UInt64(number) &* 0x1234_5678_9ABC & 0xFFFF_FFFF_FFFF)))
+          phone: number % 4 == 0 ? nil : Address(UInt64(number) &* 0x1234_5678_9ABC & 0xFFFF_FFFF_FFFF)))
     }
   }
 }

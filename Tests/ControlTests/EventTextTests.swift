@@ -15,9 +15,8 @@ struct NotificationText: Sendable, CustomTestStringConvertible {
 
   /// - Parameter set: makes of the short one what it is about.
   init(
-    _ description: String, _ text: String, change: NotificationChange = .added,
-    style: TextStyle = TextStyle(), of report: NotificationReport = short,
-    _ set: (inout NotificationReport) -> Void = { _ in }
+    _ description: String, _ text: String, change: NotificationChange = .added, style: TextStyle = TextStyle(),
+    of report: NotificationReport = short, _ set: (inout NotificationReport) -> Void = { _ in }
   ) {
     var report = report
     set(&report)
@@ -37,9 +36,7 @@ struct NotificationText: Sendable, CustomTestStringConvertible {
 @Suite("Events as text")
 struct EventTextTests {
   private func text(_ content: Event.Content, _ style: TextStyle = TextStyle()) -> String {
-    NumberedEvent(
-      seq: 1, time: Examples.time, Event(content, adapter: "hci0", phone: Examples.phone)
-    ).text(style)
+    NumberedEvent(seq: 1, time: Examples.time, Event(content, adapter: "hci0", phone: Examples.phone)).text(style)
   }
 
   /// A board that is an hour ahead of UTC.
@@ -115,8 +112,7 @@ struct EventTextTests {
   func listing() {
     var report = NotificationText.short
     report.sent = WallTime(seconds: 1_795_244_400 - 3_600)
-    #expect(
-      report.listing(Self.east, now: Examples.time) == "2026-11-21 07:00 Messages Anna #12 social")
+    #expect(report.listing(Self.east, now: Examples.time) == "2026-11-21 07:00 Messages Anna #12 social")
     let narrow = TextStyle(width: 40)
     #expect(
       Examples.notification.listing(narrow, now: Examples.time)
@@ -130,8 +126,7 @@ struct EventTextTests {
   func clock() {
     let phoneTime = CivilTime(secondsSince1970: 1_795_244_400 + 7 * 3_600)
     #expect(
-      text(.time(phoneTime, offset: 0.4))
-        == "07:00:00 the phone's clock: 2026-11-21 14:00:00 there, 07:00:00 here "
+      text(.time(phoneTime, offset: 0.4)) == "07:00:00 the phone's clock: 2026-11-21 14:00:00 there, 07:00:00 here "
         + "(the board's is the same)")
     #expect(
       text(.time(phoneTime, offset: 90), TextStyle(zone: 7 * 3_600))

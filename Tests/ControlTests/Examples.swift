@@ -56,8 +56,7 @@ enum Examples {
     .authorization(.unknown(until: .notification)),
     .incoming(
       NotificationEvent(
-        .removed, 0xFFFF_FFFE, category: Category(rawValue: 12), categoryCount: 0,
-        flags: [.silent, .preExisting])),
+        .removed, 0xFFFF_FFFE, category: Category(rawValue: 12), categoryCount: 0, flags: [.silent, .preExisting])),
     .notification(notification), .media(media, changed: [.trackTitle]), .battery(level: 80),
     .time(CivilTime(secondsSince1970: 1_795_244_400), offset: -1.25),
     .stale(what: "no answer", remedy: "wait"), .servicesChanged([]),

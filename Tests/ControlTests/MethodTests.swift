@@ -18,8 +18,7 @@ struct RequestExample: Sendable, CustomTestStringConvertible {
   let isReread: @Sendable (JSONValue) throws -> Bool
 
   init<Parameters: Hashable, Response>(
-    _ name: String, _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters,
-    _ json: String = ""
+    _ name: String, _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters, _ json: String = ""
   ) {
     self.method = name
     self.parameters = json
@@ -45,8 +44,7 @@ struct MethodTests {
       #"{"since":"1970-01-01T00:00:00.000Z"}"#),
     .init("subscribe", Methods.subscribe, Subscription()),
     .init(
-      "subscribe", Methods.subscribe,
-      Subscription(events: [.incoming, .battery], replay: true, since: 12),
+      "subscribe", Methods.subscribe, Subscription(events: [.incoming, .battery], replay: true, since: 12),
       #"{"events":["battery","incoming"],"replay":true,"since":12}"#),
     .init("media.get", Methods.getMedia, PhoneParameters()),
     .init(
@@ -64,16 +62,13 @@ struct MethodTests {
 
   private static let pairing: [RequestExample] = [
     .init("phones.list", Methods.listPhones, NoParameters()),
-    .init(
-      "phones.forget", Methods.forgetPhone, PhoneParameters(phone: PhoneSelector("x")),
-      #"{"phone":"x"}"#),
+    .init("phones.forget", Methods.forgetPhone, PhoneParameters(phone: PhoneSelector("x")), #"{"phone":"x"}"#),
     .init("pairing.open", Methods.openPairing, PairingParameters(seconds: 60), #"{"seconds":60}"#),
     .init("pairing.open", Methods.openPairing, PairingParameters()),
     .init("pairing.close", Methods.closePairing, ClosingParameters()),
     .init("pairing.close", Methods.closePairing, ClosingParameters(opening: 7), #"{"opening":7}"#),
     .init(
-      "pairing.respond", Methods.respondToPairing,
-      PairingResponse(accept: true, passkey: Passkey(value: 42)),
+      "pairing.respond", Methods.respondToPairing, PairingResponse(accept: true, passkey: Passkey(value: 42)),
       #"{"accept":true,"passkey":"000042"}"#),
   ]
 
@@ -82,19 +77,16 @@ struct MethodTests {
     .init(
       "notifications.list", Methods.listNotifications,
       NotificationQuery(
-        phone: PhoneSelector("C0:11:22:33:44:55"), app: Glob("com.apple.*"),
-        category: Category(rawValue: 12)),
+        phone: PhoneSelector("C0:11:22:33:44:55"), app: Glob("com.apple.*"), category: Category(rawValue: 12)),
       #"{"phone":"C0:11:22:33:44:55","app":"com.apple.*","category":12}"#),
     .init(
       "notifications.get", Methods.getNotification,
       NotificationParameters(4_294_967_295, attributes: [.title, .message], phone: nil),
       #"{"uid":4294967295,"attributes":["title","message"]}"#),
     .init(
-      "notifications.act", Methods.act,
-      ActionParameters(7, .negative, phone: PhoneSelector("Anna’s iPhone")),
+      "notifications.act", Methods.act, ActionParameters(7, .negative, phone: PhoneSelector("Anna’s iPhone")),
       #"{"uid":7,"action":"negative","phone":"Anna’s iPhone"}"#),
-    .init(
-      "rules.explain", Methods.explainRules, NotificationParameters(7, phone: nil), #"{"uid":7}"#),
+    .init("rules.explain", Methods.explainRules, NotificationParameters(7, phone: nil), #"{"uid":7}"#),
     .init(
       "apps.get", Methods.getApp, with(AppParameters()) { $0.appID = "com.apple.MobileSMS" },
       #"{"app_id":"com.apple.MobileSMS"}"#),
@@ -117,9 +109,7 @@ struct MethodTests {
   ]
 
   /// Parameters, changed.
-  private static func with<Parameters>(
-    _ parameters: Parameters, _ change: (inout Parameters) -> Void
-  ) -> Parameters {
+  private static func with<Parameters>(_ parameters: Parameters, _ change: (inout Parameters) -> Void) -> Parameters {
     var parameters = parameters
     change(&parameters)
     return parameters

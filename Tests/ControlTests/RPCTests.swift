@@ -10,8 +10,7 @@ struct RPCTests {
     "Every error has its code, and no data unless the phone refused: then the ATT error",
     arguments: [
       (.parse("x"), -32700, "Parse error: x"), (.invalidRequest("x"), -32600, "Invalid Request: x"),
-      (.methodNotFound("x"), -32601, "Method not found: x"),
-      (.invalidParams("x"), -32602, "Invalid params: x"),
+      (.methodNotFound("x"), -32601, "Method not found: x"), (.invalidParams("x"), -32602, "Invalid params: x"),
       (.internalError("x"), -32603, "Internal error: x"), (.phone("x", att: nil), 1, "x"),
       (.phone("x", att: 0xA2), 1, "x"), (.unavailable("x"), 2, "x"), (.tryAgain("x"), 3, "x"),
     ] as [(RPCError, Int, String)])
@@ -27,8 +26,7 @@ struct RPCTests {
   func ids(id: String) throws {
     let read = try RequestID(reading: JSONValue(parsing: "[\(id)]").array?.first ?? false)
     #expect(
-      String(decoding: RPC.result(true, id: read), as: UTF8.self)
-        == #"{"jsonrpc":"2.0","id":\#(id),"result":true}"#)
+      String(decoding: RPC.result(true, id: read), as: UTF8.self) == #"{"jsonrpc":"2.0","id":\#(id),"result":true}"#)
   }
 
   @Test("The elements of a page are found in its reply as they were written", arguments: [0, 1, 7])
@@ -58,9 +56,7 @@ struct RPCTests {
   func eventLine() throws {
     let event = NumberedEvent(seq: 1, time: Examples.time, Event(.battery(level: 80)))
     let text = #"{"event":"battery","seq":1,"time":"2026-11-21T07:00:00.042Z","level":80}"#
-    #expect(
-      String(decoding: event.line, as: UTF8.self)
-        == #"{"jsonrpc":"2.0","method":"event","params":\#(text)}"#)
+    #expect(String(decoding: event.line, as: UTF8.self) == #"{"jsonrpc":"2.0","method":"event","params":\#(text)}"#)
     #expect(RPC.event(in: event.line).map { String(decoding: $0, as: UTF8.self) } == text)
     #expect(RPC.event(in: RPC.result(true, id: RequestID(1))) == nil)
     #expect(RPC.event(in: []) == nil)

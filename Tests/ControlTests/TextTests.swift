@@ -9,13 +9,10 @@ struct TextTests {
   @Test(
     "No control character of a notification reaches the terminal",
     arguments: [
-      ("plain text, naïve 日本 👩‍👩‍👧", "plain text, naïve 日本 👩‍👩‍👧"),
-      ("\u{1b}[2J\u{1b}]0;owned\u{7}", "␛[2J␛]0;owned␇"),
-      ("a\0b\u{8}c\u{7f}d", "a␀b␈c␡d"),
-      ("\u{9b}31m\u{90}x\u{9c}", "�31m�x�"),
+      ("plain text, naïve 日本 👩‍👩‍👧", "plain text, naïve 日本 👩‍👩‍👧"), ("\u{1b}[2J\u{1b}]0;owned\u{7}", "␛[2J␛]0;owned␇"),
+      ("a\0b\u{8}c\u{7f}d", "a␀b␈c␡d"), ("\u{9b}31m\u{90}x\u{9c}", "�31m�x�"),
       ("one\r\ntwo\nthree\tfour\u{2028}five\u{85}six", "one two three four five six"),
-      ("\u{202a}+49 123\u{202c}", "+49 123"),
-      ("gpj\u{202e}.exe\u{2066}x\u{2069}\u{200e}\u{61c}", "gpj.exex"),
+      ("\u{202a}+49 123\u{202c}", "+49 123"), ("gpj\u{202e}.exe\u{2066}x\u{2069}\u{200e}\u{61c}", "gpj.exex"),
       ("“quoted” – dash…", "“quoted” – dash…"),
     ])
   func printable(text: String, shown: String) {
@@ -62,8 +59,7 @@ struct TextTests {
     let style = TextStyle(width: 20)
     let text = StyledText("one two three four five six seven eight nine")
     #expect(text.lines(style, maximum: 1) == ["one two three four…"])
-    #expect(
-      StyledText("aaaaaaaaaa bbbbbbbbb c").lines(style, maximum: 1) == ["aaaaaaaaaa bbbbbbbb…"])
+    #expect(StyledText("aaaaaaaaaa bbbbbbbbb c").lines(style, maximum: 1) == ["aaaaaaaaaa bbbbbbbb…"])
     #expect(StyledText("short").lines(style, maximum: 1) == ["short"])
   }
 
@@ -73,8 +69,7 @@ struct TextTests {
     text.add("and plain")
     #expect(text.lines(TextStyle()) == ["strong and plain"])
     #expect(text.lines(TextStyle(colour: true)) == ["\u{1b}[1mstrong\u{1b}[0m and plain"])
-    #expect(
-      StyledText("one two", .bad).lines(TextStyle(colour: true)) == ["\u{1b}[31mone two\u{1b}[0m"])
+    #expect(StyledText("one two", .bad).lines(TextStyle(colour: true)) == ["\u{1b}[31mone two\u{1b}[0m"])
   }
 
   @Test("A progress bar fills with the time, whatever the phone claims")

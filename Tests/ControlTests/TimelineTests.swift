@@ -11,22 +11,14 @@ struct TimelineTests {
   /// PDUs, and what is kept of them in words.
   static let pdus: [(pdu: [UInt8], text: String)] = [
     ([0x02, 0x05, 0x02], "Exchange MTU Request 517, 3 bytes"),
-    (
-      [0x08, 1, 0, 0xFF, 0xFF, 0x03, 0x28], "Read By Type Request 0x0001–0xffff, type 2803, 7 bytes"
-    ),
+    ([0x08, 1, 0, 0xFF, 0xFF, 0x03, 0x28], "Read By Type Request 0x0001–0xffff, type 2803, 7 bytes"),
     (
       [0x08, 1, 0, 0xFF, 0xFF] + [UInt8](repeating: 0x2A, count: 16),
       "Read By Type Request 0x0001–0xffff, a type of 128 bits, 21 bytes"
     ),
-    (
-      [0x06, 1, 0, 0xFF, 0xFF, 0x00, 0x28, 0x0D, 0x18],
-      "Find By Type Value Request 0x0001–0xffff, type 2800, 9 bytes"
-    ),
+    ([0x06, 1, 0, 0xFF, 0xFF, 0x00, 0x28, 0x0D, 0x18], "Find By Type Value Request 0x0001–0xffff, type 2800, 9 bytes"),
     ([0x12, 0x1F, 0, 1, 0], "Write Request 0x001f (here), 5 bytes"),
-    (
-      [0x01, 0x12, 0x1F, 0, 0x03],
-      "Error Response to Write Request 0x001f (here): Write Not Permitted, 5 bytes"
-    ),
+    ([0x01, 0x12, 0x1F, 0, 0x03], "Error Response to Write Request 0x001f (here): Write Not Permitted, 5 bytes"),
     ([0x13], "Write Response, 1 byte"), ([0x1B, 0x1F], "Handle Value Notification, 2 bytes"),
     ([], "opcode 0x00, 0 bytes"),
   ]

@@ -80,9 +80,7 @@ struct CaptureWriterTests {
   }
 
   /// Writes so many PDUs of a link that lasts for this call.
-  private static func capture(_ path: String, _ count: Int, limit: Int64 = 1 << 20, files: Int = 1)
-    async throws
-  {
+  private static func capture(_ path: String, _ count: Int, limit: Int64 = 1 << 20, files: Int = 1) async throws {
     try await onLoop {
       let writer = try CaptureWriter(path, limit: limit, files: files)
       let link = stubLink()

@@ -87,10 +87,8 @@ struct ControlDispatcherTests {
   @Test(
     "An id is kept unchanged, a request without one gets no response, and parameters are read",
     arguments: [
-      (#""id":"a","method":"status""#, .call(RequestID(json: "a"))),
-      (#""id":null,"method":"status""#, .call(.null)),
-      (#""id":1.5,"method":"status""#, .call(RequestID(json: 1.5))),
-      (#""method":"status""#, .call(nil)),
+      (#""id":"a","method":"status""#, .call(RequestID(json: "a"))), (#""id":null,"method":"status""#, .call(.null)),
+      (#""id":1.5,"method":"status""#, .call(RequestID(json: 1.5))), (#""method":"status""#, .call(nil)),
       (#""method":"dance""#, .nothing),
       // By position (JSON-RPC 2.0, 4.2).
       (#""id":1,"method":"status","params":[]"#, .call(RequestID(1))),
@@ -114,15 +112,13 @@ struct ControlDispatcherTests {
     #expect(
       meaning
         == .batch([
-          .call(RequestID(1)), .call(nil), .subscribe(Subscription(), RequestID(2)),
-          Self.invalid("not an object"),
+          .call(RequestID(1)), .call(nil), .subscribe(Subscription(), RequestID(2)), Self.invalid("not an object"),
         ]))
   }
 
   /// The reply to what is no request.
   private static func invalid(_ why: String) -> Meaning {
-    .reply(
-      #"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request: \#(why)"}}"#)
+    .reply(#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request: \#(why)"}}"#)
   }
 
   @Test(
@@ -137,8 +133,7 @@ struct ControlDispatcherTests {
     #expect(
       try await meaning(of: line)
         == (count <= 64
-          ? .batch(Array(repeating: call, count: count))
-          : Self.invalid("a batch of more than 64 requests")))
+          ? .batch(Array(repeating: call, count: count)) : Self.invalid("a batch of more than 64 requests")))
   }
 
   @Test(
@@ -162,13 +157,10 @@ struct ControlDispatcherTests {
   @Test(
     "What is malformed is answered with JSON-RPC's own codes",
     arguments: [
-      ("{", "null", -32700), ("\u{FEFF}nonsense", "null", -32700),
-      ("[]", "null", -32600),
-      ("[1,", "null", -32700),
+      ("{", "null", -32700), ("\u{FEFF}nonsense", "null", -32700), ("[]", "null", -32600), ("[1,", "null", -32700),
       ("3", "null", -32600), (#"{"id":1,"method":"status"}"#, "1", -32600),
       (#"{"jsonrpc":"1.0","id":1,"method":"status"}"#, "1", -32600),
-      (#"{"jsonrpc":"2.0","id":[1],"method":"status"}"#, "null", -32600),
-      (#"{"jsonrpc":"2.0","id":1}"#, "1", -32600),
+      (#"{"jsonrpc":"2.0","id":[1],"method":"status"}"#, "null", -32600), (#"{"jsonrpc":"2.0","id":1}"#, "1", -32600),
       (#"{"jsonrpc":"2.0","id":1,"method":2}"#, "1", -32600),
       (#"{"jsonrpc":"2.0","id":"x","method":"dance"}"#, #""x""#, -32601),
       (#"{"jsonrpc":"2.0","id":1,"method":"status","params":3}"#, "1", -32600),
@@ -248,8 +240,7 @@ struct ControlDispatcherTests {
       for _ in 0..<2_000 {
         let line = (0..<Int.random(in: 0..<40, using: &generator)).map { _ in
           Bool.random(using: &generator)
-            ? UInt8.random(in: .min ... .max, using: &generator)
-            : brackets.randomElement(using: &generator) ?? 0
+            ? UInt8.random(in: .min ... .max, using: &generator) : brackets.randomElement(using: &generator) ?? 0
         }
         _ = bench.meaning(of: line)
       }
@@ -263,8 +254,7 @@ struct DescriptorTests {
     "The last ones are kept from clients, for bonds, links and adapters", arguments: [true, false])
   func spare(hasOthers: Bool) async throws {
     let wasAccepted = try await onLoop {
-      let platform = SystemPlatform(
-        descriptorLimit: hasOthers ? 1 << 20 : ControlLimits.spareDescriptors + 3)
+      let platform = SystemPlatform(descriptorLimit: hasOthers ? 1 << 20 : ControlLimits.spareDescriptors + 3)
       let name = "@ancsd-test-descriptors-\(hasOthers)"
       var accepted: (any LineChannel)?
       let stop = try platform.listenForClients(at: name, log: Log(level: .error)) { accepted = $0 }

@@ -55,8 +55,7 @@ struct DiscoveryPlanTests {
   func startOfLink() {
     var plan = Self.serving
     var kinds: [DiscoveryPlan.Step?] = []
-    for (seconds, isSettingUp) in [(0, true), (1, false), (2, false), (5, false)] as [(Int64, Bool)]
-    {
+    for (seconds, isSettingUp) in [(0, true), (1, false), (2, false), (5, false)] as [(Int64, Bool)] {
       let now = start + .seconds(seconds)
       _ = plan.changed(all, after: 1_000 * Int(seconds + 1), isSettingUp: isSettingUp, at: now)
       kinds.append(plan.next(at: now, after: 0))

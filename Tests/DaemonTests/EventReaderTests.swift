@@ -67,8 +67,7 @@ struct EventReaderTests {
       let (reading, writing) = (ends[0], ends[1])
       let feed = EventFeed { Self.time }
       let printer = EventPrinter(
-        feed, RunOptions(), Console(.json, TextStyle()) { _ in },
-        to: LineWriter(writing, queueLimit: 10_000)
+        feed, RunOptions(), Console(.json, TextStyle()) { _ in }, to: LineWriter(writing, queueLimit: 10_000)
       ) { _, _ in }
       for level in 0..<2_000 { feed.publish(Event(.battery(level: level))) }
       // A quiet event is not printed, and so it is not missing either.
@@ -83,8 +82,7 @@ struct EventReaderTests {
       await eventually { seen.last?.event.name == .lost }
       let first = UInt64(seen.count)
       #expect(seen.dropLast().map(\.seq) == Array(1..<first))
-      #expect(
-        seen.last?.event.content == .lost(count: 2_001 - seen.count, first: first, last: 2_000))
+      #expect(seen.last?.event.content == .lost(count: 2_001 - seen.count, first: first, last: 2_000))
       printer.flush()
       reader.close()
       Glibc.close(reading)

@@ -28,8 +28,7 @@ struct ForwardTests {
     attributes[.title] = title
     attributes[.message] = "Are you coming?"
     let report = NotificationReport(
-      NotificationEvent(
-        change, NotificationUID(rawValue: UInt32(seq)), category: category, flags: flags),
+      NotificationEvent(change, NotificationUID(rawValue: UInt32(seq)), category: category, flags: flags),
       attributes: attributes, app: "Messages")
     return NumberedEvent(seq: seq, time: WallTime(seconds: 0), Event(.notification(report)))
   }
@@ -87,9 +86,7 @@ struct ForwardTests {
     #expect(queue.handled == (isSent ? 3 : 4))
   }
 
-  @Test(
-    "A failure is followed by growing pauses and single attempts; what was delivered is not repeated"
-  )
+  @Test("A failure is followed by growing pauses and single attempts; what was delivered is not repeated")
   func failures() throws {
     var queue = ForwardQueue(try target())
     for seq: UInt64 in 1...3 { take(event(seq), &queue) }
@@ -222,8 +219,7 @@ struct ForwardTests {
   func age() throws {
     var queue = ForwardQueue(try target("max-age = 60"))
     for (seq, age) in [(1, 61), (2, 59)] as [(UInt64, Int)] {
-      _ = queue.take(
-        event(seq), phone: nil, time: Self.noon, age: .seconds(age), at: .zero + .seconds(10))
+      _ = queue.take(event(seq), phone: nil, time: Self.noon, age: .seconds(age), at: .zero + .seconds(10))
     }
     #expect(queue.dropExpired(at: .zero + .seconds(10)) == 1)
     #expect(queue.count == 1 && queue.dropExpired(at: .zero + .seconds(11)) == 1)
@@ -265,9 +261,7 @@ struct ForwardTests {
     #expect(record.former(of: targets[2], among: targets)?.seq == seq)
     // A file has only the names.
     let read = try #require(ForwardRecord(json: try JSONValue(parsing: record.json)))
-    #expect(
-      read.former(of: targets[2], among: targets)?.seq == UInt64(name).flatMap { $0 > 3 ? nil : $0 }
-    )
+    #expect(read.former(of: targets[2], among: targets)?.seq == UInt64(name).flatMap { $0 > 3 ? nil : $0 })
   }
 
   @Test("Another run of the daemon counts its events from the first")

@@ -47,16 +47,12 @@ struct RuleTests {
   @Test("One whose expression goes beyond its limit is not met, and the next may be")
   func beyondLimit() throws {
     let costly = try TextPattern("(a+)+$")
-    let rules = [
-      Self.rule { $0.title = costly }, Self.rule { $0.message = costly }, Self.rule { _ in },
-    ]
+    let rules = [Self.rule { $0.title = costly }, Self.rule { $0.message = costly }, Self.rule { _ in }]
     let text = String(repeating: "a", count: 40)
     #expect(
       rules.verdict(on: Self.facts(title: text + "!", message: text + "!"))
         == RuleVerdict(rule: 2, beyondLimit: [0, 1]))
-    #expect(
-      rules.verdict(on: Self.facts(title: text + "!", message: text))
-        == RuleVerdict(rule: 1, beyondLimit: [0]))
+    #expect(rules.verdict(on: Self.facts(title: text + "!", message: text)) == RuleVerdict(rule: 1, beyondLimit: [0]))
   }
 
   @Test(
@@ -71,17 +67,14 @@ struct RuleTests {
       }
     ]
     for (facts, verdict) in [
-      (Self.facts(.social), RuleVerdict()),
-      (Self.facts(.email), RuleVerdict(missing: .appIdentifier)),
+      (Self.facts(.social), RuleVerdict()), (Self.facts(.email), RuleVerdict(missing: .appIdentifier)),
       (Self.facts(.email, app: "com.whatever"), RuleVerdict()),
       (Self.facts(.email, app: "com.apple.Mail"), RuleVerdict(missing: .title)),
       (Self.facts(.email, app: "com.apple.Mail", title: "The CASINO"), RuleVerdict(rule: 0)),
     ] { #expect(rules.verdict(on: facts) == verdict) }
   }
 
-  @Test(
-    "A rule that hides by app alone decides before any text is asked for, but behind exceptions for its app"
-  )
+  @Test("A rule that hides by app alone decides before any text is asked for, but behind exceptions for its app")
   func hiddenByApp() throws {
     let family = Self.rule { $0.title = try? TextPattern("^Mum$") }
     var mute = Self.rule { $0.apps = [Glob("com.casino.*")] }
@@ -91,9 +84,7 @@ struct RuleTests {
     #expect(rules.verdict(on: Self.facts(app: "com.casino.One")) == RuleVerdict(rule: 1))
     #expect(rules.verdict(on: Self.facts(app: "com.apple.MobileSMS")).missing == .title)
     // Where only what is told of a notification differs, the order decides as ever.
-    #expect(
-      rules.verdict(on: Self.facts(app: "com.casino.One", title: "Mum", message: ""))
-        == RuleVerdict(rule: 1))
+    #expect(rules.verdict(on: Self.facts(app: "com.casino.One", title: "Mum", message: "")) == RuleVerdict(rule: 1))
     let first = [Self.rule { $0.categories = [.social] }, Self.rule { _ in }, mute]
     #expect(first.verdict(on: Self.facts()).missing == .appIdentifier)
     #expect(first.verdict(on: Self.facts(app: "com.casino.One")) == RuleVerdict(rule: 2))
@@ -101,12 +92,8 @@ struct RuleTests {
     var exception = family
     exception.conditions.apps = [Glob("com.casino.*")]
     #expect([exception, mute].verdict(on: Self.facts(app: "com.casino.One")).missing == .title)
-    #expect(
-      [exception, mute].verdict(on: Self.facts(app: "com.casino.One", title: "Mum"))
-        == RuleVerdict(rule: 0))
-    #expect(
-      [exception, mute].verdict(on: Self.facts(app: "com.casino.One", title: "Win"))
-        == RuleVerdict(rule: 1))
+    #expect([exception, mute].verdict(on: Self.facts(app: "com.casino.One", title: "Mum")) == RuleVerdict(rule: 0))
+    #expect([exception, mute].verdict(on: Self.facts(app: "com.casino.One", title: "Win")) == RuleVerdict(rule: 1))
   }
 
   @Test("Each rule is listed as applying, or with the reason why not")
@@ -114,17 +101,15 @@ struct RuleTests {
     var rules = [
       Self.rule { $0.categories = [.email] }, Self.rule { $0.flags = [.important] },
       Self.rule { $0.apps = [Glob("com.x")] }, Self.rule { $0.title = try? TextPattern("^Mum$") },
-      Self.rule { $0.message = try? TextPattern("x") }, Self.rule { $0.categories = [.social] },
-      Self.rule { _ in },
+      Self.rule { $0.message = try? TextPattern("x") }, Self.rule { $0.categories = [.social] }, Self.rule { _ in },
     ]
     for place in rules.indices { rules[place].name = "\(place)" }
     let lines = rules.explanation(of: Self.facts(app: "com.y", title: "Dad"))
       .map { "\($0.name) \($0.standing.rawValue): \($0.why)" }
     #expect(
       lines == [
-        "0 not-met: its category is social", "1 not-met: it is not important",
-        "2 not-met: its app is com.y", "3 not-met: /^Mum$/ is not found in its title",
-        "4 open: its message was not fetched", "5 counts: show",
+        "0 not-met: its category is social", "1 not-met: it is not important", "2 not-met: its app is com.y",
+        "3 not-met: /^Mum$/ is not found in its title", "4 open: its message was not fetched", "5 counts: show",
         "6 not-reached: its conditions hold, but “5” counts",
       ])
   }
@@ -133,9 +118,7 @@ struct RuleTests {
   func flagsAndPhone() {
     let flags = [Self.rule { $0.flags = [.important, .silent] }]
     #expect(flags.verdict(on: Self.facts(flags: [.important])) == RuleVerdict())
-    #expect(
-      flags.verdict(on: Self.facts(flags: [.important, .silent, .preExisting]))
-        == RuleVerdict(rule: 0))
+    #expect(flags.verdict(on: Self.facts(flags: [.important, .silent, .preExisting])) == RuleVerdict(rule: 0))
     for (name, isMet) in [("iphone", true), ("11:22:33:44:55:66", true), ("iPad", false)] {
       let rules = [Self.rule { $0.phone = PhoneSelector(name) }]
       #expect(rules.verdict(on: Self.facts()) == (RuleVerdict(rule: isMet ? 0 : nil)))
@@ -147,13 +130,11 @@ struct RuleTests {
     let address = Address(0x112233445566)
     var report = NotificationReport()
     report.event = NotificationEvent(.added, 7, category: .social)
-    let event = NumberedEvent(
-      seq: 1, time: WallTime(seconds: 0), Event(.notification(report), phone: address))
+    let event = NumberedEvent(seq: 1, time: WallTime(seconds: 0), Event(.notification(report), phone: address))
     func verdict(_ phone: String?, _ names: [Address: String]) -> String? {
       let rule = Self.rule { $0.phone = PhoneSelector("Anna") }
       return RuleTester(
-        rules: [rule], console: Console(.text, TextStyle()) { _ throws(Failure) in }, phone: phone,
-        names: names
+        rules: [rule], console: Console(.text, TextStyle()) { _ throws(Failure) in }, phone: phone, names: names
       ).verdict(on: event)
     }
     #expect(verdict(nil, [address: "Anna"])?.contains("“rule”") == true)
@@ -164,8 +145,7 @@ struct RuleTests {
   @Test(
     "A span of time may go over midnight, and ends before its end",
     arguments: [
-      ("09:00-17:30", "09:00", true), ("09:00-17:30", "17:29", true),
-      ("09:00-17:30", "17:30", false),
+      ("09:00-17:30", "09:00", true), ("09:00-17:30", "17:29", true), ("09:00-17:30", "17:30", false),
       ("22:00-7:00", "23:59", true), ("22:00-7:00", "0:00", true), ("22:00-7:00", "7:00", false),
       ("22:00-7:00", "12:00", false),
     ])

@@ -15,8 +15,7 @@ struct ServiceManagerTests {
   func address(isAbstract: Bool) async throws {
     try await onLoop {
       let receiver = DatagramReceiver(isAbstract: isAbstract)
-      let manager = ServiceManager(
-        try #require(NotifySocket(at: receiver.path, watchdog: nil)), HandClock())
+      let manager = ServiceManager(try #require(NotifySocket(at: receiver.path, watchdog: nil)), HandClock())
       manager.wait(for: "hci0: on the air")
       manager.ready()
       manager.stopping()
@@ -35,10 +34,7 @@ struct ServiceManagerTests {
   @Test(
     "If the manager's queue is full, the latest of each kind is sent later; at the end, only that",
     arguments: [
-      (
-        [{ $0.wait(for: "old") }, { $0.ready() }, { $0.wait(for: "new") }],
-        ["READY=1", "STATUS=new"]
-      ),
+      ([{ $0.wait(for: "old") }, { $0.ready() }, { $0.wait(for: "new") }], ["READY=1", "STATUS=new"]),
       // A reload is reported completely, since the manager waits for its end.
       ([{ $0.ready() }, { $0.reloading {} }], ["RELOADING=1", "READY=1"]),
       ([{ $0.ready() }, { $0.stopping() }], ["STOPPING=1"]),
@@ -74,8 +70,7 @@ struct ServiceManagerTests {
       _ = clock.turn()
       manager.reloading { reloads += 1 }
       let time = clock.now.nanoseconds / 1_000
-      #expect(
-        receiver.datagrams() == ["READY=1", "RELOADING=1\nMONOTONIC_USEC=\(time)", "READY=1"])
+      #expect(receiver.datagrams() == ["READY=1", "RELOADING=1\nMONOTONIC_USEC=\(time)", "READY=1"])
       #expect(reloads == 2)
     }
   }
@@ -122,9 +117,7 @@ struct JournalTests {
       String(decoding: entry.fields, as: UTF8.self)
         == "MESSAGE=hci0: it is gone\nPRIORITY=4\nSYSLOG_IDENTIFIER=ancsd\n")
     (entry.adapter, entry.phone) = ("hci0", Address(0xC0AA_BBCC_DDEE))
-    #expect(
-      String(decoding: entry.fields, as: UTF8.self).hasSuffix(
-        "\nADAPTER=hci0\nPHONE=C0:AA:BB:CC:DD:EE\n"))
+    #expect(String(decoding: entry.fields, as: UTF8.self).hasSuffix("\nADAPTER=hci0\nPHONE=C0:AA:BB:CC:DD:EE\n"))
     #expect(entry.markedLine == "<4>ancsd: hci0: it is gone")
   }
 

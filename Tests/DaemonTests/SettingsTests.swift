@@ -148,8 +148,7 @@ struct SettingsTests {
       return settings.given.map { "\($0.name) = \($0.value ?? "")" }
     }
     #expect(
-      try shown(["--virtual-phone"], "adapter = ['hci7']\nearly = true")
-        == ["early = true", "virtual-phone = true"])
+      try shown(["--virtual-phone"], "adapter = ['hci7']\nearly = true") == ["early = true", "virtual-phone = true"])
     #expect(try shown(["--hci1"], "virtual-phone = true") == [#"adapter = ["hci1"]"#])
     #expect(
       try shown(["--json", "--quirk", "probe=60"], "format = 'text'\n[quirks]\nprobe = '5'")
@@ -174,9 +173,7 @@ struct SettingsTests {
     let place = SettingsPlace(file: "x", line: 1, column: 1)
     check.remarks = [SettingsFault(place: place, message: "m")]
     check.destinations = 1
-    #expect(
-      check.summary
-        == "x is valid: 1 setting, 0 hooks, 2 rules, 1 destination, but see the line above")
+    #expect(check.summary == "x is valid: 1 setting, 0 hooks, 2 rules, 1 destination, but see the line above")
   }
 
   @Test("Two places for phones to come from are refused as they were typed")
@@ -194,8 +191,7 @@ struct SettingsTests {
     #expect(file.options.quirks.handles == .discover)
     #expect(
       file.options.live.hooks == [
-        Hook(event: .media, program: ["/usr/local/bin/display", "--media"]),
-        Hook("notification+=/usr/local/bin/lamp"),
+        Hook(event: .media, program: ["/usr/local/bin/display", "--media"]), Hook("notification+=/usr/local/bin/lamp"),
       ])
     var spam = Rule(name: "spam calls")
     spam.conditions.categories = [.incomingCall, .missedCall]
@@ -208,17 +204,14 @@ struct SettingsTests {
     last.conditions.time = TimeOfDay.Span("22:05-07:00")
     last.conditions.flags = [.important]
     (last.outcome.display, last.outcome.program) = (.urgent, ["/usr/local/bin/buzzer"])
-    (last.outcome.fetch, last.outcome.includesPreExisting) = (
-      AttributeSelection.all.attributes, true
-    )
+    (last.outcome.fetch, last.outcome.includesPreExisting) = (AttributeSelection.all.attributes, true)
     #expect(file.options.live.rules == [spam, last])
   }
 
   @Test(
     "What is wrong is refused with its place and what was expected",
     arguments: [
-      ("nam = 'x'", "1:1: there is no setting “nam”; did you mean name?"),
-      ("name = 'x'\n[= 1", "2:2: "),
+      ("nam = 'x'", "1:1: there is no setting “nam”; did you mean name?"), ("name = 'x'\n[= 1", "2:2: "),
       ("name = 5", "1:8: name must be a string in quotes (NAME), not 5"),
       ("name = ''", "1:8: name must be a name of 1 to 248 bytes, not “”"),
       ("pairable = ['x']", "1:12: pairable must be true, false, a number of seconds, or a time in"),
@@ -228,10 +221,8 @@ struct SettingsTests {
       ("io = 'voice'", "1:6: io must be none, display, keyboard or yesno, not “voice”"),
       ("adapter = [1]", "1:11: adapter must be a string in quotes (hciN|ADDRESS), or an array"),
       ("log-level = 1979-05-27", "1:13: log-level must be a string in quotes"),
-      ("verbose = true", "1:1: there is no setting “verbose”"),
-      ("config = '/x'", "1:1: there is no setting “config”"),
-      ("[rule]\napp = 'x'", "1:1: write rule as [[rule]]"),
-      ("hook = 5", "1:8: write hook as [[hook]]"),
+      ("verbose = true", "1:1: there is no setting “verbose”"), ("config = '/x'", "1:1: there is no setting “config”"),
+      ("[rule]\napp = 'x'", "1:1: write rule as [[rule]]"), ("hook = 5", "1:8: write hook as [[hook]]"),
       ("[[hook]]\nrun = '/x'", "1:1: this hook has no event"),
       ("[[hook]]\nevent = 'media'", "1:1: this hook has no run"),
       ("[[hook]]\nevent = 'medya'\nrun = '/x'", "2:9: event must be the name of an event: ready, "),
@@ -250,8 +241,7 @@ struct SettingsTests {
         "[[rule]]\nfetch = ['titel']",
         "2:10: fetch must be all, none, or an array of attributes (app, title, subtitle, message, size, "
           + "date, positive, negative), not “titel”"
-      ),
-      ("[[rule]]\nfetch = ['all', 'app']", "2:9: fetch must be all, none, or an array"),
+      ), ("[[rule]]\nfetch = ['all', 'app']", "2:9: fetch must be all, none, or an array"),
       ("[[rule]]\nflag = ['silent', 'loud']", "2:19: flag must be a flag (silent, important, "),
       ("exec = ['/x']", "1:1: there is no setting “exec”; a program to run is a table [[hook]]"),
       ("socket = 'x.sock'", "1:10: socket must be an absolute path, or @NAME, not “x.sock”"),
@@ -276,10 +266,7 @@ struct SettingsTests {
       ("[[forward]]\nto = 'a://b c'", "2:6: to must be a URL"),
       ("[[forward]]\nto = 'a://b'\nto-file = '/x'", "3:11: to and to-file are both set"),
       ("[[forward]]\nto-file = 'x'", "2:11: to-file must be an absolute path"),
-      (
-        "[[forward]]\nto = 'a://b'\ncontent = 'all'",
-        "3:11: content must be one of none, app, title, full"
-      ),
+      ("[[forward]]\nto = 'a://b'\ncontent = 'all'", "3:11: content must be one of none, app, title, full"),
       ("[[forward]]\nto = 'a://b'\nquiet = 'night'", "3:9: quiet must be a span such as"),
       ("[[forward]]\nto = 'a://b'\nmax-age = 0", "3:11: max-age must be a number of seconds"),
       ("[[forward]]\nto = 'a://b'\nonly = 'x'", "3:1: there is no setting “only” here"),
@@ -348,10 +335,8 @@ struct SettingsTests {
     "Files in conf.d are read after ancsd.toml, in the order of their names, and come before it")
   func parts() throws {
     try save([
-      "ancsd.toml":
-        "name = 'first'\nadapter = 'hci0'\nallow-legacy = true\n[[rule]]\nshow = false\n",
-      "conf.d/20-later.toml":
-        "name = 'last'\n[quirks]\nhandles = 'hash'\n[[rule]]\nurgent = true\n",
+      "ancsd.toml": "name = 'first'\nadapter = 'hci0'\nallow-legacy = true\n[[rule]]\nshow = false\n",
+      "conf.d/20-later.toml": "name = 'last'\n[quirks]\nhandles = 'hash'\n[[rule]]\nurgent = true\n",
       "conf.d/10-sooner.toml":
         "name = 'second'\nadapter = 'hci1'\nallow-legacy = false\n[quirks]\nhandles = 'discover'\n",
       "conf.d/.hidden.toml": "name = 'hidden'\n",
@@ -391,8 +376,7 @@ struct SettingsTests {
   func programs(path: String, isService: Bool, why: String) {
     #expect(Hook.hindrance(to: "/bin/sh", isService: isService) == nil)
     #expect(Hook.hindrance(to: path, isService: isService)?.contains(why) == true)
-    let file = Self.read(
-      "[[rule]]\nrun = ['/bin/lamp', 'on']\n[[hook]]\nevent = 'media'\nrun = '/bin/x'")
+    let file = Self.read("[[rule]]\nrun = ['/bin/lamp', 'on']\n[[hook]]\nevent = 'media'\nrun = '/bin/x'")
     #expect(file.programs.map { "\($0.place) \($0.path)" } == ["f:2:7 /bin/lamp", "f:5:7 /bin/x"])
   }
 
@@ -426,8 +410,7 @@ struct SettingsTests {
   @Test("What is read again is in force at once, or waits for as long as it differs from the start")
   func waiting() throws {
     var settings = SettingsInForce(try Self.settings("name = 'x'\nfetch = 'none'\ngrace = 5\n"))
-    settings.replace(
-      with: try Self.settings("name = 'y'\n\nio = 'display'\nfetch = 'all'\n[quirks]\nphy = '1m'"))
+    settings.replace(with: try Self.settings("name = 'y'\n\nio = 'display'\nfetch = 'all'\n[quirks]\nphy = '1m'"))
     func line(_ name: String, _ value: String, _ line: Int) -> SettingsReport.Setting {
       .init(name, value, file: "f", line: line, .nextStart)
     }

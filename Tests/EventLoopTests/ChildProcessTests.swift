@@ -15,9 +15,7 @@ import Testing
   }
 
   /// Runs a script to its end.
-  private static func run(
-    _ script: String, environment: [String] = [], input: [UInt8] = []
-  ) async throws -> Result {
+  private static func run(_ script: String, environment: [String] = [], input: [UInt8] = []) async throws -> Result {
     let child = try ChildProcess(
       ["/bin/sh", "-c", script], environment: environment + ["PATH=/bin:/usr/bin"], input: input)
     var lines: [String] = []

@@ -55,8 +55,7 @@ extension OnTheLoop {
     }
 
     @Test(
-      "What a peer said before it closed is read, although it can't be sent to any more",
-      arguments: [0, 1_000_000])
+      "What a peer said before it closed is read, although it can't be sent to any more", arguments: [0, 1_000_000])
     func lastWords(queued: Int) async throws {
       let (client, server, _) = try await connection("@ancsd-test-last-words-\(queued)")
       if queued > 0 { client.send(Array(repeating: 1, count: queued)) }
@@ -71,8 +70,7 @@ extension OnTheLoop {
       #expect(all == ["no", "room", "\(LineSocket.End.failed(.brokenPipe))"], "\(all)")
     }
 
-    @Test(
-      "A peer that finishes sending, and then goes away before its response, ends the connection")
+    @Test("A peer that finishes sending, and then goes away before its response, ends the connection")
     func goneBeforeResponse() async throws {
       var ends: [Int32] = [0, 0]
       #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
@@ -232,9 +230,7 @@ extension OnTheLoop {
       #expect(came.values == lines)
     }
 
-    @Test(
-      "A reader that is gone, or goes while lines wait, is reported once, without a signal",
-      arguments: [0, 100])
+    @Test("A reader that is gone, or goes while lines wait, is reported once, without a signal", arguments: [0, 100])
     func readerGone(after lines: Int) async throws {
       let (reading, writing) = try makePipe()
       let writer = LineWriter(writing)
@@ -397,9 +393,7 @@ extension OnTheLoop {
       func close() { for end in [reading, writing] { _ = Glibc.close(end) } }
     }
 
-    @Test(
-      "Writing a line never blocks, and lost lines are reported where they are missing",
-      arguments: Kind.allCases)
+    @Test("Writing a line never blocks, and lost lines are reported where they are missing", arguments: Kind.allCases)
     func loss(kind: Kind) async throws {
       let output = try Output(kind)
       defer { output.close() }
@@ -415,8 +409,7 @@ extension OnTheLoop {
       let after = await output.read()
       let first = 2_000 - writer.droppedLines
       #expect(read.count == first + 1)
-      #expect(
-        read.prefix(first).map { $0.prefix { $0 != " " } } == (1...first).map { "\($0)"[...] })
+      #expect(read.prefix(first).map { $0.prefix { $0 != " " } } == (1...first).map { "\($0)"[...] })
       #expect(read.last == "lost \(writer.droppedLines): \(first + 1) to 2000")
       #expect(after == ["the next"])
     }
@@ -458,8 +451,7 @@ extension OnTheLoop {
       #expect(writer.droppedLines == 3)
       dup2(file.raw, number)
       writer.write("five", number: 5)
-      #expect(
-        String(decoding: try Files.read(path), as: UTF8.self) == "one\nlost 3: 2 to 4\nfive\n")
+      #expect(String(decoding: try Files.read(path), as: UTF8.self) == "one\nlost 3: 2 to 4\nfive\n")
     }
   }
 }

@@ -48,9 +48,8 @@ extension OnTheLoop {
       #expect(Loop.shared.now >= end)
     }
 
-    @Test(
-      "A deadline in the past is due on the next turn, and never starves the descriptors", .onLoop)
-    @LoopActor func timersInThePast() async throws {
+    @Test("A deadline in the past is due on the next turn, and never starves the descriptors", .onLoop) @LoopActor
+    func timersInThePast() async throws {
       let loop = Loop.shared
       let (one, other) = try PacketSocket.pair()
       let came = Arrivals<[UInt8]>()
@@ -90,9 +89,8 @@ extension OnTheLoop {
       }
     }
 
-    @Test(
-      "A continuation that is resumed on the loop continues there, without another thread", .onLoop)
-    @LoopActor func continuationsStay() async throws {
+    @Test("A continuation that is resumed on the loop continues there, without another thread", .onLoop) @LoopActor
+    func continuationsStay() async throws {
       let threads = try Files.names(in: "/proc/self/task").count
       for _ in 0..<100 {
         await nested()
@@ -257,11 +255,7 @@ struct PiecesTests {
     }
     if let last = splitter.last() { items.append(last) }
     let line = { (text: String) in LineSplitter.Item.line(Array(text.utf8)) }
-    #expect(
-      items == [
-        line("one"), line(""), line("twelve"), .overlong, line("12345678"), .overlong,
-        line("end"),
-      ])
+    #expect(items == [line("one"), line(""), line("twelve"), .overlong, line("12345678"), .overlong, line("end")])
     #expect(splitter.last() == nil)
   }
 

@@ -16,9 +16,7 @@ extension OnTheLoop {
       other.carriesKeys = carriesKeys
       let came = Arrivals<[UInt8]>()
       other.onPacket = { came.append(Array($0)) }
-      let packets: [[UInt8]] = [
-        [1, 2, 3], [], Array(repeating: 7, count: 65536), [], [9],
-      ]
+      let packets: [[UInt8]] = [[1, 2, 3], [], Array(repeating: 7, count: 65536), [], [9]]
       for packet in packets { #expect(one.send(packet)) }
       #expect(await came.wait(for: 5) == packets)
       #expect(other.packetsReceived == 5)

@@ -38,8 +38,7 @@ package final class FakeDaemon {
 
   /// - Parameter patient: timers never expire; otherwise they expire at once.
   package init(
-    _ format: OutputFormat = .json, patient: Bool = true, template: String? = nil,
-    _ response: @escaping Response
+    _ format: OutputFormat = .json, patient: Bool = true, template: String? = nil, _ response: @escaping Response
   ) {
     let printed = Printed()
     self.printed = printed
@@ -83,8 +82,7 @@ package final class FakeDaemon {
     case .error(let error): client.inbox.post(.line(RPC.error(error, id: id)))
     case .event(let content):
       lastSeq += 1
-      let event = NumberedEvent(
-        seq: lastSeq, time: WallTime(seconds: 0), Event(content, adapter: "hci0"))
+      let event = NumberedEvent(seq: lastSeq, time: WallTime(seconds: 0), Event(content, adapter: "hci0"))
       client.inbox.post(.line(event.line))
     case .line(let line): client.inbox.post(.line(Array(line.utf8)))
     case .input(let input): client.inbox.post(input)
@@ -92,9 +90,7 @@ package final class FakeDaemon {
   }
 
   /// Runs a command with these arguments.
-  package func run(
-    _ command: ClientCommand, _ arguments: String = ""
-  ) async throws(Failure) -> ExitStatus {
+  package func run(_ command: ClientCommand, _ arguments: String = "") async throws(Failure) -> ExitStatus {
     var options = ClientOptions()
     try command.grammar().parse(arguments.split(separator: " ").map(String.init), into: &options)
     client.patience = options.patience
@@ -124,9 +120,7 @@ package struct ReceivedRequest: Hashable, Sendable {
   }
 
   /// Its parameters, if it calls `method` and the daemon would accept them.
-  package func parameters<Parameters, Response>(
-    of method: ControlMethod<Parameters, Response>
-  ) -> Parameters? {
+  package func parameters<Parameters, Response>(of method: ControlMethod<Parameters, Response>) -> Parameters? {
     self.method == method.name ? Parameters(json: parameters) : nil
   }
 

@@ -85,12 +85,10 @@ import Wire
   @Test(
     "What is wrong is said with its place",
     arguments: [
-      ("url = \"http://x\"", "1:7: url must be the broker's address"),
-      ("user = 3", "1:8: user must be a string"), ("url = \"mqtt://u:p@x\"", "1:7: url must be"),
-      ("board = \"Küche\"", "1:9: board must be a name"), ("prefix = \"a/#\"", "1:10: prefix"),
-      ("discovery = true", "1:13: discovery must be"),
-      ("content = \"all\"", "1:11: content must be"),
-      ("allow = [\"gatt\"]", "1:9: “gatt” can't be allowed"),
+      ("url = \"http://x\"", "1:7: url must be the broker's address"), ("user = 3", "1:8: user must be a string"),
+      ("url = \"mqtt://u:p@x\"", "1:7: url must be"), ("board = \"Küche\"", "1:9: board must be a name"),
+      ("prefix = \"a/#\"", "1:10: prefix"), ("discovery = true", "1:13: discovery must be"),
+      ("content = \"all\"", "1:11: content must be"), ("allow = [\"gatt\"]", "1:9: “gatt” can't be allowed"),
       ("max-age = 0", "1:11: max-age must be"), ("max-age = \"10m\"", "1:11: max-age"),
       ("ca-file = \"ca.pem\"", "1:11: ca-file must be an absolute path"),
       ("phones = { Anna = \"C0:11:22:33:44:55\" }", "1:10: phones must be"),
@@ -103,8 +101,7 @@ import Wire
       (
         "[[rule]]\ncontent = \"full\"\napp = []",
         "3:7: app must be a pattern of an app's identifier, or an array of them, not an empty array"
-      ),
-      ("[[rule]]\ncontent = \"full\"\nphone = []", "3:9: phone must be a phone's name in topics"),
+      ), ("[[rule]]\ncontent = \"full\"\nphone = []", "3:9: phone must be a phone's name in topics"),
       ("rule = 1", "1:8: rule must be written as [[mqtt.rule]]"),
     ])
   func faults(_ text: String, _ fault: String) throws {

@@ -14,9 +14,7 @@ import Wire
     var board = try MirroredBoard(policy)
     let told = board.update().filter { $0.topic.hasPrefix("homeassistant/") }
     #expect(told.count == 2)
-    return (
-      told.topics, try JSONValue(parsing: told[0].payload), try JSONValue(parsing: told[1].payload)
-    )
+    return (told.topics, try JSONValue(parsing: told[0].payload), try JSONValue(parsing: told[1].payload))
   }
 
   private func components(_ device: JSONValue) throws -> [(key: String, value: JSONObject)] {
@@ -58,15 +56,12 @@ import Wire
     #expect(!"\(board)\(phone)".contains("C0:11"))
     // These are names that Home Assistant keeps what it knows under: they never change.
     for id in [
-      "ancsd-b1-board-wait", "ancsd-b1-board-problem", "ancsd-b1-board-pair",
-      "ancsd-b1-board-pair-close", "ancsd-b1-p1-seen", "ancsd-b1-p1-forget",
-      "ancsd-b1-p1-notification", "ancsd-b1-p1-call", "ancsd-b1-p1-ringing",
-      "ancsd-b1-p1-notifications", "ancsd-b1-p1-count-missed-call",
-      "ancsd-b1-p1-battery", "ancsd-b1-p1-connected",
-      "ancsd-b1-p1-authorization", "ancsd-b1-p1-signal",
-      "ancsd-b1-p1-player", "ancsd-b1-p1-volume", "ancsd-b1-p1-repeat",
-      "ancsd-b1-p1-shuffle", "ancsd-b1-p1-media-toggle",
-      "ancsd-b1-p1-answer", "ancsd-b1-p1-decline", "ancsd-b1-p1-clear",
+      "ancsd-b1-board-wait", "ancsd-b1-board-problem", "ancsd-b1-board-pair", "ancsd-b1-board-pair-close",
+      "ancsd-b1-p1-seen", "ancsd-b1-p1-forget", "ancsd-b1-p1-notification", "ancsd-b1-p1-call", "ancsd-b1-p1-ringing",
+      "ancsd-b1-p1-notifications", "ancsd-b1-p1-count-missed-call", "ancsd-b1-p1-battery", "ancsd-b1-p1-connected",
+      "ancsd-b1-p1-authorization", "ancsd-b1-p1-signal", "ancsd-b1-p1-player", "ancsd-b1-p1-volume",
+      "ancsd-b1-p1-repeat", "ancsd-b1-p1-shuffle", "ancsd-b1-p1-media-toggle", "ancsd-b1-p1-answer",
+      "ancsd-b1-p1-decline", "ancsd-b1-p1-clear",
     ] { #expect(ids.contains(id), "\(id)") }
   }
 
@@ -81,8 +76,7 @@ import Wire
       return (there, Set(all.map(\.name)).subtracting(there))
     }
     let least = try keys(MirrorPolicy(content: ContentPolicy(level: .none), allowed: []))
-    #expect(
-      least.removed.isSuperset(of: ["answer", "pair", "forget", "track", "repeat", "update"]))
+    #expect(least.removed.isSuperset(of: ["answer", "pair", "forget", "track", "repeat", "update"]))
     #expect(least.removed.isSuperset(of: ["media-next", "notification-email"]))
     #expect(least.there.contains("player"))
     let usual = try keys(MirrorPolicy())
@@ -104,15 +98,12 @@ import Wire
     #expect(triggers[0]["t"] == "ancsd/kitchen/phone/anna/event/notification")
   }
 
-  @Test(
-    "The board has its model and the page in its settings; a newer version is shown if apt knows of one"
-  )
+  @Test("The board has its model and the page in its settings; a newer version is shown if apt knows of one")
   func board() throws {
     var board = try MirroredBoard(MirrorPolicy(link: "https://kitchen.lan/"))
     board.mirror.latestVersion = "1.1"
     let told = board.update()
-    let device = try JSONValue(
-      parsing: try #require(told.first { $0.topic.hasSuffix("/board/config") }).payload)
+    let device = try JSONValue(parsing: try #require(told.first { $0.topic.hasSuffix("/board/config") }).payload)
     #expect(device["dev"]?["name"] == "Kitchen" && device["dev"]?["mdl"] == "Raspberry Pi 5")
     #expect(device["dev"]?["cu"] == "https://kitchen.lan/")
     #expect(try components(device).contains { $0.key == "update" })
@@ -132,8 +123,7 @@ import Wire
   @Test(
     "Versions are compared as apt does",
     arguments: [
-      ("0.2.0", "0.10.0"), ("0.2.0", "0.2.0+git20261124.3.gabc"),
-      ("0.2.0+git20261124.3.gabc", "0.3.0"),
+      ("0.2.0", "0.10.0"), ("0.2.0", "0.2.0+git20261124.3.gabc"), ("0.2.0+git20261124.3.gabc", "0.3.0"),
       ("1.9", "1.10.1"),
     ])
   func versions(_ older: String, _ newer: String) {

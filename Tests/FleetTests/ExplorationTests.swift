@@ -178,8 +178,7 @@ struct ExplorationTests {
 
   private typealias BoxExplorer = Explorer<Box, BoxInput, Outbox.Result>
 
-  private static func handle(_ box: inout Box, _ input: BoxInput, _ now: Instant) -> [Outbox.Result]
-  {
+  private static func handle(_ box: inout Box, _ input: BoxInput, _ now: Instant) -> [Outbox.Result] {
     switch input {
     case .event:
       guard !box.outbox.isFull else { break }
@@ -244,8 +243,7 @@ struct ExplorationTests {
   private static func send(_ box: inout Box, _ now: Instant) {
     guard let next = box.outbox.next(at: now) else { return }
     if next.isState, next.payload != [box.lastState] { box.fault = "an older state" }
-    if case .event(let position, let expiry) = next.kind,
-      let end = box.ends[position.seq],
+    if case .event(let position, let expiry) = next.kind, let end = box.ends[position.seq],
       expiry != UInt32(clamping: max(1, (end - now).components.seconds))
     {
       box.fault = "an event that expires at another time"
@@ -260,8 +258,7 @@ struct ExplorationTests {
   /// - Parameter drops: whether there are also responses, states that change, and what can't be sent; then with fewer of
   ///   the rest.
   private static func boxes(drops: Bool = false) -> BoxExplorer {
-    var explorer = BoxExplorer(
-      time: .time, deadline: { $0.outbox.deadline(after: $1) }, handle: handle)
+    var explorer = BoxExplorer(time: .time, deadline: { $0.outbox.deadline(after: $1) }, handle: handle)
     explorer.inputs = { _ in
       (drops
         ? [.response, .dropped(isShortened: true), .dropped(isShortened: false), .state(1)] : [])
@@ -271,16 +268,13 @@ struct ExplorationTests {
         }
     }
     explorer.bound = {
-      drops
-        ? $0.lastEvent + UInt64($0.postponements) <= 2 : $0.lastEvent <= 3 && $0.postponements <= 2
+      drops ? $0.lastEvent + UInt64($0.postponements) <= 2 : $0.lastEvent <= 3 && $0.postponements <= 2
     }
     // Which numbers the messages have makes no difference.
     explorer.parts = { box, _ in
       let outbox = Mirror(reflecting: box.outbox).children.map { label, value in
         label == "inFlight"
-          ? Mirror(reflecting: value).children.map {
-            Mirror(reflecting: $0.value).descendant("entry")
-          } : value
+          ? Mirror(reflecting: value).children.map { Mirror(reflecting: $0.value).descendant("entry") } : value
       }
       return outbox + [
         box.lastEvent, box.postponements, box.done, box.open.count, box.lastState, box.responses,
@@ -348,8 +342,7 @@ struct ExplorationTests {
   @Test("The outbox loses nothing, counts nothing too early, and always gets rid of what it has")
   func outbox() throws {
     for var boxes in [Self.boxes(), Self.boxes(drops: true)] {
-      let findings =
-        try Self.found(&boxes) + boxes.graph(Self.stage).differences(from: "the outbox")
+      let findings = try Self.found(&boxes) + boxes.graph(Self.stage).differences(from: "the outbox")
       #expect(findings.isEmpty, "\(findings.prefix(3).joined(separator: "\n"))")
     }
   }

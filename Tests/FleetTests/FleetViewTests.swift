@@ -17,8 +17,7 @@ struct FleetViewTests {
     (
       "ancsd/kitchen/phone/iphone/state",
       #"{"state":"online","authorization":"granted","services":["ancs"],"rssi":-58}"#
-    ),
-    ("ancsd/kitchen/phone/iphone/battery", #"{"level":80}"#),
+    ), ("ancsd/kitchen/phone/iphone/battery", #"{"level":80}"#),
     ("ancsd/kitchen/phone/iphone/counts", #"{"total":3,"categories":{}}"#),
     ("ancsd/kitchen/phone/anna/state", #"{"state":"offline","authorization":null,"services":[]}"#),
     ("ancsd/attic/state", #"{"state":"offline","why":"the daemon is not running"}"#),
@@ -73,8 +72,7 @@ struct FleetViewTests {
   func back() {
     var view = Self.view()
     let before = view.all[1]
-    _ = Self.receive(
-      ("ancsd/kitchen/state", #"{"state":"offline","why":"the daemon has left"}"#), in: &view)
+    _ = Self.receive(("ancsd/kitchen/state", #"{"state":"offline","why":"the daemon has left"}"#), in: &view)
     #expect(view.all[1].why == "the daemon has left" && view.all[1].wait == nil)
     _ = Self.receive(Self.messages[0], in: &view)
     #expect(view.all[1] == before)
@@ -103,8 +101,7 @@ struct FleetViewTests {
     arguments: [
       ("other/kitchen/state", "{}"), ("ancsd/K\u{fc}che/state", "{}"), ("ancsd/kitchen", "{}"),
       ("ancsd/kitchen/x", "{}"), ("ancsd/kitchen/state", "online"), ("ancsd/kitchen/state", "[1]"),
-      ("ancsd/kitchen/phone/UP/state", "{}"), ("ancsd//state", "{}"),
-      ("ancsd/kitchen/phone/x", "{}"),
+      ("ancsd/kitchen/phone/UP/state", "{}"), ("ancsd//state", "{}"), ("ancsd/kitchen/phone/x", "{}"),
       ("ancsd/kitchen/event/x/y", "{}"), ("ancsd/kitchen/state/x", "{}"),
     ])
   func strange(topic: String, payload: String) {
@@ -121,16 +118,12 @@ struct FleetViewTests {
   @Test(
     "Words become requests",
     arguments: [
-      (["media"], "media.get", "{}"),
-      (["media", "pause"], "media.command", #"{"command":"pause"}"#),
+      (["media"], "media.get", "{}"), (["media", "pause"], "media.command", #"{"command":"pause"}"#),
       (["media", "Stop"], "media.command", #"{"command":"pause"}"#),
       (["act", "#12", "positive"], "notifications.act", #"{"uid":12,"action":"positive"}"#),
       (["act", "answer"], "call", #"{"action":"answer"}"#),
       (["act", "7", "negative"], "notifications.act", #"{"uid":7,"action":"negative"}"#),
-      (
-        ["act", "4294967295", "positive"], "notifications.act",
-        #"{"uid":4294967295,"action":"positive"}"#
-      ),
+      (["act", "4294967295", "positive"], "notifications.act", #"{"uid":4294967295,"action":"positive"}"#),
       (["list"], "notifications.list", "{}"), (["clear"], "clear", "{}"),
     ])
   func words(_ words: [String], method: String, parameters: String) throws {

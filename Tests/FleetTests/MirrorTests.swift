@@ -168,8 +168,7 @@ import Wire
     board.status.seq = 9
     board.begin()
     _ = try board.list(asOf: 9)
-    #expect(
-      try board.tell(notification()).topics == ["ancsd/kitchen/phone/anna/event/notification"])
+    #expect(try board.tell(notification()).topics == ["ancsd/kitchen/phone/anna/event/notification"])
     #expect(try board.tell(Self.playing) == [])
     #expect(try board.tell(Self.left).topics == ["ancsd/kitchen/event"])
     #expect(board.update() == [])
@@ -178,8 +177,7 @@ import Wire
     #expect(try board.tell(notification())["phone/anna/counts"]?["total"] == 1)
     #expect(try board.tell(Self.playing)["phone/anna/media"]?["player"]?["state"] == "playing")
     _ = try board.tell(Self.left)
-    #expect(
-      board.mirror.settle(at: MirroredBoard.now).topics.contains("ancsd/kitchen/phone/anna/state"))
+    #expect(board.mirror.settle(at: MirroredBoard.now).topics.contains("ancsd/kitchen/phone/anna/state"))
   }
 
   @Test("While a phone is away its counts are those of its last link, and say when they were right")
@@ -259,8 +257,7 @@ import Wire
     let told = board.update()
     #expect(
       told.topics == [
-        "ancsd/kitchen/phone/anna/state", "ancsd/kitchen/phone/anna/media",
-        "ancsd/kitchen/phone/anna/counts",
+        "ancsd/kitchen/phone/anna/state", "ancsd/kitchen/phone/anna/media", "ancsd/kitchen/phone/anna/counts",
       ])
     #expect(told["phone/anna/state"]?["state"] == "offline")
     #expect(told["phone/anna/media"]?["player"]?["state"] == .null)
@@ -270,8 +267,7 @@ import Wire
   }
 
   @Test(
-    "Of a phone that was forgotten first the device is removed, then its states, each once",
-    arguments: [true, false])
+    "Of a phone that was forgotten first the device is removed, then its states, each once", arguments: [true, false])
   func forgotten(isNamed: Bool) throws {
     let phone = isNamed ? "anna" : "iphone"
     var board = try MirroredBoard(MirrorPolicy(), isNamed: isNamed)
@@ -358,15 +354,11 @@ import Wire
   func removals() throws {
     var board = try MirroredBoard.begun(MirrorPolicy())
     _ = try board.tell(Self.playing)
-    func next(_ name: String, phone: String = "anna", discovery: String? = "homeassistant") throws
-      -> [String]
-    {
+    func next(_ name: String, phone: String = "anna", discovery: String? = "homeassistant") throws -> [String] {
       let topics = BoardTopics(board: try #require(TopicName(name)))
       let names = PhoneNames(
-        given: [MirroredBoard.anna: try #require(TopicName(phone))],
-        records: Array(board.mirror.names.records.values))
-      let successor = BoardMirror(
-        topics, MirrorPolicy(discovery: discovery), names: names, newID: MirroredBoard.newID)
+        given: [MirroredBoard.anna: try #require(TopicName(phone))], records: Array(board.mirror.names.records.values))
+      let successor = BoardMirror(topics, MirrorPolicy(discovery: discovery), names: names, newID: MirroredBoard.newID)
       var mirror = board.mirror
       var removals = mirror.removals(for: successor)
       for removal in removals where removal.topic.hasSuffix("/config") {
@@ -377,9 +369,7 @@ import Wire
       return removals.topics
     }
     #expect(try next("kitchen") == [])
-    let devices = [
-      "homeassistant/device/kitchen/board/config", "homeassistant/device/kitchen/p1/config",
-    ]
+    let devices = ["homeassistant/device/kitchen/board/config", "homeassistant/device/kitchen/p1/config"]
     #expect(try next("kitchen", discovery: nil) == devices)
     // The device of a phone stays, whatever its name is; its states go once it is known where the new ones are.
     #expect(try next("kitchen", phone: "mum") == [])
@@ -485,8 +475,6 @@ import Wire
     #expect(TopicName(from: text, or: .board).description == name)
   }
 
-  @Test(
-    "What is no name is none",
-    arguments: ["", "Anna", "a/b", "a+", "#", "ä", String(repeating: "a", count: 33)])
+  @Test("What is no name is none", arguments: ["", "Anna", "a/b", "a+", "#", "ä", String(repeating: "a", count: 33)])
   func noName(_ text: String) { #expect(TopicName(text) == nil) }
 }

@@ -21,8 +21,7 @@ struct MirroredBoard {
     let anna = try #require(TopicName("anna"))
     mirror = BoardMirror(
       topics, policy, names: PhoneNames(given: isNamed ? [Self.anna: anna] : [:]),
-      board: BoardIdentity(id: "b1", model: "Raspberry Pi 5"),
-      newID: Self.newID)
+      board: BoardIdentity(id: "b1", model: "Raspberry Pi 5"), newID: Self.newID)
     (status.version, status.life) = ("1.0", "life")
     var phone = PhoneReport()
     (phone.phone, phone.name, phone.adapter) = (Self.anna, "Anna’s iPhone", "hci0")
@@ -47,8 +46,7 @@ struct MirroredBoard {
     var next = self
     next.mirror = BoardMirror(
       mirror.topics, policy,
-      names: given.map { PhoneNames(given: $0, records: Array(mirror.names.records.values)) }
-        ?? mirror.names,
+      names: given.map { PhoneNames(given: $0, records: Array(mirror.names.records.values)) } ?? mirror.names,
       retained: retained ?? mirror.retained, newID: Self.newID)
     return next
   }
@@ -66,8 +64,7 @@ struct MirroredBoard {
   }
 
   /// The same, with this content.
-  static func begun(_ level: ContentLevel, rules: [ContentPolicy.Rule] = []) throws -> MirroredBoard
-  {
+  static func begun(_ level: ContentLevel, rules: [ContentPolicy.Rule] = []) throws -> MirroredBoard {
     try begun(MirrorPolicy(content: ContentPolicy(level: level, rules: rules), discovery: nil))
   }
 

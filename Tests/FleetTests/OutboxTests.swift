@@ -73,9 +73,7 @@ import Wire
     #expect(outbox.next(at: .zero) == nil && outbox.isFull && outbox.hasSpaceForResponse)
   }
 
-  @Test(
-    "An event for which the broker has no space until it is too old is given up; the rest of its time counts"
-  )
+  @Test("An event for which the broker has no space until it is too old is given up; the rest of its time counts")
   func expired() throws {
     var outbox = Outbox()
     outbox.begin(receiveMaximum: 20)

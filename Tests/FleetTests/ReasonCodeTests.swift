@@ -29,8 +29,7 @@ import Testing
   func remarks() {
     #expect(
       ReasonCode(0x9D).sentence(.staying, named: "Server moved", as: "k", remark: "b.lan")
-        == "the broker has ended the connection: Server moved (0x9D), “b.lan”; change url in [mqtt]"
-    )
+        == "the broker has ended the connection: Server moved (0x9D), “b.lan”; change url in [mqtt]")
   }
 
   @Test(

@@ -24,23 +24,19 @@ import Wire
       let topic = "ancsd/kitchen\(phone.map { "/phone/\($0)" } ?? "")/request/\(method)"
       return desk.receive(
         IncomingMessage(
-          topic: topic, payload: Array(payload.utf8), isRetained: retained,
-          responseTopic: response, correlation: [1, 2]), board.mirror, now: .zero,
-        time: MirroredBoard.now)
+          topic: topic, payload: Array(payload.utf8), isRetained: retained, responseTopic: response,
+          correlation: [1, 2]), board.mirror, now: .zero, time: MirroredBoard.now)
     }
 
     /// The code of the error of a request that asks nothing of the daemon.
-    mutating func refusal(_ method: String, _ payload: String = "", retained: Bool = false) -> Int?
-    {
+    mutating func refusal(_ method: String, _ payload: String = "", retained: Bool = false) -> Int? {
       let outcome = ask(method, payload, retained: retained)
       guard outcome.calls.isEmpty, let refusal = outcome.publications.first else { return nil }
       return (try? JSONValue(parsing: refusal.payload)["code"]?.int).map { Int($0) }
     }
 
     /// What is published once the daemon has answered the first call of a request.
-    mutating func answered(
-      _ outcome: RequestDesk.Outcome, _ answer: JSONValue
-    ) throws -> [Publication] {
+    mutating func answered(_ outcome: RequestDesk.Outcome, _ answer: JSONValue) throws -> [Publication] {
       desk.answered(try #require(outcome.calls.first).number, answer, board.mirror)
     }
   }
@@ -83,12 +79,9 @@ import Wire
     var client = try Client()
     let outcome = client.ask("notifications.act", #"{"uid":7,"action":"negative"}"#)
     let told = try client.answered(
-      outcome,
-      ["id": 1, "error": ["code": 1, "message": "Invalid Parameter", "data": ["att": 162]]])
+      outcome, ["id": 1, "error": ["code": 1, "message": "Invalid Parameter", "data": ["att": 162]]])
     #expect(
-      text(told)
-        == #"{"status":"error","error":"Invalid Parameter","code":1,"att":162,"name":"Invalid Parameter"}"#
-    )
+      text(told) == #"{"status":"error","error":"Invalid Parameter","code":1,"att":162,"name":"Invalid Parameter"}"#)
   }
 
   @Test("The daemon's errors become sentences of the board's own, without its addresses and paths")
@@ -97,8 +90,7 @@ import Wire
     let message: JSONValue = "C0:11:22:33:44:55 of Anna: /var/lib"
     for code in [1, 2, 3, -32602, -32603] {
       let outcome = client.ask("media.command", #"{"command":"toggle"}"#)
-      let told = try client.answered(
-        outcome, ["error": ["code": .number(code), "message": message]])
+      let told = try client.answered(outcome, ["error": ["code": .number(code), "message": message]])
       let response = try JSONValue(parsing: try #require(told.first).payload)
       #expect(response["code"]?.int == Int64(code))
       #expect(response["error"]?.string?.contains(" ") ?? false)
@@ -112,11 +104,10 @@ import Wire
     arguments: [
       ("media.command", "{", -32602), ("media.command", "[1]", -32602),
       ("media.command", #"{"command":"jump"}"#, -32602), ("media.command", "", -32602),
-      ("notifications.act", #"{"uid":-1,"action":"negative"}"#, -32602),
-      ("call", #"{"action":"hold"}"#, -32602), ("call", #"{"action":"answer"}"#, 2),
-      ("gatt.read", #"{"handle":1}"#, -32601), ("settings", "", -32601),
-      ("timeline", "", -32601), ("bridge.report", "", -32601), ("pairing.respond", "", -32601),
-      ("pairing.open", "", 4), ("pairing.close", "", 4), ("phones.forget", "", 4),
+      ("notifications.act", #"{"uid":-1,"action":"negative"}"#, -32602), ("call", #"{"action":"hold"}"#, -32602),
+      ("call", #"{"action":"answer"}"#, 2), ("gatt.read", #"{"handle":1}"#, -32601), ("settings", "", -32601),
+      ("timeline", "", -32601), ("bridge.report", "", -32601), ("pairing.respond", "", -32601), ("pairing.open", "", 4),
+      ("pairing.close", "", 4), ("phones.forget", "", 4),
       ("media.command", String(repeating: " ", count: 9_000), -32602),
     ])
   func wrong(_ method: String, _ payload: String, _ code: Int) throws {
@@ -141,14 +132,11 @@ import Wire
   @Test(
     "A response goes where the request says, if that is below the board's own topic or a prefix in the settings",
     arguments: [
-      ("me/answers", "me/answers"), ("me", nil), ("men/answers", nil), ("a/+/b", nil),
-      ("me/#", nil),
-      ("", nil), ("me//x", nil), ("zigbee2mqtt/lamp/set", nil),
+      ("me/answers", "me/answers"), ("me", nil), ("men/answers", nil), ("a/+/b", nil), ("me/#", nil), ("", nil),
+      ("me//x", nil), ("zigbee2mqtt/lamp/set", nil),
       // A sign with an accent is a wildcard all the same.
-      ("me/#\u{301}", nil), ("ancsd/kitchen/response/+\u{301}", nil),
-      ("me" + String(repeating: "/x", count: 200), nil),
-      ("homeassistant/device/x/config", nil),
-      ("$SYS/x", nil), ("ancsd/attic/request/media.command", nil),
+      ("me/#\u{301}", nil), ("ancsd/kitchen/response/+\u{301}", nil), ("me" + String(repeating: "/x", count: 200), nil),
+      ("homeassistant/device/x/config", nil), ("$SYS/x", nil), ("ancsd/attic/request/media.command", nil),
       ("ancsd/attic/response/media.command", nil), ("ancsd/kitchen/state", nil),
       ("ancsd/kitchen/phone/response/state", nil), ("ancsd/kitchen/response", nil),
       ("ancsd/kitchen/response/mine", "ancsd/kitchen/response/mine"),
@@ -227,8 +215,7 @@ import Wire
     #expect(client.ask(method).calls.count == 1)
     // Another rule names apps, but not this one.
     let rule = ContentPolicy.Rule(apps: [Glob("com.apple.MobileSMS")], level: .none)
-    client.board = try MirroredBoard.begun(
-      MirrorPolicy(content: ContentPolicy(level: .app, rules: [rule])))
+    client.board = try MirroredBoard.begun(MirrorPolicy(content: ContentPolicy(level: .app, rules: [rule])))
     _ = try client.board.tell(notification())
     #expect(client.ask("clear", #"{"app":"com.apple.MobileSMS"}"#).calls.isEmpty)
   }
@@ -238,8 +225,7 @@ import Wire
     var client = try Client()
     let outcome = client.ask("notifications.list")
     let element = try JSONValue(parsing: Array(notification().utf8))
-    let told = try client.answered(
-      outcome, ["result": ["notifications": .array([element]), "next": "x"]])
+    let told = try client.answered(outcome, ["result": ["notifications": .array([element]), "next": "x"]])
     let response = try JSONValue(parsing: try #require(told.first).payload)
     let listed = try #require(response["data"]?["notifications"]?.array?.first)
     #expect(listed["phone"] == "anna" && listed["app"] == "Messages")
@@ -251,8 +237,7 @@ import Wire
   func status() throws {
     var client = try Client()
     let outcome = client.ask("status", phone: nil)
-    let told = try client.answered(
-      outcome, ["result": try JSONValue(parsing: client.board.status.json)])
+    let told = try client.answered(outcome, ["result": try JSONValue(parsing: client.board.status.json)])
     let response = try JSONValue(parsing: try #require(told.first).payload)
     #expect(response["data"]?["links"]?.array?.first?["phone"] == "anna")
     #expect(response["data"]?["links"]?.array?.first?["battery"] == 80)
@@ -278,15 +263,13 @@ import Wire
   func otherTopics() throws {
     var client = try Client()
     for topic in [
-      "ancsd/kitchen2/request/status", "ancsd/kitchen/request", "ancsd/kitchen/request/",
-      "ancsd/kitchen/request//", "ancsd/kitchen/request/media/",
-      "ancsd/kitchen/request/media//command", "ancsd/kitchen/phone/anna/request/",
-      "ancsd/kitchen/phone/anna/status", "ancsd/kitchen/phone/ANNA/request/status",
-      "ancsd/kitchen/response/status", "x",
+      "ancsd/kitchen2/request/status", "ancsd/kitchen/request", "ancsd/kitchen/request/", "ancsd/kitchen/request//",
+      "ancsd/kitchen/request/media/", "ancsd/kitchen/request/media//command", "ancsd/kitchen/phone/anna/request/",
+      "ancsd/kitchen/phone/anna/status", "ancsd/kitchen/phone/ANNA/request/status", "ancsd/kitchen/response/status",
+      "x",
     ] {
       let message = IncomingMessage(topic: topic, payload: [])
-      let outcome = client.desk.receive(
-        message, client.board.mirror, now: .zero, time: MirroredBoard.now)
+      let outcome = client.desk.receive(message, client.board.mirror, now: .zero, time: MirroredBoard.now)
       #expect(outcome.calls.isEmpty && outcome.publications.isEmpty)
     }
   }

@@ -12,10 +12,8 @@ extension FuzzTarget {
   /// ANCS and AMS: what a phone says once it is bonded.
   static let appleServices = [
     FuzzTarget("notification-source", longest: 16, notificationSource),
-    FuzzTarget("control-point", longest: 256, controlPoint),
-    FuzzTarget("data-source", longest: 1024, dataSource),
-    FuzzTarget("notifications", longest: 1024, notifications),
-    FuzzTarget("media-values", longest: 256, mediaValues),
+    FuzzTarget("control-point", longest: 256, controlPoint), FuzzTarget("data-source", longest: 1024, dataSource),
+    FuzzTarget("notifications", longest: 1024, notifications), FuzzTarget("media-values", longest: 256, mediaValues),
     FuzzTarget("media", longest: 1024, media),
   ]
 
@@ -69,8 +67,7 @@ extension FuzzTarget {
       }
       command = .getNotificationAttributes(0x0403_0201, wanted)
     } else {
-      command = .getAppAttributes(
-        appIdentifier: "com.a", (0..<count).map { _ in .init(rawValue: input.byte()) })
+      command = .getAppAttributes(appIdentifier: "com.a", (0..<count).map { _ in .init(rawValue: input.byte()) })
     }
     let isLate = choices & 16 != 0
     let fragments = input.packets().map(\.bytes)
@@ -79,8 +76,7 @@ extension FuzzTarget {
     // However it is cut, it is what was sent.
     let sent = fragments.flatMap(\.self)
     try ensure(
-      try assemble(sent.map { [$0] }, command, isLate: false) == found,
-      "in single bytes it does not come to \(found)")
+      try assemble(sent.map { [$0] }, command, isLate: false) == found, "in single bytes it does not come to \(found)")
     guard case .complete(let response) = found else { return }
     try ensure(response.attributes.count == count, "\(response.attributes.count) attributes")
     try ensure(sent.starts(with: response.encoded), "\(response) is not what was sent")
@@ -114,8 +110,7 @@ extension FuzzTarget {
   /// Input: what a phone sends to a session of ANCS.
   @Sendable private static func notifications(_ input: [UInt8]) throws {
     let service = service(
-      .notificationCenter,
-      [(.controlPoint, .write), (.notificationSource, .notify), (.dataSource, .notify)])
+      .notificationCenter, [(.controlPoint, .write), (.notificationSource, .notify), (.dataSource, .notify)])
     try playPhone(input) { client in
       guard let consumer = NotificationConsumer(client, service) else {
         throw Broken(description: "no consumer")
@@ -129,10 +124,7 @@ extension FuzzTarget {
   @Sendable private static func media(_ input: [UInt8]) throws {
     let service = service(
       .mediaService,
-      [
-        (.remoteCommand, [.write, .notify]), (.entityUpdate, [.write, .notify]),
-        (.entityAttribute, [.read, .write]),
-      ])
+      [(.remoteCommand, [.write, .notify]), (.entityUpdate, [.write, .notify]), (.entityAttribute, [.read, .write])])
     try playPhone(input) { client in
       guard let remote = MediaRemote(client, service) else {
         throw Broken(description: "no remote")
@@ -143,25 +135,20 @@ extension FuzzTarget {
   }
 
   /// A service from 0x10 on: three handles for each characteristic.
-  private static func service(
-    _ uuid: UUID, _ characteristics: [(UUID, Characteristic.Properties)]
-  ) -> LocatedService {
+  private static func service(_ uuid: UUID, _ characteristics: [(UUID, Characteristic.Properties)]) -> LocatedService {
     LocatedService(
       service: Service(uuid: uuid, range: HandleRange(0x10, 0x20)),
       characteristics: characteristics.enumerated().map { index, characteristic in
         let handle = Handle(0x11 + 3 * index)
         return Characteristic(
-          declaration: handle, properties: characteristic.1, value: handle + 1,
-          uuid: characteristic.0, end: handle + 2,
+          declaration: handle, properties: characteristic.1, value: handle + 1, uuid: characteristic.0, end: handle + 2,
           cccd: characteristic.1.contains(.notify) ? handle + 2 : nil)
       })
   }
 
   /// Plays a phone that accepts every write. Each packet of the input is a value of the characteristic that
   /// its first byte chooses; where it is marked, it is a whole PDU, and time passes before it.
-  private static func playPhone(
-    _ bytes: [UInt8], _ session: @escaping @Sendable (Client) async throws -> Void
-  ) throws {
+  private static func playPhone(_ bytes: [UInt8], _ session: @escaping @Sendable (Client) async throws -> Void) throws {
     try TestLoop.run { loop in
       var input = FuzzInput(bytes)
       let bearer = Bearer(scheduler: loop.clock)
@@ -184,8 +171,7 @@ extension FuzzTarget {
           bearer.receive(Array(packet.dropFirst()))
         } else {
           let value: Handle = 0x12 + 3 * Handle((packet.first ?? 0) % 3)
-          bearer.receive(
-            PDU.handleValueNotification(value, value: Array(packet.dropFirst())).encoded)
+          bearer.receive(PDU.handleValueNotification(value, value: Array(packet.dropFirst())).encoded)
         }
       }
       bearer.close(.closed("the input has ended"))

@@ -8,12 +8,9 @@ extension FuzzTarget {
   static let captures =
     [
       FuzzTarget("capture", longest: 4096) { input in try read(input) },
-      format(
-        "btsnoop",
-        [1001, 1002].map { Sample.btsnoopHCI($0, of: []) } + [Sample.btsnoop([])]),
+      format("btsnoop", [1001, 1002].map { Sample.btsnoopHCI($0, of: []) } + [Sample.btsnoop([])]),
       format("pcap", linkTypes.map { Sample.pcap($0, of: []) }),
-      format("pcapng", linkTypes.map { Sample.pcapng($0, of: []) }),
-      format("packet-logger", [[0, 0, 0], [0, 0]]),
+      format("pcapng", linkTypes.map { Sample.pcapng($0, of: []) }), format("packet-logger", [[0, 0, 0], [0, 0]]),
     ] + [FuzzTarget("capture-packets", longest: 2048, packets)]
 
   private static let linkTypes: [UInt32] = [187, 201, 251, 254, 256]
@@ -35,8 +32,7 @@ extension FuzzTarget {
     try decode(whole.records)
     let again = Sample.read(Sample.btsnoop(whole.records))
     try ensure(again.error == nil, "a copy can't be read: \(again.error.map { "\($0)" } ?? "")")
-    try ensure(
-      again.records.map(\.data) == whole.records.map(\.data), "a copy has other packets in it")
+    try ensure(again.records.map(\.data) == whole.records.map(\.data), "a copy has other packets in it")
   }
 
   private static func decode(_ records: [CaptureRecord]) throws {
@@ -159,8 +155,7 @@ enum Sample {
   }
 
   static func pcap(
-    _ linkType: UInt32, isBig: Bool = false, nanoseconds: Bool = false,
-    of records: [CaptureRecord] = records
+    _ linkType: UInt32, isBig: Bool = false, nanoseconds: Bool = false, of records: [CaptureRecord] = records
   ) -> [UInt8] {
     func number<Number: FixedWidthInteger>(_ value: Number) -> [UInt8] {
       isBig ? big(value) : little(value)
@@ -189,18 +184,13 @@ enum Sample {
   }
 
   /// A record of a PacketLogger file.
-  static func packetLogger(
-    _ type: UInt8, _ data: [UInt8], _ time: WallTime = time, isBig: Bool = true
-  ) -> [UInt8] {
-    let head = [
-      UInt32(data.count + 9), UInt32(time.seconds), UInt32(time.nanoseconds / 1000),
-    ]
+  static func packetLogger(_ type: UInt8, _ data: [UInt8], _ time: WallTime = time, isBig: Bool = true) -> [UInt8] {
+    let head = [UInt32(data.count + 9), UInt32(time.seconds), UInt32(time.nanoseconds / 1000)]
     return head.flatMap { isBig ? big($0) : little($0) } + [type] + data
   }
 
   static func pcapng(
-    _ linkType: UInt32, isBig: Bool = false, resolution: UInt8? = nil,
-    of records: [CaptureRecord] = records
+    _ linkType: UInt32, isBig: Bool = false, resolution: UInt8? = nil, of records: [CaptureRecord] = records
   ) -> [UInt8] {
     func number<Number: FixedWidthInteger>(_ value: Number) -> [UInt8] {
       isBig ? big(value) : little(value)
@@ -240,14 +230,11 @@ enum Sample {
 
   /// A file of each supported format.
   static let files: [(name: String, bytes: [UInt8])] = [
-    ("btsnoop monitor", btsnoop()), ("btsnoop H4", btsnoopHCI(1002)),
-    ("btsnoop H1", btsnoopHCI(1001)), ("pcap 187", pcap(187)),
-    ("pcap 201, big endian", pcap(201, isBig: true)),
+    ("btsnoop monitor", btsnoop()), ("btsnoop H4", btsnoopHCI(1002)), ("btsnoop H1", btsnoopHCI(1001)),
+    ("pcap 187", pcap(187)), ("pcap 201, big endian", pcap(201, isBig: true)),
     ("pcap 254, nanoseconds", pcap(254, nanoseconds: true)),
-    ("pcap 187, big endian, nanoseconds", pcap(187, isBig: true, nanoseconds: true)),
-    ("pcapng 187", pcapng(187)), ("pcapng 201, big endian", pcapng(201, isBig: true)),
-    ("pcapng 254, nanoseconds", pcapng(254, resolution: 9)),
-    ("PacketLogger, big endian", packetLogger()),
-    ("PacketLogger, little endian", packetLogger(isBig: false)),
+    ("pcap 187, big endian, nanoseconds", pcap(187, isBig: true, nanoseconds: true)), ("pcapng 187", pcapng(187)),
+    ("pcapng 201, big endian", pcapng(201, isBig: true)), ("pcapng 254, nanoseconds", pcapng(254, resolution: 9)),
+    ("PacketLogger, big endian", packetLogger()), ("PacketLogger, little endian", packetLogger(isBig: false)),
   ]
 }

@@ -18,8 +18,7 @@ public struct FuzzTarget: Sendable {
   }
 
   /// All targets.
-  public static let all: [FuzzTarget] =
-    attributes + appleServices + companion + management + captures + texts
+  public static let all: [FuzzTarget] = attributes + appleServices + companion + management + captures + texts
 }
 
 /// What a parser made of an input is not what it promises.

@@ -29,8 +29,7 @@ extension FuzzTarget {
     },
     FuzzTarget("phone-memory", longest: 2048) { input in
       if case .value(let keys) = StoredFile<PhoneKeys>(input) { try checkIsStable(keys) }
-    },
-    FuzzTarget("request", longest: 2048, request),
+    }, FuzzTarget("request", longest: 2048, request),
     FuzzTarget("settings", longest: 2048) { input in
       let file = SettingsFile(input)
       for fault in file.faults { try ensure(fault.place.line > 0, "\(fault.message) is nowhere") }
@@ -40,9 +39,7 @@ extension FuzzTarget {
           again.entries.contains { $0.name == entry.name && $0.value == entry.value },
           "\(entry) is not read again")
       }
-    },
-    FuzzTarget("broker-request", longest: 2048, brokerRequest),
-    FuzzTarget("fleet-view", longest: 2048, fleetView),
+    }, FuzzTarget("broker-request", longest: 2048, brokerRequest), FuzzTarget("fleet-view", longest: 2048, fleetView),
     FuzzTarget("bridge-settings", longest: 2048) { input in
       guard let document = try? TOMLValue(parsing: input) else { return }
       var settings = BridgeSettings()
@@ -55,9 +52,7 @@ extension FuzzTarget {
       if let broker = settings.broker {
         try ensure(BrokerAddress(broker.description) == broker, "\(broker) is not read again")
       }
-    },
-    FuzzTarget("expression", longest: 1024, expression),
-    FuzzTarget("command-line", longest: 256, commandLine),
+    }, FuzzTarget("expression", longest: 1024, expression), FuzzTarget("command-line", longest: 256, commandLine),
     FuzzTarget("printable", longest: 256) { input in
       let text = String(decoding: input, as: UTF8.self).printable
       try ensure(text.printable == text, "\(text) changes again")
@@ -127,9 +122,7 @@ extension FuzzTarget {
     }
     for (number, call) in outcome.calls {
       _ = try JSONValue(parsing: call(number))
-      try ensure(
-        desk.answered(number, ["result": true], mirror).count <= 1,
-        "request \(number) is answered twice")
+      try ensure(desk.answered(number, ["result": true], mirror).count <= 1, "request \(number) is answered twice")
     }
     // An event of the daemon's, with whatever it has.
     guard let event = try? JSONValue(parsing: message.payload).object else { return }
@@ -182,9 +175,7 @@ extension FuzzTarget {
     [.run] + Clients.commands + Clients.phoneCommands
     + [.tui, .gatt, .trace, .decode, .phone, .report]
 
-  private static func check<Parameters: JSONCodable & Equatable>(
-    _ json: JSONValue, _ type: Parameters.Type
-  ) throws {
+  private static func check<Parameters: JSONCodable & Equatable>(_ json: JSONValue, _ type: Parameters.Type) throws {
     if let parameters = try? Parameters(reading: json) { try checkIsStable(parameters) }
   }
 }

@@ -4,12 +4,10 @@ import PackageDescription
 
 // The fuzzer, a package of its own: it needs libFuzzer's main and its instrumentation (scripts/fuzz).
 let package = Package(
-  name: "fuzzer",
-  dependencies: [.package(name: "ancsd", path: "../..")],
+  name: "fuzzer", dependencies: [.package(name: "ancsd", path: "../..")],
   targets: [
     .executableTarget(
-      name: "Fuzzer", dependencies: [.product(name: "FuzzTargets", package: "ancsd")],
-      path: "Sources",
+      name: "Fuzzer", dependencies: [.product(name: "FuzzTargets", package: "ancsd")], path: "Sources",
       swiftSettings: [.unsafeFlags(["-parse-as-library"])])
   ],
   swiftLanguageModes: [.v6]

@@ -80,11 +80,9 @@ struct AssignedNumbersTests {
   @Test(
     "UUIDs have the names that the SIG and Apple gave them",
     arguments: [
-      (.genericAccess, "Generic Access"),
-      (.clientConfiguration, "Client Characteristic Configuration"),
+      (.genericAccess, "Generic Access"), (.clientConfiguration, "Client Characteristic Configuration"),
       (.batteryLevel, "Battery Level"), (0x2BED, "Battery Level Status"),
-      (.notificationCenter, "Apple Notification Center Service"),
-      (.entityAttribute, "Entity Attribute"),
+      (.notificationCenter, "Apple Notification Center Service"), (.entityAttribute, "Entity Attribute"),
       // Of iOS 26, which Apple has not documented.
       (.unknownAppleService, "Apple Service 410CD5ED"), (.unknownApple, "Characteristic F7DA4085"),
     ] as [(UUID, String)])
@@ -94,8 +92,7 @@ struct AssignedNumbersTests {
   func attributeTypes() {
     #expect(UUID.include.isDeclaration && !UUID.include.isDescriptor)
     #expect(UUID.clientConfiguration.isDescriptor && !UUID.clientConfiguration.isDeclaration)
-    #expect(
-      ![UUID.batteryLevel, .notificationSource].contains { $0.isDeclaration || $0.isDescriptor })
+    #expect(![UUID.batteryLevel, .notificationSource].contains { $0.isDeclaration || $0.isDescriptor })
   }
 
   @Test("A title has name and number; without a name it is the number")

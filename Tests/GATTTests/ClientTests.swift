@@ -60,8 +60,7 @@ struct ClientTests {
         LocatedService(
           service: Service(uuid: 0x180F, range: HandleRange(0x10, 0x15)),
           characteristics: [
-            Characteristic(
-              declaration: 0x11, properties: .notify, value: 0x12, uuid: 0x2A19, end: 0x15)
+            Characteristic(declaration: 0x11, properties: .notify, value: 0x12, uuid: 0x2A19, end: 0x15)
           ])
       ]
       try await client.findConfigurations(of: &services)

@@ -24,11 +24,8 @@ struct DatabaseDiscoveryTests {
             0x2A19, [.read, .indicate], at: 0x0030, valueHandle: 0x0033,
             descriptors: [.init(0x2901, value: .stored([0x41]), at: 0x0038)]),
         ]),
-      ServiceDefinition(
-        other, isPrimary: false, at: 0x0040, end: 0x004F,
-        characteristics: [.init(0x2A06, [.write])]),
-      ServiceDefinition(
-        0x180F, at: 0xFFF0, end: 0xFFFF, characteristics: [.init(0x2A19, [.read, .notify])]),
+      ServiceDefinition(other, isPrimary: false, at: 0x0040, end: 0x004F, characteristics: [.init(0x2A06, [.write])]),
+      ServiceDefinition(0x180F, at: 0xFFF0, end: 0xFFFF, characteristics: [.init(0x2A19, [.read, .notify])]),
     ]
   }
 
@@ -60,10 +57,8 @@ struct DatabaseDiscoveryTests {
   }
 
   private static let whole = [
-    "0x0001–0x0003 1800 true", "2A00 0x0003",
-    "0x0010–0x003F \(own) true", "include 0x0040–0x004F \(other)",
-    "\(own) 0x0021 0x0022 2902", "2A19 0x0033 0x0034 2902 0x0038 2901",
-    "0x0040–0x004F \(other) false", "2A06 0x0042",
+    "0x0001–0x0003 1800 true", "2A00 0x0003", "0x0010–0x003F \(own) true", "include 0x0040–0x004F \(other)",
+    "\(own) 0x0021 0x0022 2902", "2A19 0x0033 0x0034 2902 0x0038 2901", "0x0040–0x004F \(other) false", "2A06 0x0042",
     "0xFFF0–0xFFFF 180F true", "2A19 0xFFF2 0xFFF3 2902",
   ]
 
@@ -84,8 +79,7 @@ struct DatabaseDiscoveryTests {
     let service = DiscoveredService(
       service: Service(uuid: 0x180F, range: .all), isPrimary: true,
       characteristics: handles.map {
-        Characteristic(
-          declaration: $0, properties: .notify, value: $0 + 1, uuid: 0x2A19, end: $0 + 2)
+        Characteristic(declaration: $0, properties: .notify, value: $0 + 1, uuid: 0x2A19, end: $0 + 2)
       }, others: handles.map { .init(handle: $0 + 2, type: 0x2902) })
     #expect(service.characteristics.flatMap { service.descriptors(of: $0) } == service.others)
     #expect(service.descriptors(of: nil).isEmpty)
@@ -105,9 +99,8 @@ struct DatabaseDiscoveryTests {
       // are known by their inclusion.
       #expect(
         outline(discovery).filter { $0.hasPrefix("0x") } == [
-          byValue ? "0x0001–0x0003 1800 true" : "0x0001–0x000F 1800 true",
-          "0x0010–0x003F \(Self.own) true", "0xFFF0–0xFFFF 180F true",
-          "0x0040–0x004F \(Self.other) false",
+          byValue ? "0x0001–0x0003 1800 true" : "0x0001–0x000F 1800 true", "0x0010–0x003F \(Self.own) true",
+          "0xFFF0–0xFFFF 180F true", "0x0040–0x004F \(Self.other) false",
         ])
       #expect(discovery.faults.map(\.step) == [.primaryServices, .primaryServices])
       #expect(discovery.faults.allSatisfy { $0.lost == nil })
@@ -163,8 +156,7 @@ struct DatabaseDiscoveryTests {
         count += 1
         return count > 9 ? .some(.readResponse([])) : nil  // a response to nothing: dropped
       }
-      #expect(
-        failure == .timedOut(.readByTypeRequest) || failure == .timedOut(.findInformationRequest))
+      #expect(failure == .timedOut(.readByTypeRequest) || failure == .timedOut(.findInformationRequest))
       #expect(discovery.services.count == 4)
       #expect(discovery.services.filter(\.hasContents).count == 1)
     }

@@ -40,10 +40,8 @@ struct DatabaseHashTests {
       ServiceDefinition(
         0x1808, includes: [battery],
         characteristics: [
-          .init(
-            0x2A18, [.read, .indicate, .extended], descriptors: [.clientConfiguration(), extended])
-        ]),
-      ServiceDefinition(0x180F, isPrimary: false, characteristics: [.init(0x2A19, [.read])]),
+          .init(0x2A18, [.read, .indicate, .extended], descriptors: [.clientConfiguration(), extended])
+        ]), ServiceDefinition(0x180F, isPrimary: false, characteristics: [.init(0x2A19, [.read])]),
     ])
   }
 

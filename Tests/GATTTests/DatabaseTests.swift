@@ -14,8 +14,7 @@ struct DatabaseTests {
       ServiceDefinition(
         0x1800,
         characteristics: [
-          .init(
-            0x2A00, [.read, .notify], descriptors: [.init(.userDescription, value: .stored([]))]),
+          .init(0x2A00, [.read, .notify], descriptors: [.init(.userDescription, value: .stored([]))]),
           .init(0x2A01, [.read], at: 0x0010, valueHandle: 0x0014),
         ]))
     #expect(first.service.range == HandleRange(1, 0x14))
@@ -40,8 +39,7 @@ struct DatabaseTests {
     for (handle, service) in [
       (0x10, ServiceDefinition(0x1801, at: 0x10, characteristics: [value])),
       (0x20, ServiceDefinition(0x1801, at: 0x20, characteristics: [value])),
-      (0x0F, ServiceDefinition(0x1801, at: 0x0F, characteristics: [value])),
-      (0, ServiceDefinition(0x1801, at: 0)),
+      (0x0F, ServiceDefinition(0x1801, at: 0x0F, characteristics: [value])), (0, ServiceDefinition(0x1801, at: 0)),
       (0x30, ServiceDefinition(0x1801, at: 0x30, end: 0x30, characteristics: [value])),
       (0x40, ServiceDefinition(0x1801, at: 0x30, characteristics: [backwards])),
       (0xFFFF, ServiceDefinition(0x1801, at: 0xFFFF, characteristics: [value])),
@@ -57,19 +55,16 @@ struct DatabaseTests {
     let parameters = ConnectionParameters(
       minimumInterval: 24, maximumInterval: 40, latency: 4, timeout: 600)
     let database = try AttributeDatabase([
-      StandardServices.genericAccess(name: { "board" }, preferred: parameters),
-      StandardServices.genericAttribute(),
-      StandardServices.deviceInformation(manufacturer: "m", model: "n", software: "v"),
-      StandardServices.bonding(),
+      StandardServices.genericAccess(name: { "board" }, preferred: parameters), StandardServices.genericAttribute(),
+      StandardServices.deviceInformation(manufacturer: "m", model: "n", software: "v"), StandardServices.bonding(),
     ])
     let values = database.services.flatMap { service in
       service.characteristics.map { "\(hexadecimal($0.value)) \($0.uuid)" }
     }
     #expect(
       values == [
-        "0x0003 2A00", "0x0005 2A01", "0x0007 2A04", "0x0009 2AA6", "0x0012 2A05", "0x0015 2B29",
-        "0x0017 2B2A", "0x0022 2A29", "0x0024 2A24", "0x0028 2A28",
-        "0x0032 6C8A0002-52C4-4F7B-9D3E-A17C5E20B64D",
+        "0x0003 2A00", "0x0005 2A01", "0x0007 2A04", "0x0009 2AA6", "0x0012 2A05", "0x0015 2B29", "0x0017 2B2A",
+        "0x0022 2A29", "0x0024 2A24", "0x0028 2A28", "0x0032 6C8A0002-52C4-4F7B-9D3E-A17C5E20B64D",
       ])
     #expect(database.value(at: 0x0005) == [0, 0])
     #expect(database.value(at: 0x0007)?.hex == "180028000400" + "5802")

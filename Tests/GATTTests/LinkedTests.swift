@@ -17,8 +17,7 @@ private func random(_ generator: inout SeededGenerator) throws -> AttributeDatab
   var next = Handle.random(in: 1...20, using: &generator)
   var services: [Service] = []
   for _ in 0..<Int.random(in: 1...8, using: &generator) {
-    var service = ServiceDefinition(
-      type(&generator), isPrimary: .random(in: 0..<4, using: &generator) > 0, at: next)
+    var service = ServiceDefinition(type(&generator), isPrimary: .random(in: 0..<4, using: &generator) > 0, at: next)
     if let included = services.randomElement(using: &generator), Bool.random(using: &generator) {
       service.includes = [included]
     }

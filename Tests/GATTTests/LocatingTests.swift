@@ -16,8 +16,7 @@ struct LocatingTests {
 
   /// A database with battery, two instances of one service, and another one.
   private static func database() throws -> AttributeDatabase {
-    let instance = ServiceDefinition(
-      one, characteristics: [.init(first, [.notify]), .init(second, [.read])])
+    let instance = ServiceDefinition(one, characteristics: [.init(first, [.notify]), .init(second, [.read])])
     return try AttributeDatabase([
       ServiceDefinition(.batteryService, characteristics: [.init(.batteryLevel, [.notify])]),
       instance, instance, ServiceDefinition(two, characteristics: [.init(third, [.indicate])]),
@@ -58,9 +57,7 @@ struct LocatingTests {
       // At an MTU of 23 a response shows one characteristic, at 48 two.
       let pair = Pair(loop, mtu: mtu, database: database)
       try await pair.client.bearer.exchangeMTU()
-      let found = try await pair.client.locate([
-        WantedService(Self.one, [Self.first, Self.second], .last)
-      ])
+      let found = try await pair.client.locate([WantedService(Self.one, [Self.first, Self.second], .last)])
       #expect(found.first?.service.range.start == (isThere ? 11 : 5))
       #expect(found.first?[Self.first]?.cccd == (isThere ? 14 : 8))
       if mtu == 48, !isThere { #expect(pair.client.bearer.requestsSent == 4) }
@@ -99,8 +96,7 @@ struct LocatingTests {
       #expect(try await !pair.client.verify(found))
       try database.add(
         ServiceDefinition(
-          Self.one, at: 0x40,
-          characteristics: [.init(Self.first, [.notify]), .init(Self.second, [.read])]))
+          Self.one, at: 0x40, characteristics: [.init(Self.first, [.notify]), .init(Self.second, [.read])]))
       #expect(try await !pair.client.verify(found))
     }
   }

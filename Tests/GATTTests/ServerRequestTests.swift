@@ -15,12 +15,10 @@ struct ServerRequestTests {
   @Test(
     "Attributes are found across gaps, by either form of a UUID, and allow what their properties say",
     arguments: [
-      ("04060010ff", "0501" + "10000028" + "18000328" + "1900002a"),
-      ("0420000f00", "0104200001"), ("0420002f00", "010420000a"),
-      ("060100ffff" + "0028" + "0018", "0701000500"),
+      ("04060010ff", "0501" + "10000028" + "18000328" + "1900002a"), ("0420000f00", "0104200001"),
+      ("0420002f00", "010420000a"), ("060100ffff" + "0028" + "0018", "0701000500"),
       ("060100ffff" + "0028" + "fb349b5f80000080001000000018" + "0000", "0701000500"),
-      ("060100ffff" + "0028" + octets, "0710001f00"),
-      ("060100ffff" + "012a" + "0000", "0705000500"),
+      ("060100ffff" + "0028" + octets, "0710001f00"), ("060100ffff" + "012a" + "0000", "0705000500"),
       ("060100ffff" + "0028", "010601000a"), ("080400ffff" + "002a", "0108190002"),
       ("100600ffff" + "0028", "1114" + "10001f00" + octets),
       ("100100ffff" + "0128", "1106" + "fdfffdff" + "0f18"),
@@ -39,8 +37,7 @@ struct ServerRequestTests {
             .init(0x2A01, [.read], value: .stored([0, 0])),
           ]),
         ServiceDefinition(
-          Self.long, at: 0x0010, end: 0x001F,
-          characteristics: [.init(0x2A00, [.write], maximumLength: 4, at: 0x0018)]),
+          Self.long, at: 0x0010, end: 0x001F, characteristics: [.init(0x2A00, [.write], maximumLength: 4, at: 0x0018)]),
         ServiceDefinition(0x180F, isPrimary: false, at: 0xFFFD))
       #expect(pair.ask(request) == response)
     }
@@ -53,8 +50,7 @@ struct ServerRequestTests {
       // The values are at 3 and 6.
       let characteristics = ([1, 0] as [UInt8]).map { bits in
         CharacteristicDefinition(
-          0x2A00, [.read, .write, .extended],
-          descriptors: [.init(.extendedProperties, value: .stored([bits, 0]))])
+          0x2A00, [.read, .write, .extended], descriptors: [.init(.extendedProperties, value: .stored([bits, 0]))])
       }
       let pair = try Pair(loop, ServiceDefinition(0x1234, characteristics: characteristics))
       for handle in ["03", "06"] { _ = pair.ask("16" + handle + "00000005") }

@@ -16,8 +16,7 @@ struct ServerSecurityTests {
   @Test(
     "Missing security has the error of Vol 3 Part C, 10.3.1",
     arguments: [
-      (.open, [nil, nil, nil, nil, nil, nil]),
-      (.encrypted, [0x05, 0x0F, nil, nil, nil, nil]),
+      (.open, [nil, nil, nil, nil, nil, nil]), (.encrypted, [0x05, 0x0F, nil, nil, nil, nil]),
       (.authenticated, [0x05, 0x0F, 0x05, 0x05, nil, nil]),
       (Access(encryption: true, keySize: 16), [0x05, 0x0F, 0x0C, nil, nil, nil]),
       (Access(keySize: 16), [0x05, 0x0F, 0x0C, nil, nil, nil]),

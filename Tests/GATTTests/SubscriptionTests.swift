@@ -25,15 +25,12 @@ struct SubscriptionTests {
       let pair = try Self.pair(loop)
       var told: [String] = []
       pair.server.onSubscribe = { told.append("\($0) \($1.rawValue)") }
-      for (cccd, value) in [(4, [1, 0]), (7, [2, 0]), (10, [3, 1]), (4, [0, 0])]
-        as [(Handle, [UInt8])]
-      {
+      for (cccd, value) in [(4, [1, 0]), (7, [2, 0]), (10, [3, 1]), (4, [0, 0])] as [(Handle, [UInt8])] {
         try await pair.client.write(cccd, value)
       }
       #expect(told == ["3 1", "6 2", "9 3", "3 0"])
       #expect(try await pair.client.read(10) == [3, 0])
-      #expect(
-        pair.server.client.configurations == [7: .indications, 10: [.notifications, .indications]])
+      #expect(pair.server.client.configurations == [7: .indications, 10: [.notifications, .indications]])
       #expect(try await !pair.server.indicate(3, [5]))
       #expect(try !pair.server.notify(6, [5]))
     }

@@ -16,8 +16,7 @@ import Wire
   private func entry(_ number: Int, life: String = "one", length: Int = 10) -> HistoryEntry {
     let text = "\(number) of \(life) "
     return HistoryEntry(
-      time: WallTime(seconds: 1_000 + Int64(number), nanoseconds: 42_000_000), life: life,
-      seq: UInt64(number),
+      time: WallTime(seconds: 1_000 + Int64(number), nanoseconds: 42_000_000), life: life, seq: UInt64(number),
       line: text.utf8 + Array(repeating: UInt8(ascii: "x"), count: length))
   }
 
@@ -87,9 +86,7 @@ import Wire
     #expect(try Files.open(path).size() <= limit)
   }
 
-  @Test(
-    "A file of more than 4 GiB, which 32 bits do not count, is read, and becomes as small as its limit"
-  )
+  @Test("A file of more than 4 GiB, which 32 bits do not count, is read, and becomes as small as its limit")
   func large() throws {
     try HistoryFile(writing: path, limit: 1 << 20).add((0..<20).map { entry($0) })
     let free: UInt32 = 1_200_000
@@ -120,9 +117,7 @@ import Wire
     for list in lists {
       let listed = (list + 1..<list + 1 + each).filter { $0 <= pages + count }
       let next = list + each + 1
-      write(
-        [next <= pages + count ? next : 0, UInt32(listed.count)] + listed,
-        at: Int64(list - 1) * Int64(page))
+      write([next <= pages + count ? next : 0, UInt32(listed.count)] + listed, at: Int64(list - 1) * Int64(page))
     }
     #expect(ftruncate(number, off_t(Int64(pages + count) * Int64(page))) == 0)
     write([pages + count, pages + 1, count], at: 28)

@@ -20,12 +20,9 @@ struct JSONTests {
   @Test(
     "Strings escape what RFC 8259 requires, DEL and C1, and nothing else",
     arguments: [
-      ("plain / slash", #""plain / slash""#),
-      ("\"\\", #""\"\\""#),
-      ("\u{8}\u{c}\n\r\t", #""\b\f\n\r\t""#),
+      ("plain / slash", #""plain / slash""#), ("\"\\", #""\"\\""#), ("\u{8}\u{c}\n\r\t", #""\b\f\n\r\t""#),
       ("\0\u{1}\u{1b}[2J\u{1f}", #""\u0000\u0001\u001b[2J\u001f""#),
-      ("\u{7f}\u{80}\u{9b}\u{9f}\u{a0}é", "\"\\u007f\\u0080\\u009b\\u009f\u{a0}é\""),
-      ("👩‍👩‍👧‍👦 naïve 日本", "\"👩‍👩‍👧‍👦 naïve 日本\""),
+      ("\u{7f}\u{80}\u{9b}\u{9f}\u{a0}é", "\"\\u007f\\u0080\\u009b\\u009f\u{a0}é\""), ("👩‍👩‍👧‍👦 naïve 日本", "\"👩‍👩‍👧‍👦 naïve 日本\""),
       ("", "\"\""),
     ])
   func escapes(text: String, json: String) throws {
@@ -79,23 +76,16 @@ struct JSONTests {
   @Test(
     "Invalid JSON gives a one-line error with the position",
     arguments: [
-      ("", "1, column 0: unexpected token near end of file"),
-      (" ", "1, column 1: unexpected token near end of file"),
+      ("", "1, column 0: unexpected token near end of file"), (" ", "1, column 1: unexpected token near end of file"),
       ("{", "1, column 1: string or '}' expected near end of file"),
       (#"{"ltk":"00112233"#, "1, column 16: premature end of input"),
-      ("[1,", "1, column 3: ']' expected near end of file"),
-      ("{a:1}", "1, column 2: string or '}' expected"),
-      ("01", "1, column 1: invalid token"),
-      ("1e400", "1, column 5: real number overflow"),
-      ("[1] x", "1, column 5: end of file expected"),
-      ("[1,\n 2,,3]", "2, column 4: unexpected token"),
+      ("[1,", "1, column 3: ']' expected near end of file"), ("{a:1}", "1, column 2: string or '}' expected"),
+      ("01", "1, column 1: invalid token"), ("1e400", "1, column 5: real number overflow"),
+      ("[1] x", "1, column 5: end of file expected"), ("[1,\n 2,,3]", "2, column 4: unexpected token"),
       (#"["é","\ud800"]"#, #"1, column 13: invalid Unicode '\uD800'"#),
-      (#"{"a":["\udc00"]}"#, #"1, column 14: invalid Unicode '\uDC00'"#),
-      ("/**/1", "1, column 1: invalid token"),
-      ("\u{1b}[2J", "1, column 1: invalid token"),
-      ("\"\n\"", "1, column 1: unexpected newline"),
-      ("\"\t\"", "1, column 1: control character 0x9"),
-      (#"{"a":1,"b":2,"a":3}"#, "1, column 16: duplicate object key"),
+      (#"{"a":["\udc00"]}"#, #"1, column 14: invalid Unicode '\uDC00'"#), ("/**/1", "1, column 1: invalid token"),
+      ("\u{1b}[2J", "1, column 1: invalid token"), ("\"\n\"", "1, column 1: unexpected newline"),
+      ("\"\t\"", "1, column 1: control character 0x9"), (#"{"a":1,"b":2,"a":3}"#, "1, column 16: duplicate object key"),
       (#"{"a\u0000":1}"#, "1, column 10: NUL byte in object key not supported"),
     ])
   func errors(text: String, error: String) {

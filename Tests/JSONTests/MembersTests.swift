@@ -57,11 +57,8 @@ struct MembersTests {
   @Test(
     "A reader names the member of the wrong kind",
     arguments: [
-      ("[]", "not an object"),
-      ("{}", "name is missing"),
-      (#"{"name":null}"#, "name is missing"),
-      (#"{"name":1}"#, "name is not a string"),
-      (#"{"name":"x","paint":"blue"}"#, "paint is not a colour"),
+      ("[]", "not an object"), ("{}", "name is missing"), (#"{"name":null}"#, "name is missing"),
+      (#"{"name":1}"#, "name is not a string"), (#"{"name":"x","paint":"blue"}"#, "paint is not a colour"),
       (#"{"name":"x","paint":"red","owner":1}"#, "owner is not a string"),
       (#"{"name":"x","paint":"red","speed":"1"}"#, "speed is not a number"),
       (#"{"name":"x","paint":"red","wheels":{}}"#, "wheels is not an array"),

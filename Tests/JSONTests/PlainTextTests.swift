@@ -4,9 +4,7 @@ import Testing
 @testable import JSON
 
 @Suite("Texts without escapes") struct PlainTextTests {
-  @Test(
-    "Each byte is found at each place, as by a search byte by byte",
-    arguments: [1, 7, 8, 9, 16, 23, 24, 31, 40])
+  @Test("Each byte is found at each place, as by a search byte by byte", arguments: [1, 7, 8, 9, 16, 23, 24, 31, 40])
   func everyByte(length: Int) {
     for place in 0..<length {
       for byte in UInt8.min...UInt8.max {

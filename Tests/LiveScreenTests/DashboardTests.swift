@@ -137,8 +137,7 @@ import Wire
           let isTooSmall = columns < 20 || rows < 5
           #expect(isTooSmall || lines.last?.hasSuffix("? keys q quit") == true)
           #expect(lines.allSatisfy { $0.count <= columns || String($0).displayWidth <= columns })
-          #expect(
-            !dashboard.text().unicodeScalars.contains { $0.value == 0x1B || $0.value == 0x202E })
+          #expect(!dashboard.text().unicodeScalars.contains { $0.value == 0x1B || $0.value == 0x202E })
         }
       }
     }
@@ -147,15 +146,13 @@ import Wire
   @Test(
     "All columns remain, whatever the phone's labels, app names and titles are",
     arguments: [
-      String(repeating: "R", count: 60), String(repeating: "日本", count: 30),
-      String(repeating: "👨‍👩‍👧‍👦", count: 20), "\u{1B}[2J\u{202E}] #99 [+x", "\u{200B}\u{202E}", "\n\n",
-      "e",
+      String(repeating: "R", count: 60), String(repeating: "日本", count: 30), String(repeating: "👨‍👩‍👧‍👦", count: 20),
+      "\u{1B}[2J\u{202E}] #99 [+x", "\u{200B}\u{202E}", "\n\n", "e",
     ]) func columns(text: String)
   {
     for columns in 30...120 {
       var dashboard = Dashboard(size: Screen.Size(rows: 16, columns: columns))
-      var report = Self.notification(
-        7, text, flags: [.positiveAction, .negativeAction, .important])
+      var report = Self.notification(7, text, flags: [.positiveAction, .negativeAction, .important])
       report.app = text
       report.attributes[.positiveActionLabel] = text
       report.attributes[.negativeActionLabel] = text
@@ -174,8 +171,7 @@ import Wire
   @Test("Neither long names of the app or its actions nor an invisible title hide what it is")
   func subjects() {
     var dashboard = Dashboard(size: Screen.Size(rows: 16, columns: 60))
-    var call = Self.notification(
-      7, "Grace Hopper", flags: [.positiveAction, .negativeAction, .important])
+    var call = Self.notification(7, "Grace Hopper", flags: [.positiveAction, .negativeAction, .important])
     call.attributes[.positiveActionLabel] = "Answer it now"
     call.attributes[.negativeActionLabel] = "Decline it now"
     dashboard.add(call)
@@ -224,12 +220,10 @@ import Wire
   @Test(
     "What keys do is said at the bottom, until the next one",
     arguments: [
-      (["x"], "this key does nothing; ? shows those that do"),
-      (["+"], "#3 has no positive action"), (["u"], "there is nothing to undo"),
-      (["A"], "no call is ringing"), (["n"], "no search is active: press /"),
+      (["x"], "this key does nothing; ? shows those that do"), (["+"], "#3 has no positive action"),
+      (["u"], "there is nothing to undo"), (["A"], "no call is ringing"), (["n"], "no search is active: press /"),
       ([" ", .down, " ", "+"], "none of these has a positive action"),
-      ([" ", .down, " ", "-"], "Clear: 2 notifications; u undoes it"),
-      ([.delete], "Clear: #3 “Mum”; u undoes it"),
+      ([" ", .down, " ", "-"], "Clear: 2 notifications; u undoes it"), ([.delete], "Clear: #3 “Mum”; u undoes it"),
       (["-", "u"], "undone: Clear: #3 “Mum”"),
     ] as [([Key], String)])
   func notes(keys: [Key], note: String) {
@@ -308,8 +302,7 @@ import Wire
     #expect(dashboard.text().contains(" *07:03 Messages Mum"))
     #expect(dashboard.text().contains("3/3 notifications, 2 marked"))
     dashboard.press("-", at: later)
-    #expect(
-      dashboard.pass(to: later + .seconds(2)) == [Self.act(.negative, 3), Self.act(.negative, 1)])
+    #expect(dashboard.pass(to: later + .seconds(2)) == [Self.act(.negative, 3), Self.act(.negative, 1)])
     #expect(dashboard.marked.isEmpty)
     dashboard.press(" ", .escape, at: later)
     #expect(dashboard.marked.isEmpty)
@@ -357,8 +350,7 @@ import Wire
     let call = Self.notification(4, "Somebody", category: .incomingCall)
     let late = Self.notification(6, "Late", category: .incomingCall, flags: .preExisting)
     for (news, rings, top) in [
-      (call, true, "Somebody"), (Self.notification(5, "Eve"), false, "Somebody"),
-      (late, false, "Late"),
+      (call, true, "Somebody"), (Self.notification(5, "Eve"), false, "Somebody"), (late, false, "Late"),
     ] {
       dashboard.add(news)
       #expect(dashboard.takeBell() == rings)
@@ -385,9 +377,7 @@ import Wire
     dashboard.add(Self.renumbered(Self.notification(3, "Mum"), 2), at: later)
     #expect(!dashboard.text().contains("> "))
     #expect(dashboard.press("-", at: later + .seconds(5)).isEmpty)
-    #expect(
-      dashboard.note?.text == "the list is not complete yet: wait until everything is fetched again"
-    )
+    #expect(dashboard.note?.text == "the list is not complete yet: wait until everything is fetched again")
     #expect(dashboard.text().contains("the list is not complete yet"))
     dashboard.update(Self.status(backlog: 0), at: later + .seconds(5))
     #expect(dashboard.text().contains("the list is not complete yet"))
@@ -405,9 +395,7 @@ import Wire
   }
 
   /// The same under another number.
-  private static func renumbered(
-    _ report: NotificationReport, _ uid: UInt32
-  ) -> NotificationReport {
+  private static func renumbered(_ report: NotificationReport, _ uid: UInt32) -> NotificationReport {
     var other = report
     other.event.uid = NotificationUID(rawValue: uid)
     return other
@@ -442,8 +430,7 @@ import Wire
     #expect(dashboard.text().contains("── 0 notifications"))
   }
 
-  @Test("A notification is opened in full, scrolled, and marked when it is removed") func opening()
-  {
+  @Test("A notification is opened in full, scrolled, and marked when it is removed") func opening() {
     var dashboard = Self.dashboard(rows: 12)
     let id = Self.id(3)
     #expect(dashboard.press(.enter) == [.show(id)])
@@ -511,9 +498,7 @@ import Wire
     dashboard.receive(.media(media, changed: []))
     dashboard.press("d")
     dashboard.answered(.media(.dislikeTrack, phone: Self.phone))
-    #expect(
-      dashboard.note?.text
-        == "dislike the track (“Lovers Dream”): done, but the phone does not offer it now")
+    #expect(dashboard.note?.text == "dislike the track (“Lovers Dream”): done, but the phone does not offer it now")
     #expect(dashboard.press("m", "d").isEmpty)
     for table in [KeyBinding.all, KeyBinding.player] {
       let keys = table.flatMap(\.keys)
@@ -537,8 +522,7 @@ import Wire
 
   private static func ringing(rows: Int = 16, columns: Int = 60) -> Dashboard {
     var dashboard = dashboard(rows: rows, columns: columns)
-    var call = notification(
-      4, "Grace Hopper", category: .incomingCall, flags: [.positiveAction, .negativeAction])
+    var call = notification(4, "Grace Hopper", category: .incomingCall, flags: [.positiveAction, .negativeAction])
     call.attributes[.positiveActionLabel] = "Answer"
     call.attributes[.negativeActionLabel] = "Decline"
     dashboard.add(call)
@@ -567,8 +551,7 @@ import Wire
     #expect(!dashboard.text().contains("☎"))
   }
 
-  @Test(
-    "In a small window the call keeps its row and its keys; while the user types, letters are text")
+  @Test("In a small window the call keeps its row and its keys; while the user types, letters are text")
   func callInSmallWindow() {
     var dashboard = Self.ringing(rows: 5, columns: 40)
     #expect(dashboard.text().hasPrefix("☎ Grace Hopper · A Answer · D Decline\n"))
@@ -594,8 +577,7 @@ extension Dashboard {
   mutating func update(_ status: StatusReport) { update(status, at: DashboardTests.start) }
 
   mutating func answered(
-    _ request: Request, with notification: ActiveNotification? = nil,
-    at now: Instant = DashboardTests.start
+    _ request: Request, with notification: ActiveNotification? = nil, at now: Instant = DashboardTests.start
   ) { answered(request, .success(notification), at: now) }
 
   @discardableResult mutating func receive(

@@ -26,9 +26,7 @@ struct DoctorTests {
     _ index: UInt16 = 0, _ address: UInt64 = 0x001A_7DDA_7113,
     supported: ControllerSettings = able, current: ControllerSettings = able
   ) -> DoctorFacts.AdapterFacts {
-    .init(
-      index: ControllerIndex(index), address: Address(address), supported: supported,
-      current: current)
+    .init(index: ControllerIndex(index), address: Address(address), supported: supported, current: current)
   }
 
   /// A board on which all is well.
@@ -41,8 +39,7 @@ struct DoctorTests {
     facts.stateDirectory = "/var/lib/ancsd"
     facts.clock = 1_795_244_400
     facts.host = ServiceHost(
-      .systemd, daemon: .init("ancsd", user: "ancsd"),
-      bluetooth: .init("bluetooth", isEnabled: false))
+      .systemd, daemon: .init("ancsd", user: "ancsd"), bluetooth: .init("bluetooth", isEnabled: false))
     facts.daemon = serving { _ in }
     return facts
   }
@@ -85,21 +82,16 @@ struct DoctorTests {
   }
 
   static let faults = [
-    Fault(
-      "no Bluetooth in the kernel", "kernel", says: "no Bluetooth",
-      command: "modprobe bluetooth"
-    ) { $0.bluetooth = error(.addressFamilyNotSupported) },
+    Fault("no Bluetooth in the kernel", "kernel", says: "no Bluetooth", command: "modprobe bluetooth") {
+      $0.bluetooth = error(.addressFamilyNotSupported)
+    },
     Fault("no leave to open it", "kernel", says: "CAP_NET_ADMIN", status: .noPermission) {
       $0.bluetooth = error(.permissionDenied)
     },
-    Fault(
-      "no capabilities", "permission", says: "CAP_NET_RAW",
-      command: "sudo", status: .noPermission
-    ) {
+    Fault("no capabilities", "permission", says: "CAP_NET_RAW", command: "sudo", status: .noPermission) {
       $0.missingCapabilities = ["CAP_NET_RAW"]
       $0.daemon = .none
-    },
-    Fault("no adapter", "adapter", says: "there is none", command: "dmesg") { $0.adapters = [] },
+    }, Fault("no adapter", "adapter", says: "there is none", command: "dmesg") { $0.adapters = [] },
     Fault("an adapter without LE", "adapter", says: "no Bluetooth LE") {
       $0.adapters = [adapter(supported: [.powered, .classic])]
     },
@@ -120,13 +112,9 @@ struct DoctorTests {
     Fault("one of two adapters", "adapter", .warning, says: "no Bluetooth LE") {
       $0.adapters.append(adapter(1, supported: [.powered, .classic]))
     },
-    Fault(
-      "a radio that software blocks", "radio", says: "blocked by software",
-      command: "rfkill unblock bluetooth"
-    ) { $0.radios = [0: .soft] },
-    Fault("a radio that a switch blocks", "radio", says: "a hardware switch") {
-      $0.radios = [0: .hard]
-    },
+    Fault("a radio that software blocks", "radio", says: "blocked by software", command: "rfkill unblock bluetooth") {
+      $0.radios = [0: .soft]
+    }, Fault("a radio that a switch blocks", "radio", says: "a hardware switch") { $0.radios = [0: .hard] },
     Fault(
       "bluetoothd", "bluetoothd", says: "takes every phone",
       command: "systemctl disable --now bluetooth && systemctl enable --now ancsd"
@@ -145,10 +133,9 @@ struct DoctorTests {
     Fault("a kernel without drbg", "crypto", says: "lacks drbg, without") {
       $0.crypto = KernelCrypto(hasP256: nil, missing: ["drbg"])
     },
-    Fault(
-      "P-256 that failed its test", "crypto", says: "failed its self-test",
-      command: "modprobe -a"
-    ) { $0.crypto = KernelCrypto(hasP256: nil, missing: []) },
+    Fault("P-256 that failed its test", "crypto", says: "failed its self-test", command: "modprobe -a") {
+      $0.crypto = KernelCrypto(hasP256: nil, missing: [])
+    },
     Fault("a kernel of which nothing is known", "crypto", .warning, says: "only once an adapter") {
       $0.crypto = KernelCrypto()
       $0.adapters = [adapter(current: [])]
@@ -189,18 +176,16 @@ struct DoctorTests {
       $0.host.daemon?.isStarted = false
     },
     Fault(
-      "a service that does not come up", "daemon", .warning,
-      says: "although the service is started",
+      "a service that does not come up", "daemon", .warning, says: "although the service is started",
       command: "journalctl -u ancsd"
     ) { $0.daemon = .none },
     Fault(
       "a daemon that lets nobody in", "daemon", says: "refuses this user",
       command: "sudo usermod -aG ancsd $USER", status: .noPermission
     ) { $0.daemon = .closed(path: "/run/ancsd/control.sock") },
-    Fault(
-      "a daemon that does not answer", "daemon", says: "does not respond",
-      command: "systemctl restart ancsd"
-    ) { $0.daemon = .mute(path: "/run/ancsd/control.sock") },
+    Fault("a daemon that does not answer", "daemon", says: "does not respond", command: "systemctl restart ancsd") {
+      $0.daemon = .mute(path: "/run/ancsd/control.sock")
+    },
     Fault("a daemon that waits", "daemon", .warning, says: "hci0: on the air, no phone is bonded") {
       $0.daemon = serving { $0.adapters[0].waiting = WaitReport(.firstPhone, name: "kitchen") }
     },
@@ -266,8 +251,7 @@ struct DoctorTests {
                 → rfkill unblock bluetooth
         """)
     #expect(
-      String(decoding: finding.json, as: UTF8.self)
-        == #"{"check":"radio","verdict":"problem","message":"blocked","#
+      String(decoding: finding.json, as: UTF8.self) == #"{"check":"radio","verdict":"problem","message":"blocked","#
         + #""command":"rfkill unblock bluetooth"}"#)
     #expect(Finding("clock", .ok, "set").text(TextStyle()) == "ok      clock: set")
   }
@@ -286,9 +270,7 @@ struct DoctorTests {
       kernel/crypto/sha512_generic.ko
       kernel/crypto/cmac.ko
       """
-    #expect(
-      KernelCrypto(algorithms: "", modules: modules)
-        == KernelCrypto(hasP256: nil, missing: ["drbg"]))
+    #expect(KernelCrypto(algorithms: "", modules: modules) == KernelCrypto(hasP256: nil, missing: ["drbg"]))
     #expect(KernelCrypto(algorithms: "\n\n:::\n:", modules: "\n/\n:").missing?.count == 5)
   }
 

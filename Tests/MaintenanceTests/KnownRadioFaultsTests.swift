@@ -26,20 +26,17 @@ struct KnownRadioFaultsTests {
         [    9.868822] Bluetooth: hci0: BCM: firmware Patch file not found, tried:
         [    9.868848] Bluetooth: hci0: BCM: 'brcm/BCM4345C0.raspberrypi,4-model-b.hcd'
         [    9.868853] Bluetooth: hci0: BCM: 'brcm/BCM4345C0.hcd'
-        """, check: "firmware", words: "brcm/BCM4345C0.raspberrypi",
-      command: "apt install bluez-firmware"),
+        """, check: "firmware", words: "brcm/BCM4345C0.raspberrypi", command: "apt install bluez-firmware"),
     Log(
       testDescription: "Realtek, without firmware-realtek",
       text: """
         [    6.016532] Bluetooth: hci0: RTL: examining hci_ver=0a hci_rev=000b lmp_ver=0a lmp_subver=8761
         [    6.018537] bluetooth hci0: firmware: failed to load rtl_bt/rtl8761bu_fw.bin (-2)
         [    6.018545] Bluetooth: hci0: RTL: firmware file rtl_bt/rtl8761bu_fw.bin not found
-        """, check: "firmware", words: "rtl_bt/rtl8761bu_fw.bin",
-      command: "apt install firmware-realtek"),
+        """, check: "firmware", words: "rtl_bt/rtl8761bu_fw.bin", command: "apt install firmware-realtek"),
     Log(
       testDescription: "Intel, whose firmware was installed after the start",
-      text:
-        "[    4.1] bluetooth hci0: Direct firmware load for intel/ibt-20-1-3.sfi failed with error -2",
+      text: "[    4.1] bluetooth hci0: Direct firmware load for intel/ibt-20-1-3.sfi failed with error -2",
       check: "firmware", words: "it is there now", command: "reboot"
     ) { $0.installedFirmware = ["intel/ibt-20-1-3.sfi"] },
     Log(
@@ -119,9 +116,8 @@ struct KnownRadioFaultsTests {
     "A dongle that is known to be trouble is named; Wi-Fi is blamed only if links were lost, or nobody knows, and the antenna is shared",
     arguments: [
       (csr, 12, [.warning], "hci0 is a CSR8510 or one of its many copies"),
-      (csr, nil, [.warning], "unless --address static gives them others"),
-      ("usb:v2357p0604d0200", 12, [], ""), (nil, 4, [], ""),
-      (nil, 12, [.warning], "12 links with phones were lost"),
+      (csr, nil, [.warning], "unless --address static gives them others"), ("usb:v2357p0604d0200", 12, [], ""),
+      (nil, 4, [], ""), (nil, 12, [.warning], "12 links with phones were lost"),
       (nil, nil, [.ok], "only a history ([log] in the settings)"),
     ] as [(String?, Int?, [Finding.Verdict], String)])
   func hardware(_ name: String?, _ losses: Int?, _ verdicts: [Finding.Verdict], _ words: String) {

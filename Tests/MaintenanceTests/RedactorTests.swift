@@ -10,22 +10,16 @@ struct RedactorTests {
   @Test(
     "Sentences lose addresses and keys, and nothing else",
     arguments: [
-      ("C4:11:22:33:44:55 left", "address-1 left"),
-      ("“C4:11:22:33:44:55” left", "“address-1” left"),
-      ("c4-11-22-33-44-55, C4:11:22:33:44:55", "address-1, address-1"),
-      ("dev_C4_11", "dev_C4_11"),
-      ("state of c41122334455.", "state of address-1."),
-      ("0123456789abcdef0123456789ABCDEF", "hex-1"),
+      ("C4:11:22:33:44:55 left", "address-1 left"), ("“C4:11:22:33:44:55” left", "“address-1” left"),
+      ("c4-11-22-33-44-55, C4:11:22:33:44:55", "address-1, address-1"), ("dev_C4_11", "dev_C4_11"),
+      ("state of c41122334455.", "state of address-1."), ("0123456789abcdef0123456789ABCDEF", "hex-1"),
       ("00 11 22 33 44 55 66 77 88 99 aa bb cc dd ee ff", "hex-1"),
       (
         "service 7905F431-B5CE-4E99-A40F-4B1E122D00D0",
         "service 7905F431-B5CE-4E99-A40F-4B1E122D00D0"
       ),
       ("/var/lib/ancsd/C4:11:22:33:44:55.bond.json", "/var/lib/ancsd/address-1.bond.json"),
-      (
-        "kernel 6.1.0-56-amd64, 0x1f, 5.3 bytes, e.g. and/or",
-        "kernel 6.1.0-56-amd64, 0x1f, 5.3 bytes, e.g. and/or"
-      ),
+      ("kernel 6.1.0-56-amd64, 0x1f, 5.3 bytes, e.g. and/or", "kernel 6.1.0-56-amd64, 0x1f, 5.3 bytes, e.g. and/or"),
       ("systemctl disable --now bluetooth", "systemctl disable --now bluetooth"), ("", ""),
     ])
   func sentences(sentence: String, redacted: String) {
@@ -69,8 +63,7 @@ struct RedactorTests {
         == #"{"event":"notification","seq":7,"phone":"address-1","category":"social","#
         + #""change":"added","flags":["silent"],"message":"text-1 (7 bytes)","subtitle":"","#
         + #""truncated":["message"],"uid":7}"#)
-    let pairing = try redact(
-      #"{"event":"pairing","method":"confirm","passkey":"123456","phone":"C4:11:22:33:44:55"}"#)
+    let pairing = try redact(#"{"event":"pairing","method":"confirm","passkey":"123456","phone":"C4:11:22:33:44:55"}"#)
     #expect(pairing.contains("confirm") && pairing.contains("address-1"))
   }
 }

@@ -24,9 +24,8 @@ struct ReportTests {
 
   /// Everything that must not be in a report of `facts`.
   private static let secrets = [
-    "makler", "dachboden", "benutzerin", "Postfach", "postfach",
-    "Jürgen", "Küche", "wohnzimmer", "juergen", "Zahnarzt", "Rechnung", "com.bank", "C4:11:22",
-    "00:1A:7D", "c41122334455", key, "/srv/geheim", "654321",
+    "makler", "dachboden", "benutzerin", "Postfach", "postfach", "Jürgen", "Küche", "wohnzimmer", "juergen", "Zahnarzt",
+    "Rechnung", "com.bank", "C4:11:22", "00:1A:7D", "c41122334455", key, "/srv/geheim", "654321",
   ]
 
   private static func entry(_ time: Int64, _ pdu: [UInt8], isSent: Bool) -> TimelineEntry {
@@ -47,8 +46,7 @@ struct ReportTests {
     (session.adapter, session.phone) = ("hci0", phone)
     session.started = WallTime(seconds: 1_795_248_000)
     session.beginning = [
-      entry(31_000, [0x02, 0x05, 0x02], isSent: true),
-      entry(61_000, [0x12, 0x1F, 0, 1, 0], isSent: true),
+      entry(31_000, [0x02, 0x05, 0x02], isSent: true), entry(61_000, [0x12, 0x1F, 0, 1, 0], isSent: true),
       entry(62_000, [0x01, 0x12, 0x1F, 0, 0x05], isSent: false),
     ]
     session.omitted = 12
@@ -66,11 +64,9 @@ struct ReportTests {
     facts.board.stateDirectory = "/srv/geheim und mehr/state"
     facts.board.adapters = [
       .init(
-        index: ControllerIndex(0), address: adapter,
-        supported: [.powered, .lowEnergy, .secureConnections], current: [.powered, .lowEnergy],
-        hciVersion: 9, manufacturer: 93,
-        version: ControllerVersion(
-          hciRevision: 0xDFC6, lmpSubversion: 0xD922, lmpVersion: 9, features: 0x1021))
+        index: ControllerIndex(0), address: adapter, supported: [.powered, .lowEnergy, .secureConnections],
+        current: [.powered, .lowEnergy], hciVersion: 9, manufacturer: 93,
+        version: ControllerVersion(hciRevision: 0xDFC6, lmpSubversion: 0xD922, lmpVersion: 9, features: 0x1021))
     ]
     facts.board.daemon = .status(status)
     (facts.memory.timeline, facts.memory.known, facts.memory.events) = (timeline, [known], events)
@@ -110,8 +106,7 @@ struct ReportTests {
         service: Service(uuid: .notificationCenter, range: HandleRange(0x19, 0x22)),
         characteristics: [
           Characteristic(
-            declaration: 0x1D, properties: .notify, value: 0x1E, uuid: .notificationSource,
-            end: 0x1F, cccd: 0x1F)
+            declaration: 0x1D, properties: .notify, value: 0x1E, uuid: .notificationSource, end: 0x1F, cccd: 0x1F)
         ])
     ]
     return known
@@ -127,9 +122,7 @@ struct ReportTests {
     ].compactMap { try? JSONValue(parsing: Array($0.utf8)) }
   }
 
-  @Test(
-    "Neither text nor page has a name, an address, a key, a path or a text; --keep-text keeps no key or address"
-  )
+  @Test("Neither text nor page has a name, an address, a key, a path or a text; --keep-text keeps no key or address")
   func secrets() throws {
     let page = String(decoding: try #require(Report.page(Self.facts)), as: UTF8.self)
     for text in [page, Report.text(Self.facts)] {
@@ -212,8 +205,7 @@ struct ReportTests {
   func contents() {
     let text = Report.text(Self.facts)
     for words in [
-      "kernel 6.1.0-56-amd64", "HCI 5.0, Realtek (93)",
-      "firmware: HCI revision 0xdfc6, LMP 5.0, subversion 0xd922",
+      "kernel 6.1.0-56-amd64", "HCI 5.0, Realtek (93)", "firmware: HCI revision 0xdfc6, LMP 5.0, subversion 0xd922",
       "LE features: 0x1021 (Encryption, Data Packet Length Extension, Extended Advertising)",
       "ok      bluetoothd: it is not running", "## Last pairing\n", "## Last session\n",
       "     0.004  smp   Pair Device: sent",

@@ -22,14 +22,12 @@ struct SetupTests {
     var isRoot = true
     var user: String? = "pi"
     var host = ServiceHost(
-      .systemd, daemon: .init("ancsd", isEnabled: false, isStarted: false),
-      bluetooth: .init("bluetooth"))
+      .systemd, daemon: .init("ancsd", isEnabled: false, isStarted: false), bluetooth: .init("bluetooth"))
     /// The process of bluetoothd.
     var bluetoothd: Int32?
     var adapters = [
       DoctorFacts.AdapterFacts(
-        index: ControllerIndex(0), address: Address(0xB827_EB12_3456),
-        supported: [.lowEnergy, .secureConnections],
+        index: ControllerIndex(0), address: Address(0xB827_EB12_3456), supported: [.lowEnergy, .secureConnections],
         current: [.powered])
     ]
     private(set) var commands: [String] = []
@@ -99,9 +97,7 @@ struct SetupTests {
   init() throws { board = try Board() }
 
   /// A daemon that knows these phones; a phone that may pair does so.
-  private static func daemon(
-    phones: [PhoneReport] = [], typed: [String?] = [nil], patient: Bool = true
-  ) -> FakeDaemon {
+  private static func daemon(phones: [PhoneReport] = [], typed: [String?] = [nil], patient: Bool = true) -> FakeDaemon {
     let daemon = FakeDaemon(.text, patient: patient) { request in
       if request.calls(ControlMethods.status) {
         var status = StatusReport()
@@ -232,19 +228,15 @@ struct SetupTests {
         typed: ["", "", "pa", "pi, anna"],
         commands: start + admission, words: ["There is no user “pa”"]),
       Run(
-        testDescription: "refuses a user who does not exist", arguments: "--user pa",
-        typed: ["", ""],
+        testDescription: "refuses a user who does not exist", arguments: "--user pa", typed: ["", ""],
         words: ["there is no user “pa”"], fails: true),
       Run(
-        testDescription: "has busybox add the user where there is no shadow suite",
-        typed: ["hall", "", ""],
-        commands: check + ["rc-service ancsd restart", "addgroup pi ancsd"],
-        settings: hall
+        testDescription: "has busybox add the user where there is no shadow suite", typed: ["hall", "", ""],
+        commands: check + ["rc-service ancsd restart", "addgroup pi ancsd"], settings: hall
       ) { $0.host = ServiceHost(.openRC, daemon: .init("ancsd"), hasShadow: false) },
       Run(
         testDescription: "stops bluetoothd if the user agrees, and only once all is ready",
-        typed: ["yes", "hall", "", ""], commands: check + endsBluetoothd + start + admission,
-        settings: hall
+        typed: ["yes", "hall", "", ""], commands: check + endsBluetoothd + start + admission, settings: hall
       ) { $0.bluetoothd = 812 },
       Run(
         testDescription: "does not stop bluetoothd if the user does not agree", typed: ["no"],
@@ -264,25 +256,18 @@ struct SetupTests {
       ) {
         $0.adapters = []
         $0.bluetoothd = 812
-      },
-      Run(testDescription: "needs root", words: ["sudo ancsd setup"], fails: true) {
-        $0.isRoot = false
-      },
+      }, Run(testDescription: "needs root", words: ["sudo ancsd setup"], fails: true) { $0.isRoot = false },
       Run(
-        testDescription: "reports settings that were wrong before, before anything is asked",
-        typed: [nil],
+        testDescription: "reports settings that were wrong before, before anything is asked", typed: [nil],
         words: ["there is no setting “nome”"], fails: true
       ) { $0.failing = ["config check": "ancsd.toml:1:1: there is no setting “nome”"] },
       Run(
-        testDescription: "does not ask for a name that a later file sets", typed: ["", ""],
-        commands: start + admission, settings: "name = \"old\"\n",
-        words: ["The board's name is “hall”, as /etc/ancsd/conf.d/name.toml says."],
+        testDescription: "does not ask for a name that a later file sets", typed: ["", ""], commands: start + admission,
+        settings: "name = \"old\"\n", words: ["The board's name is “hall”, as /etc/ancsd/conf.d/name.toml says."],
         change: namedTwice),
       Run(
-        testDescription: "does not set a name that a later file overrides",
-        arguments: "--name attic", typed: [nil],
-        settings: "name = \"old\"\n", words: ["/etc/ancsd/conf.d/name.toml"], fails: true,
-        change: namedTwice),
+        testDescription: "does not set a name that a later file overrides", arguments: "--name attic", typed: [nil],
+        settings: "name = \"old\"\n", words: ["/etc/ancsd/conf.d/name.toml"], fails: true, change: namedTwice),
       Run(
         testDescription: "enables a service that runs, without a restart", arguments: "--yes",
         commands: ["systemctl enable --now ancsd"]
@@ -292,8 +277,7 @@ struct SetupTests {
         arguments: "--yes --name hall", commands: check, settings: hall, words: ["started by hand"]
       ) { $0.hasDaemonByHand = true },
       Run(
-        testDescription:
-          "has bluetoothd run again, enabled only if it was, if ancsd does not start",
+        testDescription: "has bluetoothd run again, enabled only if it was, if ancsd does not start",
         arguments: "--yes --stop-bluetoothd",
         commands: endsBluetoothd + start
           + ["disable ancsd", "stop ancsd", "start bluetooth"].map { "systemctl \($0)" },
@@ -306,10 +290,8 @@ struct SetupTests {
     ]
     + [(ServiceHost.Manager.none, "service manager"), (.systemd, "service")].map { manager, what in
       Run(
-        testDescription: "says how to start the daemon where there is no \(what)",
-        typed: ["hall", nil],
-        commands: check, settings: hall,
-        words: ["ancsd --config /etc/ancsd/ancsd.toml", "There is no group ancsd"]
+        testDescription: "says how to start the daemon where there is no \(what)", typed: ["hall", nil],
+        commands: check, settings: hall, words: ["ancsd --config /etc/ancsd/ancsd.toml", "There is no group ancsd"]
       ) {
         $0.host = ServiceHost(manager)
         $0.write("", "/etc/group")
@@ -369,16 +351,14 @@ struct SetupTests {
     #expect(try await run(Self.daemon(typed: ["hall", "/bin/lamp", ""])) == .done)
     #expect(
       board.read("/srv/ancsd.toml")
-        == "name = \"hall\"\r\n# mine\r\n\r\n[[hook]]\r\nevent = \"notification\"\r\nrun = \"/bin/lamp\"\r\n"
-    )
+        == "name = \"hall\"\r\n# mine\r\n\r\n[[hook]]\r\nevent = \"notification\"\r\nrun = \"/bin/lamp\"\r\n")
     #expect(try Files.kind(of: path) == .other)
     var status = stat()
     #expect(lstat(board.root + "/srv/ancsd.toml", &status) == 0 && status.st_mode & 0o777 == 0o640)
   }
 
   @Test(
-    "If a running service does not start with new settings, it runs again with the old ones",
-    arguments: [true, false])
+    "If a running service does not start with new settings, it runs again with the old ones", arguments: [true, false])
   func serviceFails(wasRunning: Bool) async throws {
     board.settings = "grace = 60\n"
     board.host.daemon = .init("ancsd", isStarted: wasRunning)
@@ -399,8 +379,7 @@ struct SetupTests {
     #expect(failure.remedy == "see tail /var/log/ancsd.log")
     #expect(
       board.commands == [
-        "rc-update add ancsd default", "rc-service ancsd restart", "rc-update --all del ancsd",
-        "rc-service ancsd stop",
+        "rc-update add ancsd default", "rc-service ancsd restart", "rc-update --all del ancsd", "rc-service ancsd stop",
       ])
   }
 

@@ -38,22 +38,19 @@ struct AdapterTests {
         [.powered, .connectable, .bondable, .lowEnergy, .secureConnections], .lowEnergy,
         [
           "Remove Advertising 0 (if it can)", "Set Powered 0", "Set Low Energy 1",
-          "Set Secure Connections 1 (if it can)", "Set Bondable 1", "Set IO Capability 3",
-          "Set Local Name", "Load Long Term Keys", "Load Identity Resolving Keys",
-          "Set Default System Configuration (if it can)", "Set Connectable 0 (if it can)",
-          "Set Powered 1",
+          "Set Secure Connections 1 (if it can)", "Set Bondable 1", "Set IO Capability 3", "Set Local Name",
+          "Load Long Term Keys", "Load Identity Resolving Keys", "Set Default System Configuration (if it can)",
+          "Set Connectable 0 (if it can)", "Set Powered 1",
         ]
       ),
       (
         dualMode, [.powered, .classic, .lowEnergy, .advertising],
         [
-          "Remove Advertising 0 (if it can)", "Set Powered 0", "Set Low Energy 1",
-          "Set BR/EDR 0 (if it can)", "Set Advertising 0 (if it can)",
-          "Set Secure Connections 1 (if it can)", "Set Bondable 1", "Set Privacy (if it can)",
-          "Set Static Address (if it can)", "Set IO Capability 3", "Set Local Name",
-          "Load Long Term Keys", "Load Identity Resolving Keys",
-          "Set Default System Configuration (if it can)", "Set Connectable 0 (if it can)",
-          "Set Powered 1",
+          "Remove Advertising 0 (if it can)", "Set Powered 0", "Set Low Energy 1", "Set BR/EDR 0 (if it can)",
+          "Set Advertising 0 (if it can)", "Set Secure Connections 1 (if it can)", "Set Bondable 1",
+          "Set Privacy (if it can)", "Set Static Address (if it can)", "Set IO Capability 3", "Set Local Name",
+          "Load Long Term Keys", "Load Identity Resolving Keys", "Set Default System Configuration (if it can)",
+          "Set Connectable 0 (if it can)", "Set Powered 1",
         ]
       ),
     ] as [(ControllerSettings, ControllerSettings, [String])])
@@ -73,8 +70,7 @@ struct AdapterTests {
       let (client, adapter) = Self.plug(loop.clock, supported: Self.lowEnergyOnly)
       let found = try await client.readControllerInformation(Sample.hci0)
       try await client.perform(
-        found.setUpSteps(name: "iPhone", role: .phone(key), capability: .keyboardDisplay),
-        index: Sample.hci0)
+        found.setUpSteps(name: "iPhone", role: .phone(key), capability: .keyboardDisplay), index: Sample.hci0)
       #expect(adapter.settings.isSuperset(of: [.powered, .privacy]))
       #expect(!adapter.settings.contains(.connectable))
       for command in found.restoreCommands {
@@ -104,8 +100,7 @@ struct AdapterTests {
     try TestLoop.run { loop in
       let own = Address.static(from: 1)
       for (address, expected) in [(Address(0), own), (Address(1), nil)] as [(Address, Address?)] {
-        let (client, adapter) = Self.plug(
-          loop.clock, supported: Self.lowEnergyOnly, address: address)
+        let (client, adapter) = Self.plug(loop.clock, supported: Self.lowEnergyOnly, address: address)
         // One that is left over would be used in place of a public one.
         try await client.call(.setStaticAddress(Address.static(from: 2)), index: Sample.hci0)
         let steps = try await client.readControllerInformation(Sample.hci0)
@@ -122,21 +117,18 @@ struct AdapterTests {
     arguments: [lowEnergyOnly, dualMode])
   func thereAndBack(supported: ControllerSettings) throws {
     let bond = Bond(
-      identity: Sample.phone, longTermKeys: [Sample.longTermKey()],
-      identityResolvingKey: Sample.identityResolvingKey())
+      identity: Sample.phone, longTermKeys: [Sample.longTermKey()], identityResolvingKey: Sample.identityResolvingKey())
     try TestLoop.run { loop in
       var dice = SeededGenerator(seed: 11)
       for _ in 0..<2_000 {
-        let found = Self.possible(
-          ControllerSettings(rawValue: UInt32(truncatingIfNeeded: dice.next())), supported)
+        let found = Self.possible(ControllerSettings(rawValue: UInt32(truncatingIfNeeded: dice.next())), supported)
         let (client, adapter) = Self.plug(loop.clock, supported: supported, found: found)
         try await client.call(.setLocalName(LocalName("found")), index: Sample.hci0)
         let information = try await client.readControllerInformation(Sample.hci0)
         let steps = information.setUpSteps(name: "board", capability: .displayYesNo, bonds: [bond])
         // There is no advertisement to be removed.
         for step in steps.dropFirst() { try await client.call(step.command, index: Sample.hci0) }
-        #expect(
-          adapter.settings.isSuperset(of: [.powered, .bondable, .lowEnergy, .secureConnections]))
+        #expect(adapter.settings.isSuperset(of: [.powered, .bondable, .lowEnergy, .secureConnections]))
         #expect(adapter.settings.isDisjoint(with: [.classic, .advertising, .privacy]))
         #expect(adapter.keyedPeers == [Sample.phone] && adapter.capability == .displayYesNo)
         #expect(adapter.intervalRange == 6...3200)
@@ -155,9 +147,7 @@ struct AdapterTests {
   }
 
   /// The settings that a kernel can have: those that depend on another one are on only with it.
-  static func possible(
-    _ random: ControllerSettings, _ supported: ControllerSettings
-  ) -> ControllerSettings {
+  static func possible(_ random: ControllerSettings, _ supported: ControllerSettings) -> ControllerSettings {
     var found = random.intersection(supported).subtracting(.staticAddress)
     if !found.contains(.classic) {
       found.subtract([.secureSimplePairing, .linkSecurity, .fastConnectable])
@@ -192,8 +182,7 @@ struct AdapterTests {
       signs: [.advertisingRemoved(1), .settings(0xA12)], trouble: .switchedOff),
     .init(
       testDescription: "power off while we change the advertising",
-      signs: [.weAdvertise(true), .settings(0xA12), .weAdvertise(false), .weAdvertise(true)],
-      trouble: .switchedOff),
+      signs: [.weAdvertise(true), .settings(0xA12), .weAdvertise(false), .weAdvertise(true)], trouble: .switchedOff),
     .init(
       testDescription: "bluetoothd starts, and switches settings off",
       signs: [.settings(0xA01), .advertisingRemoved(1)], trouble: .changed(.bondable)),
@@ -202,15 +191,10 @@ struct AdapterTests {
       signs: [.unblocked(0)], trouble: .takenOver),
     .init(
       testDescription: "bluetoothd starts, and our advertising changes right after it",
-      signs: [.advertisingRemoved(1), .unblocked(0), .weAdvertise(true), .weAdvertise(false)],
-      trouble: .takenOver),
+      signs: [.advertisingRemoved(1), .unblocked(0), .weAdvertise(true), .weAdvertise(false)], trouble: .takenOver),
     .init(testDescription: "another program unblocks a device", signs: [.unblocked(5)]),
-    .init(
-      testDescription: "our own change",
-      signs: [.weAdvertise(true), .advertisingRemoved(1), .weAdvertise(false)]),
-    .init(
-      testDescription: "changes of others that do no harm",
-      signs: [.settings(0xA1B), .advertisingRemoved(2)]),
+    .init(testDescription: "our own change", signs: [.weAdvertise(true), .advertisingRemoved(1), .weAdvertise(false)]),
+    .init(testDescription: "changes of others that do no harm", signs: [.settings(0xA1B), .advertisingRemoved(2)]),
   ]
 
   @Test("What was done to the adapter is known by its signs", arguments: signs)

@@ -30,12 +30,10 @@ struct AdvertisingTests {
       profile: .heartRate, name: "kitchen", data: "03030d18" + "08096b69746368656e",
       scanResponse: "1115\(ancs)" + "08096b69746368656e"),
     Payload(
-      profile: .solicitWithData, name: "kitchen",
-      data: "1115\(ancs)" + "04ffffff00" + "0416999900" + "020106",
+      profile: .solicitWithData, name: "kitchen", data: "1115\(ancs)" + "04ffffff00" + "0416999900" + "020106",
       scanResponse: "08096b69746368656e", flags: []),
     Payload(
-      profile: .solicitHeartRate, name: "kitchen",
-      data: "1115\(ancs)" + "03030d18" + "05086b697463",
+      profile: .solicitHeartRate, name: "kitchen", data: "1115\(ancs)" + "03030d18" + "05086b697463",
       scanResponse: "08096b69746368656e", flags: .discoverable),
     Payload(
       profile: .hid, name: "kitchen", data: "03031218" + "0319c103" + "08096b69746368656e",
@@ -49,9 +47,7 @@ struct AdvertisingTests {
     #expect(payload.profile.flags == payload.flags)
   }
 
-  static let names = [
-    "", "b", "board", "Küchenradio", "📻📻📻📻📻📻📻📻📻📻", "a name of more than thirty-one bytes",
-  ]
+  static let names = ["", "b", "board", "Küchenradio", "📻📻📻📻📻📻📻📻📻📻", "a name of more than thirty-one bytes"]
 
   @Test("With what the kernel adds every profile fits into 31 bytes", arguments: names)
   func fits(name: String) {
@@ -171,9 +167,7 @@ struct AdvertisingPlanTests {
     var pauses: [Duration] = []
     for round in 0..<7 {
       #expect(plan.step(for: .bonded, at: now) == advertise(.slow))
-      #expect(
-        plan.failed(advertise(.slow), for: .bonded, isAlone: true, why: "no", at: now)
-          == (round == 0))
+      #expect(plan.failed(advertise(.slow), for: .bonded, isAlone: true, why: "no", at: now) == (round == 0))
       #expect(plan.step(for: .bonded, at: now) == nil && plan.failure == "no")
       let again = plan.deadline(for: .bonded, at: now) ?? now
       pauses.append(again - now)

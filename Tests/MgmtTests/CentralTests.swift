@@ -30,8 +30,7 @@ struct AccessoryTests {
       ("03140518", [.currentTime]), ("05140f180518", [.currentTime]),
       ("05020f180d18", [.heartRate]), ("05030f181218", [.humanInterface]),
       // The same numbers as data of a service, in the other list, across two entries, or cut.
-      ("0516051812 18", []), ("03030518", []), ("05141805 1800", []), ("0314 05", []),
-      ("020106", []),
+      ("0516051812 18", []), ("03030518", []), ("05141805 1800", []), ("0314 05", []), ("020106", []),
       // ANCS as a service of its own is not a solicitation.
       ("1107d0002d121e4b0fa4994eceb531f40579", []), ("", []),
     ] as [(String, Set<Accessory.Sign>)])
@@ -213,8 +212,7 @@ struct CentralTests {
 
   /// How links without encryption end, and whether the phone tries again by itself.
   static let ends: [(ChannelEnd, Bool, [CentralFailure?])] = [
-    (.authenticationFailed, true, [.keyMissing]),
-    (.authenticationFailed, false, [.pairing(.refusedByPhone)]),
+    (.authenticationFailed, true, [.keyMissing]), (.authenticationFailed, false, [.pairing(.refusedByPhone)]),
     (.keysDiffer, true, [nil, nil, .keysDiffer]), (.keysDiffer, false, [nil, nil, .unreachable]),
     (.timedOut, false, [nil, nil, .unreachable]), (.disconnected, false, [.left]),
     (.timedOut, true, [nil, nil, nil, nil]), (.disconnected, true, [nil, nil, nil, nil]),
@@ -268,8 +266,7 @@ struct CentralTests {
     _ = try phone.machine.comeBack(at: .zero)
     _ = phone.sees()
     #expect(
-      phone.machine.connectFailed("no response", at: phone.now)
-        == [.report(.connectFailed(Self.board, "no response"))])
+      phone.machine.connectFailed("no response", at: phone.now) == [.report(.connectFailed(Self.board, "no response"))])
     #expect(phone.pass(.seconds(1)) == [.report(.scanning(for: nil)), .scan])
   }
 
@@ -311,8 +308,7 @@ struct CentralTests {
     let irk = Sample.identityResolvingKey()
     let ltk = Sample.longTermKey()
     _ = phone.machine.receive(
-      .newIdentityResolvingKey(irk, privateAddress: Sample.privateAddress.address, store: true),
-      at: phone.now)
+      .newIdentityResolvingKey(irk, privateAddress: Sample.privateAddress.address, store: true), at: phone.now)
     #expect(
       phone.hear(.newLongTermKey(ltk, store: true)).first
         == .save(Bond(identity: Sample.phone, longTermKeys: [ltk], identityResolvingKey: irk)))

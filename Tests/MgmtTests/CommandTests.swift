@@ -8,25 +8,17 @@ import Wire
 struct CommandTests {
   /// As accepted by a real kernel, or as laid out in mgmt.h.
   static let vectors: [(MgmtCommand, String)] = [
-    (.readCommands, "0200 0000 0000"),
-    (.readIndexList, "0300 0000 0000"),
-    (.readControllerInformation, "0400 0000 0000"),
-    (.setPowered(true), "0500 0000 0100 01"),
-    (.setDiscoverable(true), "0600 0000 0300 01 0000"),
-    (.setConnectable(true), "0700 0000 0100 01"),
-    (.setFastConnectable(false), "0800 0000 0100 00"),
-    (.setBondable(true), "0900 0000 0100 01"),
-    (.setLinkSecurity(true), "0a00 0000 0100 01"),
-    (.setSecureSimplePairing(true), "0b00 0000 0100 01"),
-    (.setLowEnergy(true), "0d00 0000 0100 01"),
-    (.loadLongTermKeys([]), "1300 0000 0200 0000"),
+    (.readCommands, "0200 0000 0000"), (.readIndexList, "0300 0000 0000"),
+    (.readControllerInformation, "0400 0000 0000"), (.setPowered(true), "0500 0000 0100 01"),
+    (.setDiscoverable(true), "0600 0000 0300 01 0000"), (.setConnectable(true), "0700 0000 0100 01"),
+    (.setFastConnectable(false), "0800 0000 0100 00"), (.setBondable(true), "0900 0000 0100 01"),
+    (.setLinkSecurity(true), "0a00 0000 0100 01"), (.setSecureSimplePairing(true), "0b00 0000 0100 01"),
+    (.setLowEnergy(true), "0d00 0000 0100 01"), (.loadLongTermKeys([]), "1300 0000 0200 0000"),
     (
       .loadLongTermKeys([Sample.longTermKey(), Sample.longTermKey(.legacy, diversifier: 0x1234)]),
       "1300 0000 4a00 0200 \(Sample.newLongTermKey.dropFirst().hex)"
         + "\(Sample.phoneWire) 00 00 10 3412 0000000000000000 \(Sample.keyBytes)"
-    ),
-    (.disconnect(Sample.phone), "1400 0000 0700 f5f4f3f2f1f002"),
-    (.getConnections, "1500 0000 0000"),
+    ), (.disconnect(Sample.phone), "1400 0000 0700 f5f4f3f2f1f002"), (.getConnections, "1500 0000 0000"),
     (.setIOCapability(.noInputNoOutput), "1800 0000 0100 03"),
     (.pairDevice(Sample.phone, .noInputNoOutput), "1900 0000 0800 f5f4f3f2f1f002 03"),
     (.unpairDevice(Sample.phone, disconnect: true), "1b00 0000 0800 f5f4f3f2f1f002 01"),
@@ -50,20 +42,15 @@ struct CommandTests {
     (
       .loadIdentityResolvingKeys([Sample.identityResolvingKey()]),
       "3000 0000 1900 0100 \(Sample.phoneWire) \(Sample.keyBytes)"
-    ),
-    (.getConnectionInformation(Sample.phone), "3100 0000 0700 f5f4f3f2f1f002"),
+    ), (.getConnectionInformation(Sample.phone), "3100 0000 0700 f5f4f3f2f1f002"),
     (
-      .loadConnectionParameters([
-        Sample.phone: ConnectionParameters(interval: 24, latency: 0, timeout: 72)
-      ]), "3500 0000 1100 0100 f5f4f3f2f1f002 1800 1800 0000 4800"
-    ),
-    (.readAdvertisingFeatures, "3d00 0000 0000"),
+      .loadConnectionParameters([Sample.phone: ConnectionParameters(interval: 24, latency: 0, timeout: 72)]),
+      "3500 0000 1100 0100 f5f4f3f2f1f002 1800 1800 0000 4800"
+    ), (.readAdvertisingFeatures, "3d00 0000 0000"),
     (
-      .addAdvertising(
-        instance: 1, flags: [.connectable, .discoverable], data: [0x02, 0x0A, 0x08]),
+      .addAdvertising(instance: 1, flags: [.connectable, .discoverable], data: [0x02, 0x0A, 0x08]),
       "3e00 0000 0e00 01 03000000 0000 0000 03 00 020a08"
-    ),
-    (.removeAdvertising(instance: 1), "3f00 0000 0100 01"),
+    ), (.removeAdvertising(instance: 1), "3f00 0000 0100 01"),
     (
       .setDefaultSystemConfiguration([
         .maximumConnectionInterval: 160, .minimumConnectionInterval: 80,
@@ -72,16 +59,13 @@ struct CommandTests {
     (
       .addAdvertisementMonitor([AdvertisingStructure(.solicitedUUIDs16, [0x05, 0x18])]),
       "5200 0000 2300 01 14 00 02 0518 \(String(repeating: "00", count: 29))"
-    ),
-    (.removeAdvertisementMonitors, "5300 0000 0200 0000"),
+    ), (.removeAdvertisementMonitors, "5300 0000 0200 0000"),
     (
-      .addExtendedAdvertisingParameters(
-        instance: 1, flags: [.connectable, .discoverable], interval: 0x20...0x20),
+      .addExtendedAdvertisingParameters(instance: 1, flags: [.connectable, .discoverable], interval: 0x20...0x20),
       "5400 0000 1200 01 03400000 0000 0000 20000000 20000000 7f"
     ),
     (
-      .addExtendedAdvertisingData(
-        instance: 1, data: [0x02, 0x0A, 0x08], scanResponse: [0x01, 0xFF]),
+      .addExtendedAdvertisingData(instance: 1, data: [0x02, 0x0A, 0x08], scanResponse: [0x01, 0xFF]),
       "5500 0000 0800 01 03 02 020a08 01ff"
     ),
   ]

@@ -8,9 +8,7 @@ import Wire
 struct EventTests {
   static let vectors: [(UInt16, String, MgmtEvent)] = [
     (0x01, "0500 00 130a0000", .commandComplete(.setPowered, .success, reply: [0x13, 0x0A, 0, 0])),
-    (0x02, "0500 03", .commandStatus(.setPowered, .failed)),
-    (0x04, "", .indexAdded),
-    (0x05, "", .indexRemoved),
+    (0x02, "0500 03", .commandStatus(.setPowered, .failed)), (0x04, "", .indexAdded), (0x05, "", .indexRemoved),
     (0x06, "130a0000", .newSettings(ControllerSettings(rawValue: 0xA13))),
     (0x0A, Sample.newLongTermKey.hex, .newLongTermKey(Sample.longTermKey(), store: true)),
     (
@@ -51,8 +49,7 @@ struct EventTests {
     (
       0x2F, "0100 \(Sample.phoneWire) c4 00000000 0300 020106",
       .deviceFound(Sample.phone, rssi: -60, [], data: [2, 1, 6])
-    ),
-    (0x13, "06 01", .discovering(true)),
+    ), (0x13, "06 01", .discovering(true)),
     (0x15, "00 00 00 00 00 00 00", .deviceUnblocked(DeviceAddress(Address(0), .classic))),
     (
       0x17, "\(Sample.phoneWire) 40e20100 02",
@@ -125,8 +122,7 @@ struct PacketTests {
     let other = MgmtEvent.other(Packet(code: 0x09, index: Sample.hci0, body: [1] + ltk.entry))
     dump(other, to: &dumped)
     let texts = [
-      "\(other)", String(reflecting: other),
-      dumped, "\(ltk)", "\(command)", "\(event)", String(reflecting: command),
+      "\(other)", String(reflecting: other), dumped, "\(ltk)", "\(command)", "\(event)", String(reflecting: command),
       "\(command.packet(index: Sample.hci0))", String(reflecting: event), "\(malformed)",
     ]
     for text in texts {

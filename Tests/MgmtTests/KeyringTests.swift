@@ -41,9 +41,7 @@ struct KeyringTests {
     #expect(ring.unusable == 0)
   }
 
-  @Test(
-    "A key that is withheld is the only one that the kernel lacks, until it is returned or replaced"
-  )
+  @Test("A key that is withheld is the only one that the kernel lacks, until it is returned or replaced")
   func withheld() {
     var ring = keyring(Sample.bond(), Sample.bond(with: Sample.other))
     #expect(ring.held == ring.bonds)
@@ -59,9 +57,7 @@ struct KeyringTests {
     #expect(ring.returnKeys() == false)
   }
 
-  @Test(
-    "Links without a subscription are counted from where the board has left off, as far as it matters"
-  )
+  @Test("Links without a subscription are counted from where the board has left off, as far as it matters")
   func strikes() {
     var ring = Keyring(usual)
     var stored = Sample.bond()
@@ -86,8 +82,7 @@ struct KeyringTests {
     var ring = keyring(Sample.bond())
     for second in 0..<3 {
       let now = Instant(nanoseconds: Int64(second) * 1_000_000_000)
-      let found = ring.staleBonds.ended(
-        Sample.phone, since: now, at: now, .phone, isBonded: { $0 == Sample.phone })
+      let found = ring.staleBonds.ended(Sample.phone, since: now, at: now, .phone, isBonded: { $0 == Sample.phone })
       #expect(found == (second == 2 ? .lostByPhone : nil))
     }
     #expect(ring.staleBonds.firstSuspicion?.phone == Sample.phone)
@@ -104,15 +99,10 @@ struct BondTests {
     let secure = Sample.longTermKey(.secureAuthenticated)
     let bond = Bond(identity: Sample.phone, longTermKeys: [secure])
     #expect(bond.isAuthenticated && bond.isSecureConnections && bond.keySize == 16)
-    #expect(
-      bond.description
-        == "F0:F1:F2:F3:F4:F5/random (Secure Connections, authenticated, 16-byte key)")
+    #expect(bond.description == "F0:F1:F2:F3:F4:F5/random (Secure Connections, authenticated, 16-byte key)")
     let legacy = Bond(
       identity: Sample.phone,
-      longTermKeys: [
-        Sample.longTermKey(.legacy, size: 7),
-        Sample.longTermKey(.legacy, isCentral: true),
-      ])
+      longTermKeys: [Sample.longTermKey(.legacy, size: 7), Sample.longTermKey(.legacy, isCentral: true)])
     #expect(!legacy.isAuthenticated && !legacy.isSecureConnections && legacy.keySize == 7)
     let empty = Bond(identity: Sample.phone, longTermKeys: [])
     #expect(!empty.isAuthenticated && !empty.isSecureConnections && empty.keySize == 0)
@@ -123,11 +113,9 @@ struct BondTests {
   func renewed() {
     let irk = Sample.identityResolvingKey()
     let old = Bond(
-      identity: Sample.phone, longTermKeys: [Sample.longTermKey()],
-      identityResolvingKey: irk, name: "Ada's phone", firstSeen: 100)
-    let new = Bond(
-      identity: Sample.phone, longTermKeys: [Sample.longTermKey(.secureAuthenticated)],
-      firstSeen: 300)
+      identity: Sample.phone, longTermKeys: [Sample.longTermKey()], identityResolvingKey: irk, name: "Ada's phone",
+      firstSeen: 100)
+    let new = Bond(identity: Sample.phone, longTermKeys: [Sample.longTermKey(.secureAuthenticated)], firstSeen: 300)
     let bond = old.renewed(by: new)
     #expect(bond.longTermKeys == new.longTermKeys)
     #expect(bond.identityResolvingKey == irk)
@@ -161,19 +149,14 @@ struct StaleBondTests {
     .init(
       testDescription: "Quick reconnections with sessions, at least every other time, are not",
       links: (0..<10).map { .init(starts: [$0 * 3], cause: $0 % 2 == 0 ? nil : .phone) }),
-    .init(
-      testDescription: "Links that are far apart do not count",
-      links: [.init(starts: (0..<10).map { $0 * 40 })]),
-    .init(
-      testDescription: "Nor do links that last long",
-      links: [.init(starts: (0..<10).map { $0 * 6 }, life: 6)]),
+    .init(testDescription: "Links that are far apart do not count", links: [.init(starts: (0..<10).map { $0 * 40 })]),
+    .init(testDescription: "Nor do links that last long", links: [.init(starts: (0..<10).map { $0 * 6 }, life: 6)]),
     .init(
       testDescription: "Nor do links that were ended here",
       links: [.init(starts: (0..<10).map { $0 * 3 }, cause: .board)]),
     .init(
       testDescription: "They do if the phone did not encrypt, however long they were",
-      links: [.init(starts: [0, 12, 24], life: 10, cause: .unencrypted)],
-      found: [24: .lostByPhone]),
+      links: [.init(starts: [0, 12, 24], life: 10, cause: .unencrypted)], found: [24: .lostByPhone]),
     .init(
       testDescription: "That the phone ends such a link afterwards adds nothing",
       links: [0, 20].flatMap { start -> [Links] in
@@ -192,8 +175,7 @@ struct StaleBondTests {
         }
         let start = Instant.zero + .seconds(second)
         let found = watch.ended(
-          Sample.phone, since: start, at: start + .seconds(links.life), cause,
-          isBonded: { _ in true })
+          Sample.phone, since: start, at: start + .seconds(links.life), cause, isBonded: { _ in true })
         #expect(found == history.found[second], "at \(second)")
       }
     }

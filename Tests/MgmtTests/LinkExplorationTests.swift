@@ -99,9 +99,7 @@ struct LinkExplorationTests {
   /// A link with up to two early events, and up to one report of another link's end that is taken for its own.
   private static func explorer() -> LinkExplorer {
     let inputs = inputs()
-    var explorer = LinkExplorer(
-      time: .time, deadline: { $0.deadline(at: $1) },
-      handle: { $0.handle($1, at: $2) })
+    var explorer = LinkExplorer(time: .time, deadline: { $0.deadline(at: $1) }, handle: { $0.handle($1, at: $2) })
     explorer.inputs = { world in
       guard world.early.isEmpty else { return [] }
       return inputs.filter { input in
@@ -117,20 +115,16 @@ struct LinkExplorationTests {
 
   /// What is found under these terms, in all states or within so many of each; what lies behind counts as fine.
   private static func found(
-    _ explorer: LinkExplorer, _ terms: [LinkMachine.Terms], limit: Int? = nil,
-    _ graph: inout StateGraph
+    _ explorer: LinkExplorer, _ terms: [LinkMachine.Terms], limit: Int? = nil, _ graph: inout StateGraph
   ) -> [String] {
     terms.flatMap { terms -> [String] in
       var found = explorer
       let capability: IOCapability = terms.bonds.isEmpty ? .keyboardDisplay : .noInputNoOutput
-      let link = LinkMachine(
-        peer: Sample.phone, policy: PairingPolicy(capability: capability), at: .zero)
+      let link = LinkMachine(peer: Sample.phone, policy: PairingPolicy(capability: capability), at: .zero)
       let isWhole = found.explore(from: Situation(link: link, terms: terms), limit: limit ?? 50_000)
       guard isWhole || limit != nil else { return ["too many states"] }
       graph.add(found.graph { caseName($0.link.state) })
-      var findings = found.idle {
-        ["secured", "awaited", "over"].contains(caseName($0.link.state))
-      }
+      var findings = found.idle { ["secured", "awaited", "over"].contains(caseName($0.link.state)) }
       findings += found.frozen
       findings += found.repeated { !["poll", "receive"].contains(caseName($0)) }
       findings += found.stuck("never over") { $0.isOver }
@@ -227,8 +221,7 @@ struct LinkExplorationTests {
       guard case .polled(let reading) = edge.input, to.link.isSecured, !from.link.wasSecured,
         let bond = from.terms.bond(with: from.link.peer)
       else { return false }
-      return reading
-        != .encrypted(isAuthenticated: bond.isAuthenticated, keySize: Int(bond.keySize))
+      return reading != .encrypted(isAuthenticated: bond.isAuthenticated, keySize: Int(bond.keySize))
     }
     findings += found.steps("takes another phone's identity") { _, from, to in
       to.link.isSecured && to.link.peer != from.link.peer
@@ -245,15 +238,12 @@ struct LinkExplorationTests {
         && !edge.actions.contains(.requestSecurity)
     }
     findings += found.states("not looked at") { world, _ in
-      ["expected", "asked", "awaited"].contains(caseName(world.link.state))
-        != (world.link.pollPause != nil)
+      ["expected", "asked", "awaited"].contains(caseName(world.link.state)) != (world.link.pollPause != nil)
     }
     return findings
   }
 
-  @Test(
-    "A link is never stuck, tells its end once, serves nobody without a bond, and has the states of docs/design.md"
-  )
+  @Test("A link is never stuck, tells its end once, serves nobody without a bond, and has the states of docs/design.md")
   func link() throws {
     var graph = StateGraph()
     let findings = Self.found(Self.explorer(), Self.terms, &graph)
@@ -282,8 +272,7 @@ struct LinkExplorationTests {
       #expect(Self.isFound(forgetful, terms), "has no deadline when it is \(state)")
     }
     for action in ["over", "secured"] {
-      #expect(
-        Self.isFound(links.leavingOut { caseName($0) == action }, terms), "leaves out \(action)")
+      #expect(Self.isFound(links.leavingOut { caseName($0) == action }, terms), "leaves out \(action)")
     }
     #expect(Self.isFound(links.repeating { $0 != .poll }, terms))
   }

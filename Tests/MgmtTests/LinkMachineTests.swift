@@ -55,8 +55,7 @@ struct LinkMachineTests {
     .init(reports: [lost, .channelClosed(.disconnected)], reason: "Connection Timeout"),
     .init(reports: [.channelClosed(.disconnected), lost], reason: "Connection Timeout"),
     .init(reports: [.channelClosed(.disconnected)], reason: "Remote User Terminated Connection"),
-    .init(
-      reports: [.channelClosed(.keysDiffer)], reason: "Connection Terminated due to MIC Failure"),
+    .init(reports: [.channelClosed(.keysDiffer)], reason: "Connection Terminated due to MIC Failure"),
     .init(reports: [lost, .polled(nil)], reason: "Connection Timeout"),
     .init(reports: [lost, .adapterLost], reason: "Connection Timeout"),
     .init(reports: [.channelClosed(.disconnected), .adapterLost], reason: "the adapter went away"),

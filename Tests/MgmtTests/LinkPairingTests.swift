@@ -11,13 +11,11 @@ struct LinkTalk {
 
   /// A link that is announced, with the sample's phone unless `peer` says otherwise.
   init(
-    _ capability: IOCapability = .noInputNoOutput, allowsLegacy: Bool = false,
-    requiresAuthentication: Bool = false, peer: DeviceAddress = Sample.phone, bonds: [Bond] = [],
-    admission: Admission = .open
+    _ capability: IOCapability = .noInputNoOutput, allowsLegacy: Bool = false, requiresAuthentication: Bool = false,
+    peer: DeviceAddress = Sample.phone, bonds: [Bond] = [], admission: Admission = .open
   ) {
     let policy = PairingPolicy(
-      capability: capability, allowsLegacy: allowsLegacy,
-      requiresAuthentication: requiresAuthentication)
+      capability: capability, allowsLegacy: allowsLegacy, requiresAuthentication: requiresAuthentication)
     machine = LinkMachine(peer: peer, policy: policy, at: .zero)
     terms = LinkMachine.Terms(admission: admission, bonds: bonds)
   }
@@ -110,8 +108,7 @@ struct LinkPairingTests {
     #expect(talk.tell(.attached) == [.pair(.pairDevice(Sample.privateAddress, .noInputNoOutput))])
     #expect(talk.machine.pairing?.turn == .phone)
     #expect(
-      talk.hear(.confirm(peer: Sample.privateAddress))
-        == [.ask, .send(.userConfirmReply(Sample.privateAddress))])
+      talk.hear(.confirm(peer: Sample.privateAddress)) == [.ask, .send(.userConfirmReply(Sample.privateAddress))])
     #expect(talk.tell(.encrypted) == [])
     let irk = Sample.identityResolvingKey()
     let ltk = Sample.longTermKey()
@@ -125,8 +122,7 @@ struct LinkPairingTests {
     #expect(talk.tell(.adapterGone).end?.failure == nil)
   }
 
-  @Test(
-    "Closing pairing does not end that of a bonded phone; a key of one that it ended is removed")
+  @Test("Closing pairing does not end that of a bonded phone; a key of one that it ended is removed")
   func closedMeanwhile() {
     var talk = LinkTalk(.displayYesNo).attached
     _ = talk.hear(.confirm(1))
@@ -172,8 +168,7 @@ struct LinkPairingTests {
     var talk = LinkTalk(.keyboardOnly).attached
     #expect(talk.hear(.passkeyRequest) == [.ask])
     #expect(
-      talk.tell(.answered(accept: true, nil))
-        == [.send(.userPasskeyNegativeReply(phone)), .failed(.declinedHere)])
+      talk.tell(.answered(accept: true, nil)) == [.send(.userPasskeyNegativeReply(phone)), .failed(.declinedHere)])
   }
 
   @Test(
@@ -254,8 +249,7 @@ struct LinkPairingTests {
     #expect(actions.end?.reason == "pairing failed: \(PairingFailure.notBonded)")
   }
 
-  @Test(
-    "A phone that pairs once more on the same link is reported as paired once, and has a new bond")
+  @Test("A phone that pairs once more on the same link is reported as paired once, and has a new bond")
   func pairsTwice() {
     var talk = LinkTalk().attached
     let ltk = Sample.longTermKey()
@@ -317,8 +311,7 @@ struct LinkPairingTests {
 
   /// Links with a phone whose key without a number is not kept, its store hint, and why.
   static let unkept: [(LinkTalk, store: Bool, PairingFailure)] = [
-    (LinkTalk(), false, .notBonded),
-    (LinkTalk(.displayYesNo, requiresAuthentication: true), true, .notAuthenticated),
+    (LinkTalk(), false, .notBonded), (LinkTalk(.displayYesNo, requiresAuthentication: true), true, .notAuthenticated),
     (LinkTalk(bonds: [Sample.bond(.secureAuthenticated)]), true, .weakerThanBond),
   ]
 

@@ -27,9 +27,7 @@ struct MgmtClientTests {
     }
 
     /// Runs a test with a client, which is closed at its end.
-    static func run(
-      _ test: @escaping @Sendable (isolated TestLoop, Socket) async throws -> Void
-    ) throws {
+    static func run(_ test: @escaping @Sendable (isolated TestLoop, Socket) async throws -> Void) throws {
       try TestLoop.run { loop in
         let socket = Socket(loop.clock)
         try await test(loop, socket)
@@ -125,8 +123,7 @@ struct MgmtClientTests {
         .fails(.status(.setPowered, .failed)), .fails(.status(.pairDevice, .alreadyPaired)),
       ]),
     .init(
-      testDescription:
-        "A command that the kernel does not accept fails at once; the next one is still sent",
+      testDescription: "A command that the kernel does not accept fails at once; the next one is still sent",
       acts: [
         .refuse("Network is down (ENETDOWN)"), .call(.setPowered(true)), .refuse(nil),
         .call(.setPowered(true)), .answer(0x01, "0500 00 130a0000"),
@@ -153,15 +150,13 @@ struct MgmtClientTests {
         .reply("\(Sample.phoneWire) c4 08 7f"),
       ]),
     .init(
-      testDescription:
-        "The reply to Pair Device has the identity address, even while another one is pending",
+      testDescription: "The reply to Pair Device has the identity address, even while another one is pending",
       acts: [
         .call(.pairDevice(Sample.other, .displayYesNo)), .call(pairsPrivately), identityKey,
         longTermKey, .answer(0x01, "1900 00 \(Sample.phoneWire)"),
       ], outcomes: [.waits, .reply(Sample.phoneWire)]),
     .init(
-      testDescription:
-        "Of two in one private address that is told as one identity, each is answered by its name",
+      testDescription: "Of two in one private address that is told as one identity, each is answered by its name",
       acts: [
         .call(pairsPrivately), .call(pairsPrivately), identityKey,
         .answer(0x01, "1900 0A 55443322114a 02"), .answer(0x01, "1900 00 \(Sample.phoneWire)"),
@@ -173,8 +168,7 @@ struct MgmtClientTests {
         .answer(0x01, "1900 00 \(Sample.phoneWire)"),
       ], outcomes: [.reply(Sample.phoneWire), .waits]),
     .init(
-      testDescription:
-        "Busy is the response to the command that came last, not to the one that is being carried out",
+      testDescription: "Busy is the response to the command that came last, not to the one that is being carried out",
       acts: [
         .call(.setPowered(true)), .call(.setPowered(false)), .answer(0x02, "0500 0a"),
         .answer(0x01, "0500 00 13000000"),
@@ -200,8 +194,7 @@ struct MgmtClientTests {
         .answer(0x01, "1900 00 \(Sample.phoneWire)"),
       ], outcomes: [.fails(.timedOut(.pairDevice)), .reply(Sample.phoneWire)]),
     .init(
-      testDescription:
-        "A late reply answers the next command of its kind, whose own is then reported",
+      testDescription: "A late reply answers the next command of its kind, whose own is then reported",
       acts: [
         .call(.setPowered(true)), .pass(.seconds(31)), .call(.setPowered(true)),
         .answer(0x01, "0500 00 13000000"), .event(0x01, "0500 00 13000000"),

@@ -124,9 +124,7 @@ struct RadioExplorationTests {
 
   private typealias AirExplorer = Explorer<Air, AirInput, AdvertisingPlan.Step>
 
-  private static func handle(
-    _ air: inout Air, _ input: AirInput, _ now: Instant
-  ) -> [AdvertisingPlan.Step] {
+  private static func handle(_ air: inout Air, _ input: AirInput, _ now: Instant) -> [AdvertisingPlan.Step] {
     let step = air.plan.step(for: air.audience, at: now)
     switch (input, step) {
     case (.reset, _): air.plan.reset()
@@ -156,8 +154,7 @@ struct RadioExplorationTests {
       time: .time,
       deadline: { air, now in
         // A step that is due is performed at once.
-        air.plan.step(for: air.audience, at: now) == nil
-          ? air.plan.deadline(for: air.audience, at: now) : nil
+        air.plan.step(for: air.audience, at: now) == nil ? air.plan.deadline(for: air.audience, at: now) : nil
       }, handle: handle)
     let inputs: [AirInput] =
       [
@@ -188,15 +185,14 @@ struct RadioExplorationTests {
     }
     // Its owner performs what is due, and calls it when its time has come.
     for (what, paces) in [("off", [.fast, .slow]), ("fast", [AdvertisingPace.slow])] {
-      findings += found.stuck(
-        "stays \(what) by itself", by: { $0 == .time || $0 == .succeeds }
-      ) { air in
+      findings += found.stuck("stays \(what) by itself", by: { $0 == .time || $0 == .succeeds }) { air in
         air.audience == .nobody || air.plan.failure != nil
           || air.plan.advertisement.map { paces.contains($0.pace) } == true
       }
     }
-    findings += found.stuck("does not try again by itself", by: { $0 == .time || $0 == .succeeds })
-    { $0.plan.failure == nil || !$0.isAlone }
+    findings += found.stuck("does not try again by itself", by: { $0 == .time || $0 == .succeeds }) {
+      $0.plan.failure == nil || !$0.isAlone
+    }
     findings += found.states("rests with the wrong advertisement") { air, now in
       guard found.deadline(air, now) == nil, air.plan.step(for: air.audience, at: now) == nil
       else { return false }

@@ -32,8 +32,7 @@ extension Sample {
     diversifier: UInt16 = 0, random: UInt64 = 0, peer: DeviceAddress = phone
   ) -> LongTermKey {
     LongTermKey(
-      peer: peer, kind: kind, isCentral: isCentral, size: size, diversifier: diversifier,
-      random: random, value: key)
+      peer: peer, kind: kind, isCentral: isCentral, size: size, diversifier: diversifier, random: random, value: key)
   }
 
   /// The bond of a phone that has paired, without a number unless the kind says otherwise.

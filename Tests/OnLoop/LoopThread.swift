@@ -28,8 +28,7 @@ public struct OnLoopTrait: TestTrait, SuiteTrait, TestScoping {
   public let isRecursive = true
 
   public func provideScope(
-    for test: Test, testCase: Test.Case?,
-    performing function: @concurrent @Sendable () async throws -> Void
+    for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
   ) async throws { try await withTaskExecutorPreference(Loop.shared) { try await function() } }
 }
 
@@ -41,9 +40,7 @@ extension Trait where Self == OnLoopTrait {
 }
 
 /// Runs a test on the program's loop.
-public func onLoop<Value: Sendable>(
-  _ body: @escaping @LoopActor () async throws -> Value
-) async throws -> Value {
+public func onLoop<Value: Sendable>(_ body: @escaping @LoopActor () async throws -> Value) async throws -> Value {
   LoopThread.begin()
   return try await withCheckedThrowingContinuation { finished in
     Loop.start {

@@ -9,11 +9,10 @@ struct TextPatternTests {
     "They are looked for anywhere, whatever the case, by characters",
     arguments: [
       ("mum", "From Mum", true), ("^mum$", "Mum", true), ("^mum$", "Mum!", false),
-      ("casino|lottery", "The LOTTERY", true), ("[0-9]{6}", "code 123456", true),
-      ("[0-9]{7}", "code 123456", false), ("^.$", "é", true), ("ÄRGER", "ärger", true),
-      ("^.$", "\u{1F600}", true), ("[à-ü]", "É", true), ("", "anything", true), ("", "", true),
-      ("^$", "", true), (".", "", false), ("\\bmum\\b", "mumble", false), ("^\\w+$", "Ärger", true),
-      ("\\d{6}", "code 123456", true), ("^(?!.*mum)", "Dad", true),
+      ("casino|lottery", "The LOTTERY", true), ("[0-9]{6}", "code 123456", true), ("[0-9]{7}", "code 123456", false),
+      ("^.$", "é", true), ("ÄRGER", "ärger", true), ("^.$", "\u{1F600}", true), ("[à-ü]", "É", true),
+      ("", "anything", true), ("", "", true), ("^$", "", true), (".", "", false), ("\\bmum\\b", "mumble", false),
+      ("^\\w+$", "Ärger", true), ("\\d{6}", "code 123456", true), ("^(?!.*mum)", "Dad", true),
       // What was written as an expression of POSIX means the same.
       ("a.*b", "a\nb", true), ("^b", "a\nb", false), ("a$", "a\n", false), ("[]a]", "]", true),
       ("^[^]a]$", "]", false), ("[[:digit:]]+", "a1", true), ("^[[:alpha:]]$", "É", true),
@@ -91,8 +90,7 @@ struct TextPatternTests {
     arguments: [
       ("ab(", "missing closing parenthesis, at character 3"),
       ("ä[b", "missing terminating ] for character class, at character 3"),
-      ("a\\", "\\ at end of pattern, at character 2"),
-      ("ab)c", "unmatched closing parenthesis, at character 2"),
+      ("a\\", "\\ at end of pattern, at character 2"), ("ab)c", "unmatched closing parenthesis, at character 2"),
       ("*a", "quantifier does not follow a repeatable item, at character 1"),
       ("a{0,9223372036854775807}", "number too big in {} quantifier, at character 9"),
       ("\\C", "using \\C is disabled by the application, at character 2"),

@@ -18,8 +18,7 @@ struct ReadPage {
   init(_ bytes: [UInt8]) throws {
     text = String(decoding: bytes, as: UTF8.self)
     source = .null
-    for piece in text.components(between: "<script type=\"application/json\" class=\"", "</script>")
-    {
+    for piece in text.components(between: "<script type=\"application/json\" class=\"", "</script>") {
       let (name, json) = try #require(piece.split(at: "\">"))
       let value = try JSONValue(parsing: json)
       switch name {
@@ -81,15 +80,13 @@ struct PictureTests {
   ) -> CaptureRecord {
     let length = UInt8(pdu.count)
     let data = [0x40, 0x20, length + 4, 0, length, 0, 4, 0] + pdu
-    return CaptureRecord(
-      opcode, data, time: WallTime(microseconds: time.microseconds + microseconds))
+    return CaptureRecord(opcode, data, time: WallTime(microseconds: time.microseconds + microseconds))
   }
 
   @Test("A row has the differences to the one before, and the words of decode")
   func rows() throws {
     let page = try Self.page([
-      Self.att([0x02, 0x05, 0x02], .aclTransmitted),
-      Self.att([0x03, 0xB9, 0x00], after: 60_000),
+      Self.att([0x02, 0x05, 0x02], .aclTransmitted), Self.att([0x03, 0xB9, 0x00], after: 60_000),
     ])
     #expect(page.rows.count == 2)
     #expect(page.rows[1][0].int == 60_000)

@@ -197,8 +197,7 @@ struct SafeFileTests {
     #expect(try file.size() == end - 1)
   }
 
-  @Test(
-    "A file of another origin is refused if the first bytes tell, and keeps its content and mode")
+  @Test("A file of another origin is refused if the first bytes tell, and keeps its content and mode")
   func ofAnotherOrigin() throws {
     let path = scratch.path + "/letter"
     let own: [UInt8] = [7, 8]
@@ -292,16 +291,12 @@ struct SafeFileTests {
     let target = scratch.path + "/target"
     try Files.makeDirectory(target)
     try #require(chmod(target, 0o755) == 0)
-    for (name, aim) in [
-      ("direct", "target"), ("above", "."), ("dangling", "nothing"), ("loop", "loop"),
-    ] {
+    for (name, aim) in [("direct", "target"), ("above", "."), ("dangling", "nothing"), ("loop", "loop")] {
       try #require(symlink(aim, scratch.path + "/" + name) == 0)
       try #require(lchown(scratch.path + "/" + name, 65_534, 65_534) == 0)
     }
     try #require(symlink("direct", scratch.path + "/own") == 0)
-    for path in [
-      "direct", "above/target", "above/new", "dangling", "dangling/new", "loop", "own", "own/new",
-    ] {
+    for path in ["direct", "above/target", "above/new", "dangling", "dangling/new", "loop", "own", "own/new"] {
       let path = scratch.path + "/" + path
       let fault = PrivateDirectory.Fault.isBehindLink(of: 65_534)
       #expect(throws: fault) { try PrivateDirectory(path) }
@@ -309,8 +304,7 @@ struct SafeFileTests {
     }
     #expect(mode(of: target) == 0o755)
     #expect(try Files.names(in: target).isEmpty)
-    #expect(
-      try Files.names(in: scratch.path) == ["above", "dangling", "direct", "loop", "own", "target"])
+    #expect(try Files.names(in: scratch.path) == ["above", "dangling", "direct", "loop", "own", "target"])
   }
 
   @Test("A directory that others could write to is refused and left unchanged")

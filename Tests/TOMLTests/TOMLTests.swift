@@ -53,9 +53,7 @@ struct TOMLTests {
   @Test("An assertion of the library about a text is a fault of the text, every time")
   func assertions() throws {
     for _ in 0..<100 {
-      for text in [
-        "[=", "[[=", "a = 1\n[ =", "[a.]", "[a. =]", "a.= 1", "{", "a = {=", "a = [=", "'", "a = '",
-      ] {
+      for text in ["[=", "[[=", "a = 1\n[ =", "[a.]", "[a. =]", "a.= 1", "{", "a = {=", "a = [=", "'", "a = '"] {
         let error = try #require(throws: TOMLValue.Fault.self) { try Self.entries(text) }
         #expect(error.position.column >= 1)
         #expect(!error.message.isEmpty)

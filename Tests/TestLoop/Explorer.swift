@@ -176,8 +176,7 @@ extension Explorer {
   public var frozen: [String] {
     edges.filter { edge in
       edge.from == edge.to && edge.input == time && edge.actions.isEmpty
-        && deadline(states[edge.from].machine, states[edge.from].now) ?? .zero
-          <= states[edge.from].now
+        && deadline(states[edge.from].machine, states[edge.from].now) ?? .zero <= states[edge.from].now
     }.map { finding("time has stopped", $0.from) }
   }
 
@@ -269,8 +268,7 @@ public struct StateGraph: Hashable, Sendable, CustomStringConvertible {
 
   /// Reads the lines of docs/design.md.
   public init(of name: String) throws {
-    let lines = try Repository.text("docs/design.md").split(
-      separator: "\n", omittingEmptySubsequences: false)
+    let lines = try Repository.text("docs/design.md").split(separator: "\n", omittingEmptySubsequences: false)
     guard let start = lines.firstIndex(of: "<!-- states of \(name) -->") else { return }
     for line in lines[(start + 1)...].drop(while: \.isEmpty) {
       let halves = line.split(separator: "──▶", maxSplits: 1)
@@ -293,7 +291,6 @@ public struct StateGraph: Hashable, Sendable, CustomStringConvertible {
 
   /// What keeps docs/design.md from saying the same.
   public func differences(from name: String) throws -> [String] {
-    self == (try StateGraph(of: name))
-      ? [] : ["docs/design.md differs; the states of \(name) found:\n\(self)"]
+    self == (try StateGraph(of: name)) ? [] : ["docs/design.md differs; the states of \(name) found:\n\(self)"]
   }
 }

@@ -30,8 +30,7 @@ public final class HandExecutor: SerialExecutor, TaskExecutor {
       return jobs
     }
     for job in batch {
-      job.runSynchronously(
-        isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+      job.runSynchronously(isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
     }
     return !batch.isEmpty
   }
@@ -65,9 +64,7 @@ public actor TestLoop {
   /// Runs `body`, and everything that it starts, until `body` is done.
   ///
   /// - Throws: what `body` throws, or `Stuck` if it waits for something that never happens.
-  public static func run(
-    _ body: @escaping @Sendable (isolated TestLoop) async throws -> Void
-  ) throws {
+  public static func run(_ body: @escaping @Sendable (isolated TestLoop) async throws -> Void) throws {
     let loop = TestLoop()
     try loop.assumeIsolated { loop in
       loop.begin(body)

@@ -215,8 +215,7 @@ public final class Connection {
     guard Array(entry.suffix(16)) == key else { return end(.keysDiffer, reason: 0) }
     let kind = LongTermKey.Kind(rawValue: entry[7])
     let isAuthenticatedSecure = kind == .secureAuthenticated
-    security = .encrypted(
-      level: isAuthenticatedSecure ? 4 : kind.isAuthenticated ? 3 : 2, keySize: entry[9])
+    security = .encrypted(level: isAuthenticatedSecure ? 4 : kind.isAuthenticated ? 3 : 2, keySize: entry[9])
     setEncrypted(true)
     channel?.flush()
   }
@@ -268,8 +267,7 @@ public final class Connection {
   }
 
   private func tellPasskey(_ passkey: UInt32, entered: UInt8) {
-    kernel.broadcast(
-      0x0017, about: adapter.number, peer.encoded + littleEndian(passkey) + [entered])
+    kernel.broadcast(0x0017, about: adapter.number, peer.encoded + littleEndian(passkey) + [entered])
   }
 
   /// What this side answers to the kernel's question.
@@ -302,21 +300,18 @@ public final class Connection {
     let isAuthenticated = pairing.method != .justWorks
     let entries = longTermKeys(key, of: peer, isAuthenticated: isAuthenticated)
     let told =
-      handset.keyOrder == .longTermFirst
-      ? longTermKeys(key, of: onAir, isAuthenticated: isAuthenticated) : entries
+      handset.keyOrder == .longTermFirst ? longTermKeys(key, of: onAir, isAuthenticated: isAuthenticated) : entries
     let identityKey = handset.kind.privateAddress.map { _ in handset.kind.identityEntry }
     if isBonding == 1 { adapter.keep(longTermKeys: entries, identityKey: identityKey, of: peer) }
     let isSecure = handset.kind.isSecureConnections
-    security = .encrypted(
-      level: isAuthenticated ? (isSecure ? 4 : 3) : 2, keySize: handset.kind.keySize)
+    security = .encrypted(level: isAuthenticated ? (isSecure ? 4 : 3) : 2, keySize: handset.kind.keySize)
     setEncrypted(true)
 
     let identity = { [self] in
       guard let identityKey else { return }
       // Only a resolvable private address is told.
       let address = onAir.isResolvable ? onAir.address : Address(0)
-      kernel.broadcast(
-        0x0018, about: adapter.number, [isBonding] + address.littleEndian + identityKey)
+      kernel.broadcast(0x0018, about: adapter.number, [isBonding] + address.littleEndian + identityKey)
     }
     let longTerm = { [self] in
       for entry in told { kernel.broadcast(0x000A, about: adapter.number, [isBonding] + entry) }
@@ -337,9 +332,7 @@ public final class Connection {
   private var isBonding: UInt8 { adapter.settings.contains(.bondable) ? 1 : 0 }
 
   /// Secure Connections makes one key for both roles, legacy pairing one for each.
-  private func longTermKeys(
-    _ key: [UInt8], of peer: DeviceAddress, isAuthenticated: Bool
-  ) -> [[UInt8]] {
+  private func longTermKeys(_ key: [UInt8], of peer: DeviceAddress, isAuthenticated: Bool) -> [[UInt8]] {
     let kind = handset.kind
     func entry(_ type: LongTermKey.Kind, central: UInt8, diversifier: UInt8) -> [UInt8] {
       peer.encoded + [type.rawValue, central, kind.keySize, diversifier, 0]
@@ -366,8 +359,7 @@ public final class Connection {
     let report = { [self] in
       // The socket that asked for pairing gets the response, all others the event.
       if status == .authenticationFailed {
-        kernel.broadcast(
-          0x0011, about: adapter.number, peer.encoded + [status.rawValue], except: asker)
+        kernel.broadcast(0x0011, about: adapter.number, peer.encoded + [status.rawValue], except: asker)
       }
       if let asker { complete(asker, status) }
     }

@@ -294,9 +294,7 @@ public final class VirtualAdapter {
   ]
 
   /// The rules are those of net/bluetooth/mgmt.c.
-  private func set(
-    _ setting: ControllerSettings, on: Bool, for socket: ManagementSocket
-  ) -> MgmtStatus {
+  private func set(_ setting: ControllerSettings, on: Bool, for socket: ManagementSocket) -> MgmtStatus {
     guard kind.supported.contains(setting) else { return .notSupported }
     let hasClassic = settings.contains(.classic)
     var dependent: ControllerSettings = []
@@ -335,9 +333,7 @@ public final class VirtualAdapter {
     return .success
   }
 
-  private func advertise(
-    _ opcode: MgmtOpcode, _ body: [UInt8], for socket: ManagementSocket
-  ) -> MgmtStatus {
+  private func advertise(_ opcode: MgmtOpcode, _ body: [UInt8], for socket: ManagementSocket) -> MgmtStatus {
     if opcode == .removeAdvertising, body == [0], hasForgottenInstance {
       hasForgottenInstance = false
       return .success
@@ -382,8 +378,7 @@ public final class VirtualAdapter {
     }
     if opcode == .getConnections {
       let peers = connections.flatMap { $0.peer.encoded }
-      return socket.complete(
-        opcode.rawValue, number, .success, [UInt8(peers.count / 7), 0] + peers)
+      return socket.complete(opcode.rawValue, number, .success, [UInt8(peers.count / 7), 0] + peers)
     }
     guard isPowered else { return reply(.notPowered) }
     let connection = connections.first { $0.peer.encoded == Array(body.prefix(7)) }
@@ -443,8 +438,7 @@ extension DeviceAddress {
   /// The address at the beginning of a structure of the kernel's.
   init?(entry: [UInt8]) {
     var reader = ByteReader(entry)
-    guard let address = try? reader.address(), let type = try? reader.u8(),
-      let type = AddressType(rawValue: type)
+    guard let address = try? reader.address(), let type = try? reader.u8(), let type = AddressType(rawValue: type)
     else { return nil }
     self.init(address, type)
   }

@@ -132,9 +132,7 @@ public final class VirtualKernel {
 
   /// Listens for the ATT channels of phones that connect to this address; nil: to any. The listener that came last gets
   /// them all.
-  public func listen(
-    at address: DeviceAddress?, _ accept: @escaping (VirtualChannel) -> Void
-  ) -> ChannelListener {
+  public func listen(at address: DeviceAddress?, _ accept: @escaping (VirtualChannel) -> Void) -> ChannelListener {
     let listener = ChannelListener(self, address, accept)
     listeners.append(listener)
     return listener
@@ -150,10 +148,9 @@ public final class VirtualKernel {
   }
 
   /// Sends an event to all management sockets but one.
-  func broadcast(
-    _ code: UInt16, about number: UInt16, _ body: [UInt8] = [],
-    except excluded: ManagementSocket? = nil
-  ) { for socket in sockets where socket !== excluded { socket.deliver(code, number, body) } }
+  func broadcast(_ code: UInt16, about number: UInt16, _ body: [UInt8] = [], except excluded: ManagementSocket? = nil) {
+    for socket in sockets where socket !== excluded { socket.deliver(code, number, body) }
+  }
 
   /// The controller's handle of a new connection.
   func makeHandle() -> UInt16 {
@@ -274,9 +271,7 @@ public final class ChannelListener {
   let accept: (VirtualChannel) -> Void
   private weak var kernel: VirtualKernel?
 
-  init(
-    _ kernel: VirtualKernel, _ address: DeviceAddress?, _ accept: @escaping (VirtualChannel) -> Void
-  ) {
+  init(_ kernel: VirtualKernel, _ address: DeviceAddress?, _ accept: @escaping (VirtualChannel) -> Void) {
     self.kernel = kernel
     self.address = address
     self.accept = accept

@@ -55,8 +55,7 @@ final class Bench {
 
   /// Runs a test with a bench.
   static func run(
-    mtu: Int = 185, profile: PhoneProfile = .ideal,
-    _ configuration: VirtualPhone.Configuration = .init(),
+    mtu: Int = 185, profile: PhoneProfile = .ideal, _ configuration: VirtualPhone.Configuration = .init(),
     _ test: @escaping @Sendable (isolated TestLoop, Bench) async throws -> Void
   ) throws {
     try TestLoop.run { loop in
@@ -143,9 +142,7 @@ final class Bench {
       ])
   }
 
-  func configure(
-    _ uuid: UUID, _ wanted: ClientConfiguration = .notifications
-  ) async throws(ATTFailure) {
+  func configure(_ uuid: UUID, _ wanted: ClientConfiguration = .notifications) async throws(ATTFailure) {
     try await client.configure(try characteristic(uuid).cccd ?? 0, wanted)
   }
 

@@ -24,9 +24,7 @@ struct DayTests {
     }
   }
 
-  @Test(
-    "The script begins with the first session, has every category, takes a quarter of a minute, and breaks no rule"
-  )
+  @Test("The script begins with the first session, has every category, takes a quarter of a minute, and breaks no rule")
   func play() throws {
     try Bench.run { loop, bench in
       bench.phone.play(once: true)

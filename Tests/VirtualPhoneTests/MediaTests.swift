@@ -11,17 +11,13 @@ import Wire
 @Suite("Virtual phone: the Media Source")
 struct MediaTests {
   static let playlist = [
-    MediaState.Track(
-      artist: "Nina Simone", album: "Pastel Blues", title: "Sinnerman", duration: 622),
+    MediaState.Track(artist: "Nina Simone", album: "Pastel Blues", title: "Sinnerman", duration: 622),
     MediaState.Track(artist: "坂本龍一", album: "async", title: "andata", duration: 279.1),
     MediaState.Track(title: String(repeating: "é", count: 250), duration: 10),
   ]
 
   /// Runs a test with a remote that is subscribed to everything, after the first values.
-  private func run(
-    mtu: Int = 185,
-    _ test: @escaping @Sendable (isolated TestLoop, Bench) async throws -> Void
-  ) throws {
+  private func run(mtu: Int = 185, _ test: @escaping @Sendable (isolated TestLoop, Bench) async throws -> Void) throws {
     try Bench.run(mtu: mtu) { loop, bench in
       var playing = MediaState()
       playing.player.state = .playing
@@ -44,10 +40,7 @@ struct MediaTests {
       let texts = bench.updates.map(\.text)
       #expect(texts[0] == "Music")
       #expect(texts[1].hasPrefix("1,1.000,0.00"))
-      #expect(
-        texts[2...] == [
-          "0.5", "0", "3", "0", "0", "Nina Simone", "Pastel Blues", "Sinnerman", "622.000",
-        ])
+      #expect(texts[2...] == ["0.5", "0", "3", "0", "0", "Nina Simone", "Pastel Blues", "Sinnerman", "622.000"])
       #expect(bench.violations == [])
     }
   }
@@ -137,10 +130,9 @@ struct MediaTests {
   @Test(
     "Invalid writes are refused with AMS's Invalid Command",
     arguments: [
-      (UUID.entityUpdate, ""), (.entityUpdate, "03"), (.entityUpdate, "0003"),
-      (.entityUpdate, "0104"), (.entityUpdate, "0200 04"), (.entityAttribute, ""),
-      (.entityAttribute, "02"), (.entityAttribute, "0204"), (.entityAttribute, "0202 00"),
-      (.entityAttribute, "0300"), (.remoteCommand, ""), (.remoteCommand, "0e"),
+      (UUID.entityUpdate, ""), (.entityUpdate, "03"), (.entityUpdate, "0003"), (.entityUpdate, "0104"),
+      (.entityUpdate, "0200 04"), (.entityAttribute, ""), (.entityAttribute, "02"), (.entityAttribute, "0204"),
+      (.entityAttribute, "0202 00"), (.entityAttribute, "0300"), (.remoteCommand, ""), (.remoteCommand, "0e"),
       (.remoteCommand, "0001"), (.remoteCommand, "ff"),
     ] as [(UUID, String)])
   func refusals(uuid: UUID, value: String) throws {
@@ -155,9 +147,7 @@ struct MediaTests {
   func states() throws {
     try run { _, bench in
       let whole = try bench.handle(of: .entityAttribute)
-      #expect(
-        await bench.refusal { () throws(ATTFailure) in _ = try await bench.client.read(whole) }
-          == 0xA0)
+      #expect(await bench.refusal { () throws(ATTFailure) in _ = try await bench.client.read(whole) } == 0xA0)
       try bench.phone.perform(.mediaAttribute(.album, []))
       #expect(await bench.refusal(of: MediaAttribute.album.selection, to: .entityAttribute) == 0xA2)
       try await bench.perform(.mediaAttribute(.playbackInfo, Array("0,1,00,-0,00".utf8)))

@@ -18,10 +18,8 @@ struct PhoneTests {
   func smallServices() throws {
     try Bench.run { _, bench in
       var values: [[UInt8]] = []
-      try await bench.subscribe(
-        to: .batteryService, receiving: [.batteryLevel: { values.append($0) }])
-      try await bench.subscribe(
-        to: .currentTimeService, receiving: [.currentTime: { values.append($0) }])
+      try await bench.subscribe(to: .batteryService, receiving: [.batteryLevel: { values.append($0) }])
+      try await bench.subscribe(to: .currentTimeService, receiving: [.currentTime: { values.append($0) }])
       #expect(try await bench.client.read(0x0016) == [80])
       await bench.pass(.seconds(60))
       let now = try CurrentTime(decoding: try await bench.client.read(0x001A))
@@ -175,9 +173,7 @@ struct PhoneTests {
       try await bench.subscribeMedia()
       try bench.phone.perform(.add(Self.message, uid: 7))
       var generator = SeededGenerator(seed: 7)
-      let opcodes: [UInt8] = [
-        2, 4, 6, 8, 0x0A, 0x0C, 0x0E, 0x10, 0x12, 0x16, 0x18, 0x20, 0x52, 0xD2,
-      ]
+      let opcodes: [UInt8] = [2, 4, 6, 8, 0x0A, 0x0C, 0x0E, 0x10, 0x12, 0x16, 0x18, 0x20, 0x52, 0xD2]
       for _ in 0..<20_000 {
         let opcode = opcodes.randomElement(using: &generator) ?? 0
         let pdu = [opcode, .random(in: 0..<0x3A, using: &generator), 0]
@@ -191,8 +187,7 @@ struct PhoneTests {
       await bench.pass()
       bench.reconnect()
       try await bench.subscribeNotifications()
-      #expect(
-        bench.source.contains { $0.uid == 7 } == bench.phone.notifications.contains { $0.uid == 7 })
+      #expect(bench.source.contains { $0.uid == 7 } == bench.phone.notifications.contains { $0.uid == 7 })
     }
   }
 
@@ -222,8 +217,7 @@ struct PhoneTests {
       security = .encrypted
       await bench.phone.ask(bonding)
       #expect(server.bearer.mtu == 185)
-      let refusal = PDU.ErrorResponse(
-        request: .readByTypeRequest, handle: 0x32, code: .insufficientAuthentication)
+      let refusal = PDU.ErrorResponse(request: .readByTypeRequest, handle: 0x32, code: .insufficientAuthentication)
       #expect(
         bench.events == [
           .connected, .mtu(185), .discovered(database.services.map(\.service)),

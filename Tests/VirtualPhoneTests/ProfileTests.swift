@@ -29,8 +29,7 @@ struct ProfileTests {
 
   /// The properties of the characteristics, in the order of their handles.
   private static let properties: [UInt8] = [
-    0x02, 0x02, 0x20, 0x02, 0x02, 0x12, 0x12, 0x02, 0x88, 0x10, 0x10, 0x98, 0x98, 0x8A, 0x98,
-    0x98, 0x94,
+    0x02, 0x02, 0x20, 0x02, 0x02, 0x12, 0x12, 0x02, 0x88, 0x10, 0x10, 0x98, 0x98, 0x8A, 0x98, 0x98, 0x94,
   ]
 
   @Test("The database is the captured one, attribute by attribute")
@@ -70,16 +69,13 @@ struct ProfileTests {
       // The bearer answers the request for the MTU by itself.
       #expect(bench.bearer.mtu == 185)
       await bench.pass(.seconds(5))
-      #expect(
-        arrived == ["changed 0a00ffff", "Find By Type Value Request", "Read By Type Request"])
+      #expect(arrived == ["changed 0a00ffff", "Find By Type Value Request", "Read By Type Request"])
       #expect(bench.events.contains(.confirmed(.serviceChanged)))
       #expect(bench.bearer.requestsSent == 0)
     }
   }
 
-  @Test(
-    "Requests of a bonded peer before encryption get their responses after it, following Service Changed"
-  )
+  @Test("Requests of a bonded peer before encryption get their responses after it, following Service Changed")
   func holding() throws {
     try TestLoop.run { loop in
       let phone = VirtualPhone(.unencrypted, scheduler: loop.clock)
@@ -136,8 +132,7 @@ struct ProfileTests {
     let cut = PhoneProfile.iphone.cut(Array(text.utf8), to: maximum)
     #expect(String(decoding: cut, as: UTF8.self) == sent)
     #expect(cut.count <= maximum)
-    #expect(
-      PhoneProfile.ideal.cut(Array(text.utf8), to: maximum).count == min(maximum, text.utf8.count))
+    #expect(PhoneProfile.ideal.cut(Array(text.utf8), to: maximum).count == min(maximum, text.utf8.count))
   }
 
   @Test("What was there before the session is silent, and a call has a date")

@@ -39,8 +39,7 @@ struct ProviderTests {
     }
   }
 
-  @Test(
-    "Notifications from before the session are announced as pre-existing, after the Write Response")
+  @Test("Notifications from before the session are announced as pre-existing, after the Write Response")
   func preExisting() throws {
     try Bench.run { _, bench in
       try await bench.perform(.add(Self.message, uid: 3), .add(Self.message, uid: 2))
@@ -66,8 +65,7 @@ struct ProviderTests {
       #expect(whole?.attributes.map(\.id) == [7, 6, 5, 4, 3, 2, 1, 0])
       #expect(
         whole?.attributes.map { String(decoding: $0.value, as: UTF8.self) } == [
-          "Clear", "Reply", "20261121T070000", "14", "Saturday? 🍰", "To you & Ada", "Mum",
-          "com.apple.MobileSMS",
+          "Clear", "Reply", "20261121T070000", "14", "Saturday? 🍰", "To you & Ada", "Mum", "com.apple.MobileSMS",
         ])
       // Twelve bytes end inside the emoji.
       let cut = try await bench.ask(
@@ -146,8 +144,7 @@ struct ProviderTests {
     try Bench.run { _, bench in
       try await bench.subscribeNotifications()
       let call = NotificationContents(
-        .incomingCall, app: "com.apple.mobilephone", title: "Ada", positive: "Answer",
-        negative: "Decline")
+        .incomingCall, app: "com.apple.mobilephone", title: "Ada", positive: "Answer", negative: "Decline")
       try await bench.perform(.add(call, uid: 1), .add(call, uid: 2))
       let dateless = try await bench.ask(.getNotificationAttributes(1, [.init(.date)]))
       #expect(dateless?.attributes.first?.value == [])

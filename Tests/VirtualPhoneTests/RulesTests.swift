@@ -69,9 +69,7 @@ struct RulesTests {
     }
   }
 
-  @Test(
-    "UIDs begin again after the last unsubscription, late ones are marked, a hidden app's are not announced"
-  )
+  @Test("UIDs begin again after the last unsubscription, late ones are marked, a hidden app's are not announced")
   func announcing() throws {
     let phone = Self.phone("fresh-uids=on", "late=on", "previews=com.example.secret")
     try Bench.run(phone) { _, bench in

@@ -30,8 +30,7 @@ struct WireTests {
   @Test(
     "A UUID is read in every usual spelling and printed in the shortest",
     arguments: [
-      ("180D", "180D"), ("0x180d", "180D"),
-      ("0000180D-0000-1000-8000-00805F9B34FB", "180D"),
+      ("180D", "180D"), ("0x180d", "180D"), ("0000180D-0000-1000-8000-00805F9B34FB", "180D"),
       ("7905f431b5ce4e99a40f4b1e122d00d0", "7905F431-B5CE-4E99-A40F-4B1E122D00D0"),
     ])
   func uuid(spelling: String, canonical: String) throws {
@@ -246,9 +245,8 @@ struct CivilTimeTests {
         return
       }
       let next =
-        CivilTime(year: civil.year, month: civil.month, day: civil.day + 1)
-        ?? CivilTime(year: civil.year, month: civil.month + 1, day: 1)
-        ?? CivilTime(year: civil.year + 1, month: 1, day: 1)
+        CivilTime(year: civil.year, month: civil.month, day: civil.day + 1) ?? CivilTime(
+          year: civil.year, month: civil.month + 1, day: 1) ?? CivilTime(year: civil.year + 1, month: 1, day: 1)
       expected = try #require(next)
     }
   }

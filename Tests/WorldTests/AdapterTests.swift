@@ -21,8 +21,7 @@ struct AirTests: InWorld {
     .addAdvertising, .addExtendedAdvertisingParameters, .addExtendedAdvertisingData,
   ]
 
-  @Test(
-    "Commands that fail while nobody is connected are tried again until the board is on the air")
+  @Test("Commands that fail while nobody is connected are tried again until the board is on the air")
   func failedAdvertising() async throws {
     try await world.begin(.phoneLeft)
     await world.pass(.seconds(28))
@@ -41,9 +40,7 @@ struct AirTests: InWorld {
     #expect(world.adapter.isOnAir && world.wait == "bonded-phone")
   }
 
-  @Test(
-    "An adapter is found though the event that tells of it was lost, named or not",
-    arguments: [true, false])
+  @Test("An adapter is found though the event that tells of it was lost, named or not", arguments: [true, false])
   func lostIndexAdded(isNamed: Bool) async throws {
     try await world.begin(.onAir) {
       if isNamed { $0.radio.adapters = [AdapterChoice(ControllerIndex(0))] }
@@ -101,8 +98,7 @@ struct AirTests: InWorld {
   }
 
   @Test(
-    "What the kernel can't tell at the start is asked for again",
-    arguments: [MgmtOpcode.readCommands, .readIndexList])
+    "What the kernel can't tell at the start is asked for again", arguments: [MgmtOpcode.readCommands, .readIndexList])
   func askedAgain(opcode: MgmtOpcode) async throws {
     for fate in [Fate<MgmtStatus>.fails(.failed), .lost] {
       var isFirst = true
@@ -499,9 +495,7 @@ struct EndTests: InWorld {
     #expect(!other.settings.contains(.powered) && world.adapter.settings.contains(.powered))
   }
 
-  @Test(
-    "An adapter whose first command fails is tried again after 1, 2, 4 … 30 s",
-    arguments: [false, true])
+  @Test("An adapter whose first command fails is tried again after 1, 2, 4 … 30 s", arguments: [false, true])
   func firstCommand(isNamed: Bool) async throws {
     world.kernel.refusals[.readControllerInformation] = .busy
     world.launch { if isNamed { $0.radio.adapters = [AdapterChoice(ControllerIndex(0))] } }
@@ -536,9 +530,7 @@ struct EndTests: InWorld {
     #expect(world.wait == "no-adapter")
   }
 
-  @Test(
-    "A link whose end is reported by half, or not at all, ends with its adapter",
-    arguments: [true, false])
+  @Test("A link whose end is reported by half, or not at all, ends with its adapter", arguments: [true, false])
   func half(isReported: Bool) async throws {
     try await world.serve()
     world.kernel.losesChannelEnds = true

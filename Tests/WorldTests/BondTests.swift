@@ -68,9 +68,7 @@ struct OneSidedBondTests: InWorld {
     await world.phoneConnects()
   }
 
-  @Test(
-    "The phone: while pairing is open it pairs again, and the bond is replaced",
-    arguments: [false, true])
+  @Test("The phone: while pairing is open it pairs again, and the bond is replaced", arguments: [false, true])
   func lostByPhonePairsAgain(kernelHasBug: Bool) async throws {
     world.useAdapter { $0.failsToPairAnew = kernelHasBug }
     try await comesBackToPair()
@@ -370,9 +368,7 @@ struct TwoAdapterTests: InWorld {
     await world.pass(.seconds(5))
   }
 
-  @Test(
-    "What was opened and closed again while the adapter was absent is closed",
-    arguments: [false, true])
+  @Test("What was opened and closed again while the adapter was absent is closed", arguments: [false, true])
   func closedWhileAbsent(isItsOwn: Bool) async throws {
     try await world.begin(.phoneLeft)
     let opened = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: nil))

@@ -77,8 +77,7 @@ struct ControlSocketTests: InWorld {
     try await world.until(.notification)
     other.leave()
     try await world.until(.disconnected)
-    let known = try await world.call(
-      ControlMethods.getNotification, NotificationParameters(5, phone: nil))
+    let known = try await world.call(ControlMethods.getNotification, NotificationParameters(5, phone: nil))
     #expect(known.report.attributes.title == "Dad" && known.report.isStale)
   }
 
@@ -419,8 +418,7 @@ struct TimelineTests: InWorld {
     let steps = Self.steps(link)
     for step in [
       "Device Connected", "ATT channel", "Pair Device", "User Confirmation Request", "pairing",
-      "New Identity Resolving Key", "New Long Term Key", "encrypted", "paired", "subscribed",
-      "news",
+      "New Identity Resolving Key", "New Long Term Key", "encrypted", "paired", "subscribed", "news",
     ] { #expect(steps.contains(step), "\(step) is not among \(steps)") }
     let pdus = link.beginning.compactMap { entry in
       if case .att(let pdu) = entry.moment { pdu } else { nil }
@@ -433,16 +431,13 @@ struct TimelineTests: InWorld {
     #expect(Self.steps(timeline.board).starts(with: ["ready"]), "\(Self.steps(timeline.board))")
   }
 
-  @Test(
-    "Nothing that a user or a phone has written is in it: names of boards, phones and rules, texts, paths"
-  )
+  @Test("Nothing that a user or a phone has written is in it: names of boards, phones and rules, texts, paths")
   func anonymous() async throws {
     let rule = "[[rule]]\nname = 'marker-rule'\ncategory = 'social'\nact = 'negative'"
     try await world.serve(settings: "[log]\nfile = '/marker-path/log.db'\n\(rule)")
     try world.phoneDoes(.failCommands(code: 0xA3, count: 100))
     let contents = NotificationContents(
-      .social, app: "marker.app", title: "marker-title", message: "marker-text",
-      negative: "marker-label")
+      .social, app: "marker.app", title: "marker-title", message: "marker-text", negative: "marker-label")
     try world.phoneDoes(.add(contents))
     await world.pass(.seconds(60))
     let rules: [String?] = world.events.map { event in

@@ -205,9 +205,8 @@ struct AttackTests: InWorld {
     await world.pass(.seconds(30))
     let told = Set(world.story(since: mark))
     #expect(
-      told.isDisjoint(with: [
-        "paired", "subscribed", "authorization", "incoming", "notification", "media", "battery",
-      ]), "\(world.story(since: mark))")
+      told.isDisjoint(with: ["paired", "subscribed", "authorization", "incoming", "notification", "media", "battery"]),
+      "\(world.story(since: mark))")
     #expect(world.bondKeys == key && key != nil)
     #expect(world.adapter.keyedPeers == [world.phone.kind.identity])
     #expect(world.platform.programs.runs.isEmpty)

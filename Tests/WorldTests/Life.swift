@@ -210,9 +210,7 @@ import Wire
       seen = world.events.count
       if isNear, world.phone.connection == nil, air.opening(at: world.clock.now) == nil {
         // These waits say to tap the board's name.
-        if world.phone.phone.hasGivenUp,
-          ["first-phone", "bonded-phone", "given-up"].contains(world.wait)
-        {
+        if world.phone.phone.hasGivenUp, ["first-phone", "bonded-phone", "given-up"].contains(world.wait) {
           _ = try? world.phone.phone.perform(.tap)
         }
         connect()
@@ -435,8 +433,7 @@ import Wire
     // A byte is missing at the end, and the length says so.
     case .malformed where packet.count > 6:
       let length = UInt16(packet.count - 7)
-      return .fails(
-        packet[..<4] + [UInt8(length & 0xFF), UInt8(length >> 8)] + packet[6...].dropLast())
+      return .fails(packet[..<4] + [UInt8(length & 0xFF), UInt8(length >> 8)] + packet[6...].dropLast())
     case .malformed, .truncated: return .fails(Array(packet.prefix(packet.count / 2)))
     case let kind: return happens(kind)
     }

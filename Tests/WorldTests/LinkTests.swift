@@ -29,8 +29,7 @@ struct LinkTests: InWorld {
 
   @Test(
     "A second attempt on the same link that succeeds is served, whichever side got the first one wrong",
-    arguments: [(.displayOnly, 0), (.displayOnly, 5), (.keyboardOnly, 1), (.displayYesNo, 1)]
-      as [(IOCapability, Int)])
+    arguments: [(.displayOnly, 0), (.displayOnly, 5), (.keyboardOnly, 1), (.displayYesNo, 1)] as [(IOCapability, Int)])
   func secondAttempt(_ io: IOCapability, pause: Int) async throws {
     world.phone.typesCorrectly = false
     try await world.meet {
@@ -84,9 +83,7 @@ struct LinkTests: InWorld {
     let mark = world.events.count
     try await world.phoneComes()
     #expect(world.story(since: mark) == ["disconnected", "connected", "subscribed"])
-    #expect(
-      world.last(.disconnected)
-        == .disconnected(reason: "another link in its name has replaced it"))
+    #expect(world.last(.disconnected) == .disconnected(reason: "another link in its name has replaced it"))
     #expect(world.daemon?.sessions.count == 1)
     // The end of the impostor's link is not that of the phone's.
     await world.pass(.seconds(60))
@@ -114,8 +111,7 @@ struct LinkTests: InWorld {
     #expect(world.story.count { $0 == "disconnected" } == 1)
   }
 
-  @Test(
-    "The end of the phone's own link shows, whatever an impostor's does", arguments: [false, true])
+  @Test("The end of the phone's own link shows, whatever an impostor's does", arguments: [false, true])
   func impostorEndsFirst(eventFirst: Bool) async throws {
     try await world.begin(.paired)
     try await world.openPairing()
@@ -130,9 +126,7 @@ struct LinkTests: InWorld {
     try await world.until(.disconnected, within: .seconds(1))
   }
 
-  @Test(
-    "A phone that is back before the kernel has told all of its end keeps its new link",
-    arguments: [false, true])
+  @Test("A phone that is back before the kernel has told all of its end keeps its new link", arguments: [false, true])
   func backAtOnce(eventFirst: Bool) async throws {
     try await world.begin(.paired)
     try await world.phoneReturnsEncrypted()
@@ -250,9 +244,7 @@ struct LinkTuningTests: InWorld {
     #expect(controller.requests.count == before + 1)
   }
 
-  @Test(
-    "The kernel is silent, whatever interval the phone begins with",
-    arguments: [12, 24, 60] as [UInt16])
+  @Test("The kernel is silent, whatever interval the phone begins with", arguments: [12, 24, 60] as [UInt16])
   func kernelIsSilent(interval: UInt16) async throws {
     world.phone.interval = interval
     try await world.begin(.paired)
@@ -262,9 +254,7 @@ struct LinkTuningTests: InWorld {
     #expect(world.adapter.intervalRange == 24...40)
   }
 
-  @Test(
-    "If the controller refuses, status says so, and the kernel sends the request from the next link on"
-  )
+  @Test("If the controller refuses, status says so, and the kernel sends the request from the next link on")
   func refused() async throws {
     try await world.begin(.onAir)
     let controller = try #require(world.platform.controller)
@@ -322,8 +312,7 @@ struct LinkTuningTests: InWorld {
   }
 
   @Test(
-    "A phone that drops two links soon after a request is not asked for a day",
-    arguments: [0x28, 0x08, 0x22, 0x13])
+    "A phone that drops two links soon after a request is not asked for a day", arguments: [0x28, 0x08, 0x22, 0x13])
   func drops(reason: Int) async throws {
     try await world.begin(.phoneLeft)
     let controller = try #require(world.platform.controller)
@@ -419,9 +408,7 @@ struct PatienceTests: InWorld {
         == (hasNotifications ? [0x12, 0x1F, 0, 1, 0] : [0x12, 0x2B, 0, 1, 0]))
   }
 
-  @Test(
-    "A phone that is slow to encrypt is not left a third time, and does not give up",
-    arguments: [false, true])
+  @Test("A phone that is slow to encrypt is not left a third time, and does not give up", arguments: [false, true])
   func slowToEncrypt(atLast: Bool) async throws {
     try await meetAndLeaveTwice()
     #expect(world.phone.phone.strikes == 2)
@@ -442,8 +429,7 @@ struct PatienceTests: InWorld {
   }
 
   @Test(
-    "Nor if the board counted the first two before it was started again, or lost its power",
-    arguments: [false, true])
+    "Nor if the board counted the first two before it was started again, or lost its power", arguments: [false, true])
   func countedBefore(isCut: Bool) async throws {
     try await meetAndLeaveTwice()
     if isCut { world.cutPower() } else { try await world.stop() }
@@ -514,9 +500,7 @@ struct PatienceTests: InWorld {
     try await world.meet()
     await world.pass(.seconds(60))
     #expect(world.last(.authorization) == .authorization(.unknown(until: .notification)))
-    #expect(
-      try await world.status().links.first?.waiting.why?.contains("Share System Notifications")
-        == true)
+    #expect(try await world.status().links.first?.waiting.why?.contains("Share System Notifications") == true)
     try world.phoneDoes(.authorize(true))
     try world.phoneDoes(.add(NotificationContents(.email, app: "a", title: "t")))
     await world.pass(.seconds(5))

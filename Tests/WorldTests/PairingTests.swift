@@ -21,16 +21,11 @@ struct PairingTests: InWorld {
 
   /// How a board with this capability pairs with a phone with that one (Vol 3 Part H, 2.3.5.1).
   nonisolated static let capabilities: [(IOCapability, IOCapability, PairingMethod)] = [
-    (.noInputNoOutput, .keyboardDisplay, .justWorks),
-    (.displayOnly, .keyboardDisplay, .display),
-    (.displayOnly, .keyboardOnly, .display),
-    (.displayOnly, .displayYesNo, .justWorks),
-    (.keyboardOnly, .keyboardDisplay, .entry),
-    (.keyboardOnly, .displayOnly, .entry),
-    (.displayYesNo, .keyboardDisplay, .confirm),
-    (.displayYesNo, .displayYesNo, .confirm),
-    (.displayYesNo, .keyboardOnly, .display),
-    (.displayYesNo, .noInputNoOutput, .justWorks),
+    (.noInputNoOutput, .keyboardDisplay, .justWorks), (.displayOnly, .keyboardDisplay, .display),
+    (.displayOnly, .keyboardOnly, .display), (.displayOnly, .displayYesNo, .justWorks),
+    (.keyboardOnly, .keyboardDisplay, .entry), (.keyboardOnly, .displayOnly, .entry),
+    (.displayYesNo, .keyboardDisplay, .confirm), (.displayYesNo, .displayYesNo, .confirm),
+    (.displayYesNo, .keyboardOnly, .display), (.displayYesNo, .noInputNoOutput, .justWorks),
   ]
 
   /// The phone connects, and everything happens that is to happen, with what a test does meanwhile.
@@ -66,9 +61,7 @@ struct PairingTests: InWorld {
     try await world.phoneReturnsEncrypted()
   }
 
-  @Test(
-    "The ATT channel may come before or after the kernel tells of the phone",
-    arguments: [-40, -1, 0, 1, 40, 900])
+  @Test("The ATT channel may come before or after the kernel tells of the phone", arguments: [-40, -1, 0, 1, 40, 900])
   func channelDelay(milliseconds: Int64) async throws {
     try await world.begin(.onAir)
     world.phone.channelDelay = .milliseconds(milliseconds)
@@ -103,13 +96,10 @@ struct FailedPairingTests: InWorld {
         world.phone.consent = .refuses(after: .seconds(2))
         world.phone.isRefusalReadLate = true
       }, reason: "the phone refused"),
-    .init(
-      what: "nobody looks at the phone", act: { $0.phone.consent = .ignores },
-      reason: "the phone did not respond"),
+    .init(what: "nobody looks at the phone", act: { $0.phone.consent = .ignores }, reason: "the phone did not respond"),
     .init(
       what: "the board's user types another number", io: .keyboardOnly,
-      act: { world in try await world.answer(passkey: 1) },
-      reason: "the phone refused, or the numbers did not match"),
+      act: { world in try await world.answer(passkey: 1) }, reason: "the phone refused, or the numbers did not match"),
     .init(
       what: "the link is lost", act: { try await ends($0) { $0.goOutOfRange() } },
       reason: "the connection was lost during pairing"),
@@ -123,11 +113,9 @@ struct FailedPairingTests: InWorld {
         try await ends(world) { $0.leave() }
       }, reason: "the connection was lost during pairing"),
     .init(
-      what: "legacy pairing", phone: { $0.isSecureConnections = false },
-      reason: "the phone offered legacy pairing only"),
-    .init(
-      what: "a short key", phone: { $0.keySize = 7 },
-      reason: "the phone offered a key of 7 bytes instead of 16"),
+      what: "legacy pairing", phone: { $0.isSecureConnections = false }, reason: "the phone offered legacy pairing only"
+    ),
+    .init(what: "a short key", phone: { $0.keySize = 7 }, reason: "the phone offered a key of 7 bytes instead of 16"),
     .init(
       what: "the published debug key", phone: { $0.usesDebugKey = true },
       reason: "the phone used the published debug key"),
@@ -170,13 +158,11 @@ struct FailedPairingTests: InWorld {
     await world.pass(.seconds(2))
     #expect(world.adapter.connections.isEmpty)
     #expect(world.story(since: mark) == ["connected", "disconnected", "advertising"])
-    #expect(
-      world.last(.disconnected) == .disconnected(reason: "pairing is closed for unknown phones"))
+    #expect(world.last(.disconnected) == .disconnected(reason: "pairing is closed for unknown phones"))
     #expect(!world.kernel.commands.contains(.pairDevice))
   }
 
-  @Test(
-    "A phone that pairs while pairing is closed by hand gets no bond", arguments: [true, false])
+  @Test("A phone that pairs while pairing is closed by hand gets no bond", arguments: [true, false])
   func closedMeanwhile(isAsked: Bool) async throws {
     try await world.begin(.onAir) { $0.radio.io = isAsked ? .displayYesNo : .noInputNoOutput }
     world.phone.consent = .accepts(after: .seconds(3))
@@ -200,8 +186,7 @@ struct FailedPairingTests: InWorld {
     stranger.consent = .accepts(after: .seconds(3))
     stranger.connect(to: world.adapter)
     await world.pass(.seconds(2))
-    _ = try await world.call(
-      ControlMethods.closePairing, ClosingParameters(opening: opened.opening))
+    _ = try await world.call(ControlMethods.closePairing, ClosingParameters(opening: opened.opening))
     await world.pass(.seconds(30))
     #expect(world.daemon?.phoneReports.count == (pairable == .always ? 2 : 1))
   }
@@ -389,8 +374,7 @@ struct PairingAnswerTests: InWorld {
     let other = try await twoPhonesAsk()
     func yes(_ phone: Handset, _ passkey: UInt32? = nil) -> PairingResponse {
       PairingResponse(
-        accept: true, passkey: passkey.map { Passkey(value: $0) },
-        phone: PhoneSelector("\(phone.address.address)"))
+        accept: true, passkey: passkey.map { Passkey(value: $0) }, phone: PhoneSelector("\(phone.address.address)"))
     }
     for response in [PairingResponse(accept: true), yes(world.phone), yes(other, 271_828)] {
       await #expect(throws: RPCError.self, "\(response)") { try await world.respond(response) }
@@ -474,9 +458,7 @@ struct PairingAnswerTests: InWorld {
     #expect(world.daemon?.phoneReports.map(\.phone) == [other.kind.identity.address])
   }
 
-  @Test(
-    "A phone that waited for its turn is told why it has none where pairing closes behind the first"
-  )
+  @Test("A phone that waited for its turn is told why it has none where pairing closes behind the first")
   func latecomer() async throws {
     try await world.meet { $0.radio.io = .displayYesNo }
     try await world.until(.pairing)

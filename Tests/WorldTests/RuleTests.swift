@@ -186,9 +186,7 @@ struct GraceTests: InWorld {
     }
   }
 
-  @Test(
-    "Notifications that the phone announces again are repeats; the others are removed, with app and title"
-  )
+  @Test("Notifications that the phone announces again are repeats; the others are removed, with app and title")
   func back() async throws {
     try await begin()
     let mark = world.events.count
@@ -255,8 +253,7 @@ struct GraceTests: InWorld {
     await world.pass(.seconds(1))
     #expect(world.told(since: mark) == ["removed Mum", "removed Dad"])
     #expect(try await world.notifications().isEmpty)
-    #expect(
-      world.daemon?.feed.recent.events(since: 0).count { $0.event.name == .notification } == 4)
+    #expect(world.daemon?.feed.recent.events(since: 0).count { $0.event.name == .notification } == 4)
   }
 
   @Test("The end of the daemon removes nothing", arguments: [.zero, .seconds(120)] as [Duration])
@@ -303,9 +300,7 @@ struct ToldTests: InWorld {
     #expect(world.told() == ["added Mum", "added Dad", "removed Mum", "removed Dad"])
   }
 
-  @Test(
-    "What a reload hides by a text that was not fetched is removed once it is, and added when it is unhidden"
-  )
+  @Test("What a reload hides by a text that was not fetched is removed once it is, and added when it is unhidden")
   func reload() async throws {
     let settings = "fetch = [\"app\", \"title\"]\n"
     try await world.serve(settings: settings)
@@ -401,8 +396,7 @@ struct HookTests: InWorld {
     try world.phoneDoes(
       .add(
         NotificationContents(
-          .social, app: "com.apple.MobileSMS", title: "\u{1B}[2J\u{202E}mu\nM",
-          message: "one\u{7}\r\ntwo\u{9B}31m")))
+          .social, app: "com.apple.MobileSMS", title: "\u{1B}[2J\u{202E}mu\nM", message: "one\u{7}\r\ntwo\u{9B}31m")))
     try await world.until(.notification)
     let run = try #require(world.platform.programs.runs.first)
     #expect(run.environment["ANCSD_TITLE"] == "␛[2Jmu M")
@@ -458,16 +452,14 @@ struct HookTests: InWorld {
     #expect(programs.most == 4)
     #expect(world.events.count { $0.name == .notification } == 500)
     let omitted = world.log.compactMap { line in
-      line.contains("were dropped, because")
-        ? line.split(separator: " ").compactMap { Int($0) }.first : nil
+      line.contains("were dropped, because") ? line.split(separator: " ").compactMap { Int($0) }.first : nil
     }
     #expect(lamps + omitted.reduce(0, +) == 500)
     #expect(lamps >= HookRunner.capacity)
     // First it is asked to end, then it is killed.
     let stuck = try #require(programs.runs.first { $0.arguments == [hung] })
     #expect(stuck.signals.map(\.0) == [.terminate, .kill])
-    #expect(
-      world.log.contains { $0.contains("\(hung) was killed, because it ran longer than 5 s") })
+    #expect(world.log.contains { $0.contains("\(hung) was killed, because it ran longer than 5 s") })
   }
 
   @Test("A program's failure is logged once, and its recovery too")
@@ -531,9 +523,7 @@ struct HistoryHelperTests: InWorld {
     #expect(count > 1 && count < 16)
   }
 
-  @Test(
-    "Clients read the history through a helper, page by page; without a history they learn why there is none"
-  )
+  @Test("Clients read the history through a helper, page by page; without a history they learn why there is none")
   func read() async throws {
     try await world.start(settings: "[log]")
     world.platform.programs.behaviours["/proc/self/exe"] = .ends(
@@ -542,8 +532,7 @@ struct HistoryHelperTests: InWorld {
       ControlMethods.readHistory, HistoryQuery(since: WallTime(seconds: 5)))
     #expect(page.next == "7")
     #expect(page.elements.map(\.json) == [Array(#"{"event":"battery","seq":1}"#.utf8)])
-    let task = try HistoryTask(
-      reading: JSONValue(parsing: try #require(world.platform.programs.runs.last).input))
+    let task = try HistoryTask(reading: JSONValue(parsing: try #require(world.platform.programs.runs.last).input))
     #expect(task.query == HistoryQuery(since: WallTime(seconds: 5)))
     world.platform.programs.behaviours["/proc/self/exe"] = .ends(
       .exit(66), lines: ["reading the history: it is damaged"])
@@ -555,9 +544,7 @@ struct HistoryHelperTests: InWorld {
 
   /// Why the history can't be read.
   private func refusal() async -> String? {
-    await #expect(throws: RPCError.self) {
-      try await world.call(ControlMethods.readHistory, HistoryQuery())
-    }?.message
+    await #expect(throws: RPCError.self) { try await world.call(ControlMethods.readHistory, HistoryQuery()) }?.message
   }
 
   @Test("Nothing starts unless requested", arguments: ["", "[log]\non = false"])

@@ -149,9 +149,7 @@ struct HealingTests: InWorld {
     #expect(world.story.count { $0 == "disconnected" } == 1)
   }
 
-  @Test(
-    "A phone that refuses the search for its services keeps its link, and is asked again after pauses"
-  )
+  @Test("A phone that refuses the search for its services keeps its link, and is asked again after pauses")
   func refusesDiscovery() async throws {
     let phone = world.phone
     var requests = 0
@@ -203,8 +201,7 @@ struct HealingTests: InWorld {
   func serviceChangedMoves() async throws {
     try await world.serve()
     let session = try #require(world.daemon?.sessions.first)
-    var service = try #require(
-      session.services.located.first { $0.service.uuid == .genericAttribute })
+    var service = try #require(session.services.located.first { $0.service.uuid == .genericAttribute })
     let changes = ServiceClient.serviceChanged(ServiceContext(session)) { _, _ in }
     func subscribe(_ service: LocatedService) async throws {
       var isDone = false
@@ -263,8 +260,7 @@ struct ServiceRunTests: InWorld {
     let session = try #require(world.daemon?.sessions.first)
     var runs: [StubRun] = []
     let client = ServiceClient(
-      uuid: .batteryService, characteristics: [.batteryLevel], name: .battery, title: "the stub",
-      phase: .first
+      uuid: .batteryService, characteristics: [.batteryLevel], name: .battery, title: "the stub", phase: .first
     ) { _, _ throws(ATTFailure) in
       let run = StubRun()
       runs.append(run)
@@ -376,8 +372,7 @@ struct IPhoneTests: InWorld {
     }
   }
 
-  @Test(
-    "A change during the search for another is not lost, at whichever request", arguments: 1...9)
+  @Test("A change during the search for another is not lost, at whichever request", arguments: 1...9)
   func changedMeanwhile(at request: Int) async throws {
     let phone = world.phone
     try await world.begin(.paired)

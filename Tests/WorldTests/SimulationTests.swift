@@ -20,9 +20,7 @@ import VirtualPhone
   }
 
   /// How often each place comes up in any life. One without a grace period, which an odd index makes, has fewer turns.
-  static func opportunities(
-    of sound: Life, rules: PhoneRules? = nil
-  ) async throws -> [Fault.Place: Int] {
+  static func opportunities(of sound: Life, rules: PhoneRules? = nil) async throws -> [Fault.Place: Int] {
     let never = Fault(place: .turn, index: .max, kind: .linkLost)
     let other = try await play([never], rules: rules)
     return sound.plan.opportunities.merging(other.plan.opportunities, uniquingKeysWith: min)
@@ -69,8 +67,7 @@ import VirtualPhone
   }
 
   @Test(
-    "Whatever rules the phone keeps, a life ends as it does without faults",
-    arguments: 1...8 as ClosedRange<UInt64>)
+    "Whatever rules the phone keeps, a life ends as it does without faults", arguments: 1...8 as ClosedRange<UInt64>)
   func rules(seed: UInt64) async throws {
     let rules = Self.rules(seed)
     let sound = try await Self.play([], rules: rules)
@@ -111,15 +108,11 @@ import VirtualPhone
       let isPlayed = result.plan.rest.count < plan.count
       let hasHealed = Self.hasHealed(result.end, plan, sound.end)
       if isPlayed, hasHealed, result.violations.isEmpty { continue }
-      Issue.record(
-        "\(name): \(plan): \(result.violations) \(hasHealed ? "" : "\(result.end)") \(result.world.story)"
-      )
+      Issue.record("\(name): \(plan): \(result.violations) \(hasHealed ? "" : "\(result.end)") \(result.world.story)")
     }
     if order != "sample" {
       let count = Self.singles(opportunities).count
-      print(
-        "simulated \(plans.count) lives of \(count) single faults, \(incomplete) without the second"
-      )
+      print("simulated \(plans.count) lives of \(count) single faults, \(incomplete) without the second")
     }
   }
 
@@ -131,9 +124,7 @@ import VirtualPhone
 
   /// The plans that an order names: `sample`, `single PART OF`, `seeds FIRST LAST [STEP]`, or faults as they are
   /// printed, with commas between them; nil: it names none.
-  static func plans(
-    _ order: String, _ opportunities: [Fault.Place: Int]
-  ) -> [(name: String, plan: [Fault])]? {
+  static func plans(_ order: String, _ opportunities: [Fault.Place: Int]) -> [(name: String, plan: [Fault])]? {
     let all = singles(opportunities)
     let words = order.split(separator: " ").map(String.init)
     let numbers = words.compactMap { Int($0) }

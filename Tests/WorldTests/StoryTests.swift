@@ -29,9 +29,7 @@ struct Story: CustomTestStringConvertible, Sendable {
       world.phone.leave()
       try await world.until("the board is on the air") { world.adapter.isOnAir }
       world.phone.connect(to: world.adapter)
-    },
-    "phone leaves": { world, _ in world.phone.leave() },
-    "phone is lost": { world, _ in world.phone.goOutOfRange() },
+    }, "phone leaves": { world, _ in world.phone.leave() }, "phone is lost": { world, _ in world.phone.goOutOfRange() },
     "phone refuses": { world, _ in world.phone.consent = .refuses(after: .seconds(1)) },
     "phone agrees": { world, _ in world.phone.consent = .accepts(after: .seconds(1)) },
     "phone waits to be asked": { world, _ in world.phone.encryptsAfter = nil },
@@ -39,8 +37,7 @@ struct Story: CustomTestStringConvertible, Sendable {
     "phone types another number": { world, _ in world.phone.typesCorrectly = false },
     "phone forgets board": { world, _ in world.phone.forget(world.adapter) },
     "phone has another key": { world, _ in world.phone.spoilKey(of: world.adapter) },
-    "adapter is unplugged": { world, _ in world.unplug() },
-    "adapter is plugged in": { world, _ in world.replug() },
+    "adapter is unplugged": { world, _ in world.unplug() }, "adapter is plugged in": { world, _ in world.replug() },
     "adapter is powered off": { world, _ in try await world.command(.setPowered(false)) },
     "radio is blocked": { world, _ in world.kernel.block(world.adapter, .soft) },
     "radio is unblocked": { world, _ in world.kernel.block(world.adapter, nil) },
@@ -94,8 +91,7 @@ struct Story: CustomTestStringConvertible, Sendable {
     init() throws {
       let json = try JSONValue(parsing: Repository.read("Tests/Vectors/stories.json"))
       let members = json["fields"]?.object?.members ?? []
-      fields = Dictionary(
-        uniqueKeysWithValues: members.map { ($0.name, $0.value.array?.compactMap(\.string) ?? []) })
+      fields = Dictionary(uniqueKeysWithValues: members.map { ($0.name, $0.value.array?.compactMap(\.string) ?? []) })
       stories = try (json["stories"]?.array ?? []).map(Story.init)
     }
 
@@ -171,8 +167,7 @@ private final class StoryTeller {
   private var end: [String] {
     let phone = world.phone
     let facts = [
-      ("connected", phone.connection != nil),
-      ("encrypted", phone.connection?.isEncrypted == true),
+      ("connected", phone.connection != nil), ("encrypted", phone.connection?.isEncrypted == true),
       ("phone is bonded", phone.isBonded(to: world.adapter)),
       ("board is bonded", world.daemon?.phoneReports.isEmpty == false),
     ]

@@ -319,8 +319,7 @@ final class MemoryDisk: FileSystem {
   func rename(_ name: (String) -> String) {
     contents.withLock { contents in
       contents.directories = Set(contents.directories.map(name))
-      contents.files = Dictionary(
-        uniqueKeysWithValues: contents.files.map { (name($0.key), $0.value) })
+      contents.files = Dictionary(uniqueKeysWithValues: contents.files.map { (name($0.key), $0.value) })
     }
   }
 
@@ -357,8 +356,7 @@ final class MemoryDisk: FileSystem {
   }
 
   func names(in path: String) throws(SystemError) -> [String] {
-    if let failure = contents.withLock({ $0.unreadable[path] }) ?? fault.withLock({ $0(.opendir) })
-    {
+    if let failure = contents.withLock({ $0.unreadable[path] }) ?? fault.withLock({ $0(.opendir) }) {
       throw SystemError("opendir", failure, on: path)
     }
     let all = contents.withLock { Array($0.directories) + Array($0.files.keys) }
@@ -455,9 +453,7 @@ final class MemoryDisk: FileSystem {
     func signal(_ signal: Signal) { onSignal(signal) }
   }
 
-  func start(
-    _ arguments: [String], _ environment: [String], _ input: [UInt8]
-  ) throws(SystemError) -> Run {
+  func start(_ arguments: [String], _ environment: [String], _ input: [UInt8]) throws(SystemError) -> Run {
     let behaviour = behaviours[arguments[0]] ?? .ends()
     if case .isMissing = behaviour {
       throw SystemError("posix_spawn", .noSuchFile, on: arguments[0])

@@ -191,8 +191,7 @@ struct WaitTests: InWorld {
       let database = AttributeDatabase()
       _ = try database.add(
         ServiceDefinition(
-          .notificationCenter,
-          characteristics: [CharacteristicDefinition(.notificationSource, [.read])]))
+          .notificationCenter, characteristics: [CharacteristicDefinition(.notificationSource, [.read])]))
       let bearer = Bearer(scheduler: world.clock)
       let server = Server(bearer, database: database) { .encrypted }
       world.phone.otherServer = { end in

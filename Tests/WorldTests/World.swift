@@ -145,8 +145,7 @@ final class World {
   private func launch(_ settings: Settings) {
     if let daemon { former.append((daemon, platform)) }
     let sink = Log.Sink { [weak self] in self?.log.append($0.line) }
-    let daemon = Supervisor(
-      settings, on: platform, log: Log(level: settings.options.live.logLevel, to: sink))
+    let daemon = Supervisor(settings, on: platform, log: Log(level: settings.options.live.logLevel, to: sink))
     self.daemon = daemon
     end = nil
     daemon.feed.subscribe(readsQuiet: { _ in true }) { [weak self, weak daemon] in
@@ -196,9 +195,7 @@ final class World {
   }
 
   /// Lets time pass, one event after another, until something holds.
-  func until(
-    _ what: String, within limit: Duration = .seconds(300), _ holds: () -> Bool
-  ) async throws {
+  func until(_ what: String, within limit: Duration = .seconds(300), _ holds: () -> Bool) async throws {
     let end = clock.now + limit
     await idle()
     while !holds() {

@@ -192,9 +192,8 @@ extension World {
 
   /// What the disk has of the phone's bond, without when it was seen.
   var bondKeys: String? {
-    platform.disk.content { $0.hasSuffix("random-c01122334455.bond.json") }
-      .map { String(decoding: $0, as: UTF8.self) }?.split(separator: "\"first_seen\"").first.map(
-        String.init)
+    platform.disk.content { $0.hasSuffix("random-c01122334455.bond.json") }.map { String(decoding: $0, as: UTF8.self) }?
+      .split(separator: "\"first_seen\"").first.map(String.init)
   }
 
   /// Whether an adapter's pairing is open.

@@ -48,10 +48,7 @@ import Wire
   /// What ends accepting phones; called only once its successor accepts them.
   private var stopListening: (() -> Void)? { didSet { oldValue?() } }
 
-  init(
-    _ index: ControllerIndex, _ information: ControllerInformation, _ identity: DeviceAddress,
-    _ radio: Radio
-  ) {
+  init(_ index: ControllerIndex, _ information: ControllerInformation, _ identity: DeviceAddress, _ radio: Radio) {
     self.index = index
     self.radio = radio
     self.information = information

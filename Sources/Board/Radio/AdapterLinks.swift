@@ -11,8 +11,7 @@ import Wire
 extension Adapter {
   func publish(_ content: Event.Content, phone: DeviceAddress? = nil) {
     radio.feed.publish(
-      Event(content, adapter: name, phone: phone?.address),
-      ofStranger: phone.map { keys.ring[$0] == nil } ?? false)
+      Event(content, adapter: name, phone: phone?.address), ofStranger: phone.map { keys.ring[$0] == nil } ?? false)
   }
 
   // MARK: From a phone's first event to its end
@@ -31,9 +30,7 @@ extension Adapter {
     if case .deviceDisconnected = event, let ended = named.first(where: \.mayHaveEnded) {
       return ended.handle(.event(event))
     }
-    let link =
-      named.last { $0.machine.pairing != nil } ?? named.last { $0.machine.mayGetKeys(at: now) }
-      ?? named.last
+    let link = named.last { $0.machine.pairing != nil } ?? named.last { $0.machine.mayGetKeys(at: now) } ?? named.last
     if let link { return link.handle(.event(event)) }
     if case .deviceDisconnected = event { presenceChanged() }
     // A device paired under a bonded phone's identity and has disconnected: the kernel holds its key instead of the
@@ -62,8 +59,7 @@ extension Adapter {
       radio.sessions?.countUnproven()
       return radio.close(channel)
     }
-    let link =
-      links.last { $0.peer == channel.peer && !$0.isAttached } ?? addLink(with: channel.peer)
+    let link = links.last { $0.peer == channel.peer && !$0.isAttached } ?? addLink(with: channel.peer)
     if let former {
       linkLog.notice("\(name): a second link with \(channel.peer) replaces the first")
       former.handle(.displaced)
@@ -114,8 +110,7 @@ extension Adapter {
   /// Sends a command, which may be about a link's phone, and passes the kernel's reply on. A failure is only logged: the
   /// end of the link shows what matters.
   func send(
-    _ command: MgmtCommand, on link: RadioLink? = nil,
-    then: @escaping @LoopActor (MgmtStatus) -> Void = { _ in }
+    _ command: MgmtCommand, on link: RadioLink? = nil, then: @escaping @LoopActor (MgmtStatus) -> Void = { _ in }
   ) {
     Loop.start {
       do throws(MgmtError) {
@@ -157,8 +152,7 @@ extension Adapter {
   private func askedPhoneLeft(_ phone: DeviceAddress, _ reason: UInt8) {
     guard parameterPatience.ended(phone, reason: reason, at: scheduler.now) else { return }
     linkLog.notice(
-      "\(name): \(phone) dropped two links soon after a request for connection parameters: no more for a day"
-    )
+      "\(name): \(phone) dropped two links soon after a request for connection parameters: no more for a day")
     advertiser.plan.avoidKeyboard(until: scheduler.now + ParameterPatience.pause)
   }
 
@@ -201,8 +195,7 @@ extension Adapter {
 
   /// On which terms the board serves the phone of this link now.
   func terms(for link: RadioLink) -> LinkMachine.Terms {
-    LinkMachine.Terms(
-      admission: admission(of: link), bonds: keys.ring.bonds, isLastChance: link.isLastChance)
+    LinkMachine.Terms(admission: admission(of: link), bonds: keys.ring.bonds, isLastChance: link.isLastChance)
   }
 
   /// Whether the phone on a link may pair: one at a time.

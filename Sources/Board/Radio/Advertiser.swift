@@ -98,8 +98,7 @@ import Wire
         if connections != before { plan.phoneConnected() }
       } catch {
         guard owner.isServing else { return }
-        let isNews = plan.failed(
-          step, for: audience, isAlone: owner.links.isEmpty, why: "\(error)", at: now)
+        let isNews = plan.failed(step, for: audience, isAlone: owner.links.isEmpty, why: "\(error)", at: now)
         report(error, isNews: isNews, on: owner)
       }
       owner.changesAdvertising(false)
@@ -125,9 +124,7 @@ import Wire
   }
 
   /// Tries the methods in turn, from the one that worked last, and keeps the one that works.
-  private func advertise(
-    _ advertisement: Advertisement, on owner: Adapter
-  ) async throws(MgmtError) {
+  private func advertise(_ advertisement: Advertisement, on owner: Adapter) async throws(MgmtError) {
     var way = method
     while true {
       do {
@@ -137,8 +134,7 @@ import Wire
         return method = way
       } catch {
         // A controller that does not respond would not respond to the older commands either.
-        guard let status = error.status, status != .authenticationFailed, owner.isServing,
-          let other = way.fallback
+        guard let status = error.status, status != .authenticationFailed, owner.isServing, let other = way.fallback
         else { throw error }
         owner.log.info("\(owner.name): \(error); trying another way")
         way = other

@@ -57,9 +57,7 @@ import Wire
   func close() { channel.close() }
 
   /// Requests parameters from a phone; false if the command could not be sent.
-  func request(
-    _ wanted: ConnectionParameters, from phone: DeviceAddress, on handle: UInt16
-  ) -> Bool {
+  func request(_ wanted: ConnectionParameters, from phone: DeviceAddress, on handle: UInt16) -> Bool {
     asked[handle] = (phone, wanted)
     if hasRefused, signal(wanted, on: handle) { return true }
     guard channel.send(.connectionUpdate(handle, wanted)) else { return false }
@@ -89,8 +87,7 @@ import Wire
       ends[handle] = nil
     case .connectionUpdated(let handle, let status, let held):
       if status == 0 { parameters[handle] = held }
-      log.debug(
-        "link \(handle): \(status == 0 ? "\(held)" : "no new parameters: \(error(status))")")
+      log.debug("link \(handle): \(status == 0 ? "\(held)" : "no new parameters: \(error(status))")")
       if status == Self.unsupported { return refused(status, on: handle) }
       onReply(handle, status, false)
     case .disconnected(let handle, let reason):

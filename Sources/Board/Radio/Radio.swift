@@ -85,8 +85,7 @@ import Wire
   package func open() throws(Failure) {
     guard !platform.isBluetoothDaemonRunning else {
       throw Failure(
-        .unavailable, "serving the radio",
-        "bluetoothd is running, and takes every phone's connection",
+        .unavailable, "serving the radio", "bluetoothd is running, and takes every phone's connection",
         remedy: "“ancsd doctor” says how to stop it")
     }
     windowChanged()
@@ -189,9 +188,7 @@ import Wire
 
   /// Does the first work on an adapter. A failure is reported, and retried in the background after 1, 2, 4 … 30 s
   /// while the adapter is present.
-  private func attempt(
-    _ index: ControllerIndex, _ isConfigured: Bool, again pause: Duration
-  ) async {
+  private func attempt(_ index: ControllerIndex, _ isConfigured: Bool, again pause: Duration) async {
     guard !isStopping else { return }
     let removal = removals[index]
     do {
@@ -242,9 +239,7 @@ import Wire
   // MARK: Addresses
 
   /// The address that an adapter should use on the air.
-  private func identity(
-    of index: ControllerIndex, _ information: ControllerInformation
-  ) -> DeviceAddress {
+  private func identity(of index: ControllerIndex, _ information: ControllerInformation) -> DeviceAddress {
     let needsStatic = settings.address == .static || information.address.isPlaceholder
     guard needsStatic, information.supported.contains(.staticAddress) else {
       return DeviceAddress(information.address, .public)
@@ -257,9 +252,7 @@ import Wire
   /// Replaces a controller's placeholder address.
   ///
   /// - Returns: whether that worked; the kernel then adds the adapter again.
-  private func replacePlaceholder(
-    of index: ControllerIndex, _ information: ControllerInformation
-  ) async -> Bool {
+  private func replacePlaceholder(of index: ControllerIndex, _ information: ControllerInformation) async -> Bool {
     // One without BR/EDR and without an address, like Zephyr's, is meant to use a static one.
     guard information.address.isPlaceholder, information.address != Address(0),
       settings.address == .public
@@ -312,8 +305,7 @@ import Wire
     onWaitChange()
     searchLater()
     let missing = isStarted ? missing : []
-    for choice in settings.adapters
-    where !adapters.values.contains(where: { $0.name == "\(choice)" }) {
+    for choice in settings.adapters where !adapters.values.contains(where: { $0.name == "\(choice)" }) {
       let wait = Wait.absent("\(choice)")
       waits.set(
         .adapter("\(choice)"),

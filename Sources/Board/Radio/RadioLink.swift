@@ -79,17 +79,14 @@ import Wire
 
   var security: LinkSecurity {
     guard let found = channel?.security(), found.isEncrypted else { return .none }
-    return LinkSecurity(
-      encrypted: true, authenticated: found.isAuthenticated, keySize: found.keySize,
-      bonded: isBonded)
+    return LinkSecurity(encrypted: true, authenticated: found.isAuthenticated, keySize: found.keySize, bonded: isBonded)
   }
 
   /// The pairing's question to the board's user; nil if there is none.
   var question: PairingQuestion? {
     guard let pairing = machine.pairing, case .asking(let prompt) = pairing.turn else { return nil }
     return PairingQuestion(
-      prompt.method, passkey: prompt.number,
-      seconds: Int((pairing.answerDue - now).components.seconds))
+      prompt.method, passkey: prompt.number, seconds: Int((pairing.answerDue - now).components.seconds))
   }
 
   var wait: Wait? {
@@ -103,8 +100,7 @@ import Wire
     case .refused(let failure, _): wait = .pairingFailed(failure)
     case .pairing(let pairing): wait = pairing.turn.wait
     }
-    return owner.keys.ring.staleBonds.suspicions[peer].map { .oneSided($0, phone: peer.address) }
-      ?? wait
+    return owner.keys.ring.staleBonds.suspicions[peer].map { .oneSided($0, phone: peer.address) } ?? wait
   }
 
   // MARK: Called by the session

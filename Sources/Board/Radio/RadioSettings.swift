@@ -42,7 +42,6 @@ package struct RadioSettings: Hashable, Sendable {
         remedy: "set --io display, keyboard or yesno")
     }
     return PairingPolicy(
-      capability: capability, allowsLegacy: allowLegacy,
-      requiresAuthentication: requiresAuthentication, pause: pause)
+      capability: capability, allowsLegacy: allowLegacy, requiresAuthentication: requiresAuthentication, pause: pause)
   }
 }

@@ -215,8 +215,7 @@ import Wire
       if let known { return (known.address, isReplacement) }
     } catch { isReplacement = true }
     let random = UInt64.random(in: 0...UInt64.max)
-    let address: Address =
-      file == .static ? .static(from: random) : .locallyAdministered(from: random)
+    let address: Address = file == .static ? .static(from: random) : .locallyAdministered(from: random)
     // An unreadable file may be readable later, or by a later version.
     guard !directory.mayHave(file.rawValue) else { return (address, isReplacement) }
     do {

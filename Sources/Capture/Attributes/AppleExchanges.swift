@@ -28,9 +28,7 @@ struct NotificationExchange: Sendable {
   private static let mostPending = 16
 
   /// Decodes a value of one of the characteristics; nil for those of other services.
-  mutating func detail(
-    of value: [UInt8], _ uuid: UUID, _ access: ValueAccess, _ packet: Int
-  ) -> Detail? {
+  mutating func detail(of value: [UInt8], _ uuid: UUID, _ access: ValueAccess, _ packet: Int) -> Detail? {
     switch (access, uuid) {
     case (.written, .controlPoint): command(value, packet)
     case (.notified, .notificationSource): Self.event(value)
@@ -105,18 +103,14 @@ struct NotificationExchange: Sendable {
       let uid = try? reader.u32()
     {
       details.append(.number("UID", uid))
-      while let id = try? reader.u8(), let length = try? reader.u16(),
-        let value = try? reader.bytes(Int(length))
-      {
+      while let id = try? reader.u8(), let length = try? reader.u16(), let value = try? reader.bytes(Int(length)) {
         details.append(NotificationAttributeID(rawValue: id).detail(value))
       }
     }
     return response("to no command in this capture", 1, fragment.count, details)
   }
 
-  private static func response(
-    _ state: String, _ fragments: Int, _ bytes: Int, _ details: [Detail] = []
-  ) -> Detail {
+  private static func response(_ state: String, _ fragments: Int, _ bytes: Int, _ details: [Detail] = []) -> Detail {
     Detail(
       "ANCS Response", .text(state), valueKey: "state",
       [.number("Fragments", fragments), .number("Bytes", bytes)] + details)
@@ -150,15 +144,13 @@ extension ControlPointCommand {
         request.maximumLength.map { "\(request.id) (\($0))" } ?? "\(request.id)"
       }
       return Self.detail(
-        "Get Notification Attributes",
-        [.number("UID", uid.rawValue).at(1..<5), .list("Attributes", wanted)])
+        "Get Notification Attributes", [.number("UID", uid.rawValue).at(1..<5), .list("Attributes", wanted)])
     case .getAppAttributes(let app, let attributes):
       let identifier = Detail.text("AppIdentifier", app, key: "app_id")
       return Self.detail("Get App Attributes", [identifier, .list("Attributes", attributes)])
     case .performNotificationAction(let uid, let action):
       return Self.detail(
-        "Perform Notification Action",
-        [.number("UID", uid.rawValue).at(1..<5), .text("Action", "\(action)").at(5..<6)])
+        "Perform Notification Action", [.number("UID", uid.rawValue).at(1..<5), .text("Action", "\(action)").at(5..<6)])
     }
   }
 
@@ -190,8 +182,7 @@ extension DataSourceResponse {
         detail = NotificationAttributeID(rawValue: attribute.id).detail(attribute.value[...])
       case .app:
         let id = AppAttributeID(rawValue: attribute.id)
-        detail = .text(
-          "\(id)", String(cutUTF8: attribute.value), key: id == .displayName ? "app" : nil)
+        detail = .text("\(id)", String(cutUTF8: attribute.value), key: id == .displayName ? "app" : nil)
       }
       // A number and a length of two bytes stand before each value.
       details.append(detail.at(place(3 + attribute.value.count)))
@@ -202,9 +193,7 @@ extension DataSourceResponse {
 
 extension NotificationAttributeID {
   /// The fields of the daemon's events for these attributes (docs/interface.md).
-  private static let keys = [
-    "app_id", "title", "subtitle", "message", "message_size", "date", "positive", "negative",
-  ]
+  private static let keys = ["app_id", "title", "subtitle", "message", "message_size", "date", "positive", "negative"]
 
   fileprivate func detail(_ value: ArraySlice<UInt8>) -> Detail {
     let (text, key) = (String(cutUTF8: value), Self.keys.name(of: rawValue))

@@ -9,8 +9,7 @@ extension LinkState {
   ///   - packet: the number of the packet that completes it.
   ///   - isWhole: false if only its beginning was captured; nothing is learned from it then.
   mutating func decodeATT(
-    _ bytes: [UInt8], _ direction: CaptureDirection, bearer: UInt16 = 4, packet: Int,
-    isWhole: Bool
+    _ bytes: [UInt8], _ direction: CaptureDirection, bearer: UInt16 = 4, packet: Int, isWhole: Bool
   ) -> DecodedUnit {
     guard let first = bytes.first else {
       return DecodedUnit(layer: .att, name: "nothing", length: 0, problem: "an empty ATT PDU")
@@ -18,8 +17,7 @@ extension LinkState {
     let opcode = Opcode(rawValue: first)
     var unit = DecodedUnit(layer: .att, name: "\(opcode)", code: UInt16(first), length: bytes.count)
     unit.bytes = bytes
-    unit.request = requests.request(
-      of: opcode.role, isSent: direction == .sent, bearer: bearer, packet: packet)
+    unit.request = requests.request(of: opcode.role, isSent: direction == .sent, bearer: bearer, packet: packet)
     guard isWhole else {
       unit.details = [.data(bytes.dropFirst())]
       unit.problem = "truncated in the capture"
@@ -51,9 +49,7 @@ public struct OpenRequests: Sendable {
   /// The packet with the request or indication that a PDU completes; nil if it completes none that is known.
   ///
   /// - Parameter bearer: its L2CAP channel; of a signalling command, its identifier.
-  public mutating func request(
-    of role: Opcode.Role, isSent: Bool, bearer: UInt16 = 4, packet: Int
-  ) -> Int? {
+  public mutating func request(of role: Opcode.Role, isSent: Bool, bearer: UInt16 = 4, packet: Int) -> Int? {
     switch role {
     case .request, .indication:
       packets[Side(role: role, isSent: isSent, bearer: bearer)] = packet

@@ -68,9 +68,7 @@ extension DecodedUnit {
   }
 
   /// The handles and the type that a discovery request searches for, and the value.
-  private mutating func readSearch(
-    _ opcode: Opcode, _ reader: inout ByteReader
-  ) throws(DecodeError) {
+  private mutating func readSearch(_ opcode: Opcode, _ reader: inout ByteReader) throws(DecodeError) {
     let searched = try reader.handleRange()
     range = searched
     add(.text("Handles", ValueDecoder.text(searched), key: "range"), from: 1, reader)
@@ -104,9 +102,7 @@ extension DecodedUnit {
   }
 
   /// A handle, or the first and the last of a group.
-  private mutating func readHandle(
-    isGroup: Bool = false, _ reader: inout ByteReader
-  ) throws(DecodeError) {
+  private mutating func readHandle(isGroup: Bool = false, _ reader: inout ByteReader) throws(DecodeError) {
     let start = reader.offset
     var use = AttributeUse(handle: try reader.u16())
     if isGroup { use.end = try reader.u16() }
@@ -122,9 +118,7 @@ extension DecodedUnit {
     attributes[attributes.count - 1].valuePlace = place(from: start, reader)
   }
 
-  private mutating func readNumber(
-    _ label: String, _ reader: inout ByteReader
-  ) throws(DecodeError) {
+  private mutating func readNumber(_ label: String, _ reader: inout ByteReader) throws(DecodeError) {
     let start = reader.offset
     add(.number(label, try reader.u16()), from: start, reader)
   }

@@ -31,9 +31,7 @@ struct ServerView: Sendable {
   private var packet = 0
 
   /// Reads a PDU on one of the link's bearers.
-  mutating func read(
-    _ bytes: [UInt8], _ bearer: UInt16, _ packet: Int, into unit: inout DecodedUnit
-  ) {
+  mutating func read(_ bytes: [UInt8], _ bearer: UInt16, _ packet: Int, into unit: inout DecodedUnit) {
     self.packet = packet
     do throws(DecodeError) {
       let pdu = try PDU(decoding: bytes)
@@ -88,12 +86,9 @@ struct ServerView: Sendable {
   }
 
   /// The meaning of a value, which depends on what came before it for ANCS and AMS.
-  private mutating func meaning(
-    of value: [UInt8], _ uuid: UUID?, _ access: ValueAccess
-  ) -> [Detail] {
+  private mutating func meaning(of value: [UInt8], _ uuid: UUID?, _ access: ValueAccess) -> [Detail] {
     guard let uuid else { return [] }
-    let detail =
-      notifications.detail(of: value, uuid, access, packet) ?? media.detail(of: value, uuid, access)
+    let detail = notifications.detail(of: value, uuid, access, packet) ?? media.detail(of: value, uuid, access)
     return detail.map { [$0] } ?? ValueDecoder.details(of: value, uuid)
   }
 
@@ -210,9 +205,7 @@ struct ServerView: Sendable {
     }
   }
 
-  private mutating func readError(
-    _ error: PDU.ErrorResponse, _ request: PDU?, _ unit: inout DecodedUnit
-  ) {
+  private mutating func readError(_ error: PDU.ErrorResponse, _ request: PDU?, _ unit: inout DecodedUnit) {
     identify(&unit.attributes)
     // The error may be one of ANCS or AMS.
     let name =
@@ -231,9 +224,7 @@ struct ServerView: Sendable {
   }
 
   /// Learns a group of attributes: its type and that of its service.
-  private mutating func readGroup(
-    _ range: HandleRange, _ type: UUID?, _ service: UUID?, _ use: inout AttributeUse
-  ) {
+  private mutating func readGroup(_ range: HandleRange, _ type: UUID?, _ service: UUID?, _ use: inout AttributeUse) {
     if let type { database.learn(type: type, at: range.start) }
     if let service { database.learn(service: service, range) }
     database.identify(&use)

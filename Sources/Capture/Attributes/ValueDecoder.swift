@@ -76,11 +76,9 @@ public enum ValueDecoder {
     .preferredConnectionParameters: PacketField.connectionRequest.single,
     // PnP ID.
     0x2A50: [
-      .choice("Vendor Source", ["", "Bluetooth SIG", "USB Forum"]), .hex("Vendor", 2),
-      .hex("Product", 2), .hex("Version", 2),
-    ],
-    0x2A07: [.dBm("Power")],
-    0x2A21: [.measure("Interval", width: 2, unit: "s")],
+      .choice("Vendor Source", ["", "Bluetooth SIG", "USB Forum"]), .hex("Vendor", 2), .hex("Product", 2),
+      .hex("Version", 2),
+    ], 0x2A07: [.dBm("Power")], 0x2A21: [.measure("Interval", width: 2, unit: "s")],
     0x2A6C: [.measure("Elevation", width: 3, isSigned: true, per: 100, unit: "m")],
     0x2A6D: [.measure("Pressure", width: 4, per: 10, unit: "Pa")],
     0x2A6E: [
@@ -94,12 +92,9 @@ public enum ValueDecoder {
     0x2A79: [.measure("Wind Chill", width: 1, isSigned: true, unit: "°C")],
     0x2A7A: [.measure("Heat Index", width: 1, isSigned: true, unit: "°C")],
     0x2A7B: [.measure("Dew Point", width: 1, isSigned: true, unit: "°C")],
-    0x2A80: [.measure("Age", width: 1, unit: "years")],
-    0x2A8D: [.measure("Maximum", width: 1, unit: "bpm")],
-    0x2A8E: [.measure("Height", width: 2, per: 100, unit: "m")],
-    0x2A92: [.measure("At Rest", width: 1, unit: "bpm")],
-    0x2A98: [.measure("Weight", width: 2, per: 200, unit: "kg")],
-    0x2A06: [.choice("Alert", ["none", "mild", "high"])],
+    0x2A80: [.measure("Age", width: 1, unit: "years")], 0x2A8D: [.measure("Maximum", width: 1, unit: "bpm")],
+    0x2A8E: [.measure("Height", width: 2, per: 100, unit: "m")], 0x2A92: [.measure("At Rest", width: 1, unit: "bpm")],
+    0x2A98: [.measure("Weight", width: 2, per: 200, unit: "kg")], 0x2A06: [.choice("Alert", ["none", "mild", "high"])],
     // Where a thermometer, a heart rate monitor and a sensor of speed or power are.
     0x2A1D: [
       .choice(
@@ -121,8 +116,7 @@ public enum ValueDecoder {
           "left pedal", "right pedal", "front hub", "rear dropout", "chainstay", "rear wheel",
           "rear hub", "chest", "spider", "chain ring",
         ])
-    ],
-    0x2A8C: [.choice("Gender", ["male", "female", "unspecified"])],
+    ], 0x2A8C: [.choice("Gender", ["male", "female", "unspecified"])],
   ]
 }
 

@@ -36,8 +36,7 @@ public struct CaptureDecoder: Sendable {
   ///   - remote: known services of the peer.
   ///   - local: known services of the board.
   public mutating func addLink(
-    to peer: Address, handle: UInt16, adapter: UInt16, remote: [LocatedService] = [],
-    local: [LocatedService] = []
+    to peer: Address, handle: UInt16, adapter: UInt16, remote: [LocatedService] = [], local: [LocatedService] = []
   ) {
     links.change(.adapter(adapter, handle: handle)) { link in
       link.name.peer = peer
@@ -138,9 +137,7 @@ public struct CaptureDecoder: Sendable {
     var link = LinkName(handle: handle & 0x0FFF, peer: peer)
     if role == 0 { link.peerKind = .accessory }
     // If the controller resolved the peer's identity, its address on the air follows.
-    if event[2] != 0x01, (try? reader.skip(6)) != nil, let air = try? reader.address(),
-      air.value != 0
-    {
+    if event[2] != 0x01, (try? reader.skip(6)) != nil, let air = try? reader.address(), air.value != 0 {
       link.aliases.insert(air)
     }
     return link
@@ -167,9 +164,7 @@ public struct CaptureDecoder: Sendable {
         direction = link.direction(direction, isStart: isStart)
         frame.record.opcode = direction == .sent ? .aclTransmitted : .aclReceived
       }
-      Self.deliver(
-        data, direction, isStart: isStart, missing: max(record.missing, length - data.count),
-        &link, &frame)
+      Self.deliver(data, direction, isStart: isStart, missing: max(record.missing, length - data.count), &link, &frame)
     }
   }
 
@@ -204,8 +199,7 @@ public struct CaptureDecoder: Sendable {
 
   /// Decodes a frame by its channel (Vol 3 Part A, 2.1).
   private static func decode(
-    _ frame: L2CAPFrame, _ direction: CaptureDirection, _ packet: Int, _ link: inout LinkState,
-    _ notes: inout [String]
+    _ frame: L2CAPFrame, _ direction: CaptureDirection, _ packet: Int, _ link: inout LinkState, _ notes: inout [String]
   ) -> [DecodedUnit] {
     switch frame.channel {
     case 4:
@@ -233,10 +227,7 @@ public struct CaptureDecoder: Sendable {
       }
       if let note = delivery.note { notes.append(note) }
       guard let pdu = delivery.pdu else { return [] }
-      return [
-        link.decodeATT(
-          pdu, direction, bearer: delivery.bearer, packet: packet, isWhole: frame.isWhole)
-      ]
+      return [link.decodeATT(pdu, direction, bearer: delivery.bearer, packet: packet, isWhole: frame.isWhole)]
     }
   }
 }

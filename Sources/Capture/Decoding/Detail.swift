@@ -39,8 +39,7 @@ public struct Detail: Hashable, Sendable {
 
   /// - Parameter key: by default the words of the label, which are ASCII, in lower case, with underscores between.
   public init(
-    _ label: String, _ value: Value = .none, key: String? = nil, valueKey: String = "value",
-    _ children: [Detail] = []
+    _ label: String, _ value: Value = .none, key: String? = nil, valueKey: String = "value", _ children: [Detail] = []
   ) {
     self.label = label
     self.value = value
@@ -116,9 +115,7 @@ public struct Detail: Hashable, Sendable {
   }
 
   /// One of several with the same key.
-  static func several(
-    _ label: String, _ value: Value = .none, key: String, _ children: [Detail]
-  ) -> Detail {
+  static func several(_ label: String, _ value: Value = .none, key: String, _ children: [Detail]) -> Detail {
     var detail = Detail(label, value, key: key, children)
     detail.repeats = true
     return detail

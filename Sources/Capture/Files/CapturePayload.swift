@@ -24,9 +24,7 @@ public enum CapturePayload: Hashable, Sendable {
   ]
 
   /// The supported datalinks of btsnoop.
-  static let datalinks: [UInt32: CapturePayload] = [
-    1001: .unencapsulated, 1002: .uart, 2001: .monitor,
-  ]
+  static let datalinks: [UInt32: CapturePayload] = [1001: .unencapsulated, 1002: .uart, 2001: .monitor]
 
   /// An unsupported link type, in words for an error message.
   static func name(ofLinkType linkType: UInt32) -> String {
@@ -53,8 +51,7 @@ public enum CapturePayload: Hashable, Sendable {
     var adapter: UInt16 = 0
 
     fileprivate func record(
-      _ opcode: MonitorOpcode, _ data: some Sequence<UInt8>, adapter: UInt16? = nil,
-      isDirectionKnown: Bool = true
+      _ opcode: MonitorOpcode, _ data: some Sequence<UInt8>, adapter: UInt16? = nil, isDirectionKnown: Bool = true
     ) -> CaptureRecord {
       CaptureRecord(
         opcode, Array(data), time: time, adapter: adapter ?? self.adapter,
@@ -94,8 +91,7 @@ public enum CapturePayload: Hashable, Sendable {
   /// The types of PacketLogger's records that are HCI packets or the link layer's PDUs (10, which may also be BR/EDR's
   /// link manager's). The others are the link manager's (11), and notes of the system from 0xF7 on.
   private static let packetLoggerTypes: [UInt8: MonitorOpcode] = [
-    0: .command, 1: .event, 2: .aclTransmitted, 3: .aclReceived, 8: .scoTransmitted,
-    9: .scoReceived, 10: .linkControl,
+    0: .command, 1: .event, 2: .aclTransmitted, 3: .aclReceived, 8: .scoTransmitted, 9: .scoReceived, 10: .linkControl,
   ]
 
   private func air(

@@ -164,8 +164,7 @@ extension RecordFormat {
 
   func next(_ buffer: inout FileBuffer) throws(CaptureFileError) -> CaptureRecord {
     while true {
-      var reader = ByteReader(
-        try buffer.peek(Self.recordHeadLength, "a record header"), order: order)
+      var reader = ByteReader(try buffer.peek(Self.recordHeadLength, "a record header"), order: order)
       guard let head = try? envelope(&reader), head.included >= 0 else {
         throw buffer.error(.broken("a record shorter than its header"))
       }

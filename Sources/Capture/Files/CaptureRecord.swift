@@ -35,9 +35,7 @@ public struct CaptureRecord: Hashable, Sendable {
       let length = try? reader.u16()
     else { return nil }
     let data = Array(reader.rest().prefix(Int(length)))
-    self.init(
-      MonitorOpcode(rawValue: opcode), data, time: time, adapter: adapter,
-      missing: Int(length) - data.count)
+    self.init(MonitorOpcode(rawValue: opcode), data, time: time, adapter: adapter, missing: Int(length) - data.count)
   }
 }
 
@@ -107,10 +105,9 @@ public struct MonitorOpcode: RawRepresentable, Hashable, Sendable, CustomStringC
   }
 
   private static let names = [
-    "New Index", "Delete Index", "HCI Command", "HCI Event", "ACL Data TX", "ACL Data RX",
-    "SCO Data TX", "SCO Data RX", "Open Index", "Close Index", "Index Info", "Vendor Diagnostic",
-    "Note", "User Logging", "MGMT Open", "MGMT Close", "MGMT Command", "MGMT Event", "ISO Data TX",
-    "ISO Data RX",
+    "New Index", "Delete Index", "HCI Command", "HCI Event", "ACL Data TX", "ACL Data RX", "SCO Data TX", "SCO Data RX",
+    "Open Index", "Close Index", "Index Info", "Vendor Diagnostic", "Note", "User Logging", "MGMT Open", "MGMT Close",
+    "MGMT Command", "MGMT Event", "ISO Data TX", "ISO Data RX",
   ]
 
   /// The name that btmon uses, or the number.
@@ -142,8 +139,7 @@ extension WallTime {
   public init(microseconds: Int64) {
     let (quotient, remainder) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)
     let borrowed: Int64 = remainder < 0 ? 1 : 0
-    self.init(
-      seconds: quotient - borrowed, nanoseconds: Int32(remainder + borrowed * 1_000_000) * 1000)
+    self.init(seconds: quotient - borrowed, nanoseconds: Int32(remainder + borrowed * 1_000_000) * 1000)
   }
 
   /// Microseconds since 1970, clamped.

@@ -17,9 +17,7 @@ public struct LinkRecorder: Sendable {
   public init() {}
 
   /// The records for a new adapter; none if it is known.
-  public mutating func begin(
-    adapter: UInt16, address: Address?, name: String, at time: WallTime
-  ) -> [CaptureRecord] {
+  public mutating func begin(adapter: UInt16, address: Address?, name: String, at time: WallTime) -> [CaptureRecord] {
     guard adapters.insert(adapter).inserted else { return [] }
     var writer = ByteWriter()
     writer.bytes([0, 0])  // a primary controller on a virtual bus
@@ -64,14 +62,11 @@ public struct LinkRecorder: Sendable {
     writer.u16(4)  // the channel of ATT
     writer.bytes(payload)
     return CaptureRecord(
-      direction == .sent ? .aclTransmitted : .aclReceived, writer.bytes, time: time,
-      adapter: adapter)
+      direction == .sent ? .aclTransmitted : .aclReceived, writer.bytes, time: time, adapter: adapter)
   }
 
   /// The record for the end of a link.
-  public mutating func disconnect(
-    handle: UInt16, adapter: UInt16, at time: WallTime
-  ) -> CaptureRecord {
+  public mutating func disconnect(handle: UInt16, adapter: UInt16, at time: WallTime) -> CaptureRecord {
     handles.remove(handle)
     var writer = ByteWriter()
     writer.bytes([0x05, 4, 0x00])

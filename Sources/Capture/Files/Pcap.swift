@@ -13,10 +13,8 @@ struct Pcap: RecordFormat {
 
   /// The numbers that files begin with.
   private static let magics: [[UInt8]: (order: ByteOrder, hasNanoseconds: Bool)] = [
-    [0xD4, 0xC3, 0xB2, 0xA1]: (.littleEndian, false),
-    [0xA1, 0xB2, 0xC3, 0xD4]: (.bigEndian, false),
-    [0x4D, 0x3C, 0xB2, 0xA1]: (.littleEndian, true),
-    [0xA1, 0xB2, 0x3C, 0x4D]: (.bigEndian, true),
+    [0xD4, 0xC3, 0xB2, 0xA1]: (.littleEndian, false), [0xA1, 0xB2, 0xC3, 0xD4]: (.bigEndian, false),
+    [0x4D, 0x3C, 0xB2, 0xA1]: (.littleEndian, true), [0xA1, 0xB2, 0x3C, 0x4D]: (.bigEndian, true),
   ]
 
   static func recognises(_ head: ArraySlice<UInt8>) -> Bool { magics[Array(head.prefix(4))] != nil }
@@ -46,8 +44,7 @@ struct Pcap: RecordFormat {
     let fraction = try reader.u32()
     return CapturePayload.Envelope(
       time: hasNanoseconds
-        ? WallTime(seconds: seconds, nanoseconds: fraction)
-        : WallTime(seconds: seconds, microseconds: fraction),
+        ? WallTime(seconds: seconds, nanoseconds: fraction) : WallTime(seconds: seconds, microseconds: fraction),
       included: Int(clamping: try reader.u32()), original: Int(clamping: try reader.u32()))
   }
 }
@@ -120,9 +117,7 @@ struct PcapngReader: CaptureFormat {
 
   // MARK: Blocks
 
-  private mutating func beginSection(
-    _ head: ArraySlice<UInt8>, _ buffer: FileBuffer
-  ) throws(CaptureFileError) {
+  private mutating func beginSection(_ head: ArraySlice<UInt8>, _ buffer: FileBuffer) throws(CaptureFileError) {
     switch Array(head.dropFirst(Self.headLength)) {
     case [0x4D, 0x3C, 0x2B, 0x1A]: order = .littleEndian
     case [0x1A, 0x2B, 0x3C, 0x4D]: order = .bigEndian
@@ -156,9 +151,7 @@ struct PcapngReader: CaptureFormat {
 
   /// An Enhanced Packet block (6), or an obsolete Packet block (2). Nil if it has no packet that can
   /// be read.
-  private mutating func packet(
-    _ body: inout ByteReader, type: UInt32
-  ) throws(DecodeError) -> CaptureRecord? {
+  private mutating func packet(_ body: inout ByteReader, type: UInt32) throws(DecodeError) -> CaptureRecord? {
     let number = type == 6 ? Int(clamping: try body.u32()) : Int(try body.u16())
     if type == 2 { try body.skip(2) }  // dropped packets
     let stamp = UInt64(try body.u32()) << 32 | UInt64(try body.u32())
@@ -167,8 +160,7 @@ struct PcapngReader: CaptureFormat {
     guard number < interfaces.count else { return nil }
     let interface = interfaces[number]
     let packet = try padded(min(captured, body.remaining), &body)
-    var envelope = CapturePayload.Envelope(
-      time: time(stamp, interface), included: packet.count, original: original)
+    var envelope = CapturePayload.Envelope(time: time(stamp, interface), included: packet.count, original: original)
     envelope.adapter = UInt16(truncatingIfNeeded: number)
     for (code, value) in options(&body) where code == 2 && value.count == 4 {  // epb_flags
       var reader = ByteReader(value, order: order)
@@ -182,14 +174,11 @@ struct PcapngReader: CaptureFormat {
   }
 
   /// A Simple Packet block: a packet of the first interface, without a time.
-  private mutating func simplePacket(
-    _ body: inout ByteReader
-  ) throws(DecodeError) -> CaptureRecord? {
+  private mutating func simplePacket(_ body: inout ByteReader) throws(DecodeError) -> CaptureRecord? {
     let original = Int(clamping: try body.u32())
     guard let interface = interfaces.first else { return nil }
     let packet = body.rest().prefix(original)
-    let envelope = CapturePayload.Envelope(
-      time: WallTime(seconds: 0), included: packet.count, original: original)
+    let envelope = CapturePayload.Envelope(time: WallTime(seconds: 0), included: packet.count, original: original)
     return record(packet, envelope, interface)
   }
 
@@ -226,9 +215,7 @@ struct PcapngReader: CaptureFormat {
   }
 
   /// Bytes that are padded to a multiple of four; the padding may be missing.
-  private func padded(
-    _ length: Int, _ body: inout ByteReader
-  ) throws(DecodeError) -> ArraySlice<UInt8> {
+  private func padded(_ length: Int, _ body: inout ByteReader) throws(DecodeError) -> ArraySlice<UInt8> {
     let bytes = try body.bytes(length)
     try body.skip(min(-length & 3, body.remaining))
     return bytes

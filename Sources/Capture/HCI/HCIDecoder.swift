@@ -9,8 +9,7 @@ enum HCIDecoder {
     var reader = ByteReader(bytes)
     let opcode = reader.u16OrZero()
     let length = reader.u8OrZero()
-    var unit = DecodedUnit(
-      layer: .hciCommand, name: CommandTable.name(of: opcode), code: opcode, length: bytes.count)
+    var unit = DecodedUnit(layer: .hciCommand, name: CommandTable.name(of: opcode), code: opcode, length: bytes.count)
     // Opcode group and opcode command field, as btmon writes them.
     let split = "\(hexadecimal(opcode >> 10, 2))|\(hexadecimal(opcode & 0x3FF, 4))"
     if bytes.count < 3 {
@@ -47,9 +46,7 @@ enum HCIDecoder {
 
   /// Command Complete or Command Status: the command first, then what the event has before it, then the return
   /// parameters, which begin with a status for every command.
-  private static func response(
-    _ fields: [PacketField], _ bytes: ArraySlice<UInt8>, _ unit: inout DecodedUnit
-  ) {
+  private static func response(_ fields: [PacketField], _ bytes: ArraySlice<UInt8>, _ unit: inout DecodedUnit) {
     let results = unit.read(fields, from: bytes)
     unit.details.reverse()
     guard case .named(_, let opcode, _)? = unit.details.first?.value, !results.isEmpty else {

@@ -7,15 +7,13 @@ import Wire
 /// the names are shown: the parameters may be keys.
 enum KernelPacket {
   private static let buses = [
-    "Virtual", "USB", "PCCARD", "UART", "RS232", "PCI", "SDIO", "SPI", "I2C", "SMD", "VIRTIO",
-    "IPC",
+    "Virtual", "USB", "PCCARD", "UART", "RS232", "PCI", "SDIO", "SPI", "I2C", "SMD", "VIRTIO", "IPC",
   ]
 
   /// Nil for other kinds of packets.
   static func decode(_ record: CaptureRecord) -> (title: String, unit: DecodedUnit)? {
     let kind = "\(record.opcode)"
-    var unit = DecodedUnit(
-      layer: .adapter, name: kind, code: record.opcode.rawValue, length: record.data.count)
+    var unit = DecodedUnit(layer: .adapter, name: kind, code: record.opcode.rawValue, length: record.data.count)
     do { return try read(record, &unit).map { ("\(kind): \($0)", unit) } } catch {
       unit.problem = "\(error)"
       return ("\(kind): len \(record.data.count)", unit)
@@ -25,9 +23,7 @@ enum KernelPacket {
   /// Reads a packet into a unit, which stays as it is if the packet ends early.
   ///
   /// - Returns: the title without the kind; nil for other kinds of packets.
-  private static func read(
-    _ record: CaptureRecord, _ unit: inout DecodedUnit
-  ) throws(DecodeError) -> String? {
+  private static func read(_ record: CaptureRecord, _ unit: inout DecodedUnit) throws(DecodeError) -> String? {
     var reader = ByteReader(record.data)
     switch record.opcode {
     case .newIndex:
@@ -72,9 +68,7 @@ enum KernelPacket {
     return text
   }
 
-  private static func controlOpen(
-    _ reader: inout ByteReader, _ unit: inout DecodedUnit
-  ) throws(DecodeError) -> String {
+  private static func controlOpen(_ reader: inout ByteReader, _ unit: inout DecodedUnit) throws(DecodeError) -> String {
     let cookie = try reader.u32()
     let format = try reader.u16()
     let version = try reader.u8()
@@ -99,13 +93,9 @@ enum KernelPacket {
     let number = hexadecimal(code, 4)
     unit.layer = .mgmt
     unit.code = code
-    unit.name =
-      isCommand
-      ? MgmtNames.command(code) ?? "Command \(number)" : MgmtNames.event(code) ?? "Event \(number)"
+    unit.name = isCommand ? MgmtNames.command(code) ?? "Command \(number)" : MgmtNames.event(code) ?? "Event \(number)"
     // The events Command Complete and Command Status begin with the command and its status.
-    if !isCommand, code == 1 || code == 2, let opcode = try? reader.u16(),
-      let status = try? reader.u8()
-    {
+    if !isCommand, code == 1 || code == 2, let opcode = try? reader.u16(), let status = try? reader.u8() {
       unit.details = [
         .named("Command", MgmtNames.command(opcode), opcode),
         .named("Status", status == 0 ? "Success" : nil, status),

@@ -120,9 +120,7 @@ enum PacketField: Hashable, Sendable {
   static func phy(_ label: String) -> PacketField { .choice(label, [""] + phyNames) }
   /// PHYs as bits.
   static func phys(_ label: String) -> PacketField { .bits(label, phyNames) }
-  private static let addressTypes = [
-    "Public", "Random", "Public identity, resolved", "Random identity, resolved",
-  ]
+  private static let addressTypes = ["Public", "Random", "Public identity, resolved", "Random identity, resolved"]
   private static let pairingFlags = ["MITM", "Secure Connections", "keypress", "CT2"]
   private static let phyNames = ["LE 1M", "LE 2M", "LE Coded"]
 
@@ -155,9 +153,7 @@ extension [PacketField] {
   ///
   /// - Parameter beginning: where the reader's bytes begin in the unit; nil: the details have no places, as those of one
   ///   of several items, or of an attribute's value.
-  func read(
-    _ reader: inout ByteReader, into details: inout [Detail], at beginning: Int? = nil
-  ) throws(DecodeError) {
+  func read(_ reader: inout ByteReader, into details: inout [Detail], at beginning: Int? = nil) throws(DecodeError) {
     var addressType: UInt8 = 0
     func add(_ detail: Detail, from start: Int, to end: Int) {
       details.append(detail.at(beginning.map { $0 + start..<$0 + end }))
@@ -186,9 +182,7 @@ extension [PacketField] {
 
 extension PacketField {
   /// Nil for what is not shown.
-  fileprivate func read(
-    _ reader: inout ByteReader, _ addressType: inout UInt8
-  ) throws(DecodeError) -> Detail? {
+  fileprivate func read(_ reader: inout ByteReader, _ addressType: inout UInt8) throws(DecodeError) -> Detail? {
     switch self {
     case .status: return .choice("Status", ControllerError.names, try reader.u8())
     case .handle: return .number("Handle", try reader.u16() & 0x0FFF)
@@ -240,8 +234,7 @@ extension PacketField {
     case .data: return reader.isAtEnd ? nil : .data(reader.rest())
     case .pairingRequirements:
       let bits = try reader.u8()
-      let names = Self.pairingFlags.enumerated().filter { bits >> ($0.offset + 2) & 1 == 1 }.map(
-        \.element)
+      let names = Self.pairingFlags.enumerated().filter { bits >> ($0.offset + 2) & 1 == 1 }.map(\.element)
       return .flags("Authentication", [bits & 3 == 1 ? "bonding" : "no bonding"] + names, bits)
     }
   }
@@ -284,33 +277,26 @@ public enum ControllerError {
   }
 
   static let names = [
-    "Success", "Unknown HCI Command", "Unknown Connection Identifier", "Hardware Failure",
-    "Page Timeout", "Authentication Failure", "PIN or Key Missing", "Memory Capacity Exceeded",
-    "Connection Timeout", "Connection Limit Exceeded",
-    "Synchronous Connection Limit To A Device Exceeded", "Connection Already Exists",
-    "Command Disallowed", "Connection Rejected due to Limited Resources",
-    "Connection Rejected due to Security Reasons",
+    "Success", "Unknown HCI Command", "Unknown Connection Identifier", "Hardware Failure", "Page Timeout",
+    "Authentication Failure", "PIN or Key Missing", "Memory Capacity Exceeded", "Connection Timeout",
+    "Connection Limit Exceeded", "Synchronous Connection Limit To A Device Exceeded", "Connection Already Exists",
+    "Command Disallowed", "Connection Rejected due to Limited Resources", "Connection Rejected due to Security Reasons",
     "Connection Rejected due to Unacceptable BD_ADDR", "Connection Accept Timeout Exceeded",
-    "Unsupported Feature or Parameter Value", "Invalid HCI Command Parameters",
-    "Remote User Terminated Connection", "Remote Device Terminated Connection due to Low Resources",
-    "Remote Device Terminated Connection due to Power Off", "Connection Terminated By Local Host",
-    "Repeated Attempts", "Pairing Not Allowed", "Unknown LMP PDU", "Unsupported Remote Feature",
-    "SCO Offset Rejected", "SCO Interval Rejected", "SCO Air Mode Rejected",
-    "Invalid LMP/LL Parameters", "Unspecified Error", "Unsupported LMP/LL Parameter Value",
-    "Role Change Not Allowed", "LMP/LL Response Timeout",
-    "LMP Error Transaction Collision/LL Procedure Collision", "LMP PDU Not Allowed",
-    "Encryption Mode Not Acceptable", "Link Key cannot be Changed", "Requested QoS Not Supported",
-    "Instant Passed", "Pairing With Unit Key Not Supported", "Different Transaction Collision", "",
-    "QoS Unacceptable Parameter", "QoS Rejected", "Channel Classification Not Supported",
-    "Insufficient Security", "Parameter Out Of Mandatory Range", "", "Role Switch Pending", "",
-    "Reserved Slot Violation", "Role Switch Failed", "Extended Inquiry Response Too Large",
-    "Secure Simple Pairing Not Supported By Host", "Host Busy - Pairing",
-    "Connection Rejected due to No Suitable Channel Found", "Controller Busy",
-    "Unacceptable Connection Parameters", "Advertising Timeout",
-    "Connection Terminated due to MIC Failure", "Connection Failed to be Established",
-    "MAC Connection Failed",
-    "Coarse Clock Adjustment Rejected but Will Try to Adjust Using Clock Dragging",
-    "Type0 Submap Not Defined", "Unknown Advertising Identifier", "Limit Reached",
-    "Operation Cancelled by Host", "Packet Too Long", "Too Late", "Too Early",
+    "Unsupported Feature or Parameter Value", "Invalid HCI Command Parameters", "Remote User Terminated Connection",
+    "Remote Device Terminated Connection due to Low Resources", "Remote Device Terminated Connection due to Power Off",
+    "Connection Terminated By Local Host", "Repeated Attempts", "Pairing Not Allowed", "Unknown LMP PDU",
+    "Unsupported Remote Feature", "SCO Offset Rejected", "SCO Interval Rejected", "SCO Air Mode Rejected",
+    "Invalid LMP/LL Parameters", "Unspecified Error", "Unsupported LMP/LL Parameter Value", "Role Change Not Allowed",
+    "LMP/LL Response Timeout", "LMP Error Transaction Collision/LL Procedure Collision", "LMP PDU Not Allowed",
+    "Encryption Mode Not Acceptable", "Link Key cannot be Changed", "Requested QoS Not Supported", "Instant Passed",
+    "Pairing With Unit Key Not Supported", "Different Transaction Collision", "", "QoS Unacceptable Parameter",
+    "QoS Rejected", "Channel Classification Not Supported", "Insufficient Security", "Parameter Out Of Mandatory Range",
+    "", "Role Switch Pending", "", "Reserved Slot Violation", "Role Switch Failed",
+    "Extended Inquiry Response Too Large", "Secure Simple Pairing Not Supported By Host", "Host Busy - Pairing",
+    "Connection Rejected due to No Suitable Channel Found", "Controller Busy", "Unacceptable Connection Parameters",
+    "Advertising Timeout", "Connection Terminated due to MIC Failure", "Connection Failed to be Established",
+    "MAC Connection Failed", "Coarse Clock Adjustment Rejected but Will Try to Adjust Using Clock Dragging",
+    "Type0 Submap Not Defined", "Unknown Advertising Identifier", "Limit Reached", "Operation Cancelled by Host",
+    "Packet Too Long", "Too Late", "Too Early",
   ]
 }

@@ -70,18 +70,14 @@ struct AttributeChannels: Sendable {
     }
   }
 
-  private mutating func addRequest(
-    _ identifier: UInt8, _ isSent: Bool, _ mode: Mode, _ channels: ArraySlice<UInt16>
-  ) {
+  private mutating func addRequest(_ identifier: UInt8, _ isSent: Bool, _ mode: Mode, _ channels: ArraySlice<UInt16>) {
     requests.removeAll { $0.identifier == identifier && $0.isSent == isSent }
     guard requests.count < Self.most else { return }
     requests.append(Request(identifier: identifier, isSent: isSent, mode: mode, channels: channels))
   }
 
   /// Opens the channels of a request that this is the response to.
-  private mutating func openChannels(
-    _ identifier: UInt8, _ isSent: Bool, _ identifiers: ArraySlice<UInt16>
-  ) {
+  private mutating func openChannels(_ identifier: UInt8, _ isSent: Bool, _ identifiers: ArraySlice<UInt16>) {
     let index = requests.firstIndex { $0.identifier == identifier && $0.isSent != isSent }
     guard let index else { return }
     let request = requests.remove(at: index)

@@ -45,8 +45,7 @@ struct Reassembler: Sendable {
     let available = reader.remaining
     if available >= length {
       if available > length { outcome.note = "\(available - Int(length)) bytes too many" }
-      outcome.frame = L2CAPFrame(
-        channel: channel, payload: Array(reader.rest().prefix(Int(length))), isWhole: true)
+      outcome.frame = L2CAPFrame(channel: channel, payload: Array(reader.rest().prefix(Int(length))), isWhole: true)
       begun = []
     } else if missing > 0 {
       outcome.frame = L2CAPFrame(channel: channel, payload: Array(reader.rest()), isWhole: false)

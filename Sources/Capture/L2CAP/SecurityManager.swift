@@ -5,9 +5,8 @@ import Wire
 /// negotiated. Of PDUs with keys, or with values that keys are derived from, only the names are shown.
 enum SecurityManager {
   private static let table: PacketTable = [
-    0x01: .init("Pairing Request", pairing), 0x02: .init("Pairing Response", pairing),
-    0x03: "Pairing Confirm", 0x04: "Pairing Random",
-    0x05: .init("Pairing Failed", .choice("Reason", reasons)), 0x06: "Encryption Information",
+    0x01: .init("Pairing Request", pairing), 0x02: .init("Pairing Response", pairing), 0x03: "Pairing Confirm",
+    0x04: "Pairing Random", 0x05: .init("Pairing Failed", .choice("Reason", reasons)), 0x06: "Encryption Information",
     0x07: "Central Identification", 0x08: "Identity Information",
     0x09: .init(
       "Identity Address Information", .choice("Address Type", ["Public", "Static random"]),
@@ -36,18 +35,16 @@ enum SecurityManager {
 
   /// Why pairing failed (3.5.5).
   private static let reasons = [
-    "", "Passkey Entry Failed", "OOB Not Available", "Authentication Requirements",
-    "Confirm Value Failed", "Pairing Not Supported", "Encryption Key Size",
-    "Command Not Supported", "Unspecified Reason", "Repeated Attempts", "Invalid Parameters",
-    "DHKey Check Failed", "Numeric Comparison Failed", "BR/EDR Pairing In Progress",
+    "", "Passkey Entry Failed", "OOB Not Available", "Authentication Requirements", "Confirm Value Failed",
+    "Pairing Not Supported", "Encryption Key Size", "Command Not Supported", "Unspecified Reason", "Repeated Attempts",
+    "Invalid Parameters", "DHKey Check Failed", "Numeric Comparison Failed", "BR/EDR Pairing In Progress",
     "Cross-transport Key Derivation Not Allowed", "Key Rejected", "Busy",
   ]
 
   /// Decodes a PDU: a code and its parameters.
   static func decode(_ bytes: [UInt8]) -> DecodedUnit {
     guard let code = bytes.first else {
-      return DecodedUnit(
-        layer: .smp, name: "nothing", length: 0, problem: "an SMP PDU without a byte")
+      return DecodedUnit(layer: .smp, name: "nothing", length: 0, problem: "an SMP PDU without a byte")
     }
     let layout = table[UInt16(code)]
     let name = layout?.name ?? "code \(hexadecimal(code, 2))"

@@ -18,17 +18,12 @@ enum Signalling {
     0x0B: .init("Information Response", .u16("Type"), .u16("Result")),
     0x12: .init("Connection Parameter Update Request", .connectionRequest),
     0x13: .init("Connection Parameter Update Response", .acceptance("Result")),
-    0x14: .init(
-      "LE Credit Based Connection Request", .hex("SPSM", 2), .hex("Source CID", 2), credits),
-    0x15: .init(
-      "LE Credit Based Connection Response", .hex("Destination CID", 2), credits, .u16("Result")),
+    0x14: .init("LE Credit Based Connection Request", .hex("SPSM", 2), .hex("Source CID", 2), credits),
+    0x15: .init("LE Credit Based Connection Response", .hex("Destination CID", 2), credits, .u16("Result")),
     0x16: .init("Flow Control Credit", .hex("CID", 2), .u16("Credits")),
-    0x17: .init(
-      "Credit Based Connection Request", .hex("SPSM", 2), credits, .channels("Source CIDs")),
-    0x18: .init(
-      "Credit Based Connection Response", credits, .u16("Result"), .channels("Destination CIDs")),
-    0x19: .init(
-      "Credit Based Reconfigure Request", .u16("MTU"), .u16("MPS"), .channels("Destination CIDs")),
+    0x17: .init("Credit Based Connection Request", .hex("SPSM", 2), credits, .channels("Source CIDs")),
+    0x18: .init("Credit Based Connection Response", credits, .u16("Result"), .channels("Destination CIDs")),
+    0x19: .init("Credit Based Reconfigure Request", .u16("MTU"), .u16("MPS"), .channels("Destination CIDs")),
     0x1A: .init("Credit Based Reconfigure Response", .u16("Result")),
   ]
 

@@ -51,8 +51,7 @@ extension CaptureDecoder {
 
   /// Decodes a data channel packet that is undamaged and not a retransmission.
   private static func decode(
-    _ packet: AirPacket, _ direction: CaptureDirection, _ link: inout LinkState,
-    _ frame: inout DecodedFrame
+    _ packet: AirPacket, _ direction: CaptureDirection, _ link: inout LinkState, _ frame: inout DecodedFrame
   ) {
     guard packet.flags.isDecrypted || !link.air.isEncrypted else {
       frame.notes.append("encrypted")
@@ -67,15 +66,12 @@ extension CaptureDecoder {
     case .control: decodeControl(packet, &link, &frame)
     case .start, .continuation:
       deliver(
-        Array(packet.payload), direction, isStart: packet.content == .start,
-        missing: packet.missing, &link, &frame)
+        Array(packet.payload), direction, isStart: packet.content == .start, missing: packet.missing, &link, &frame)
     case .reserved: break
     }
   }
 
-  private static func decodeControl(
-    _ packet: AirPacket, _ link: inout LinkState, _ frame: inout DecodedFrame
-  ) {
+  private static func decodeControl(_ packet: AirPacket, _ link: inout LinkState, _ frame: inout DecodedFrame) {
     guard var unit = LinkLayer.control(packet.payload, length: packet.length) else {
       return frame.notes.append("its content was not captured")
     }

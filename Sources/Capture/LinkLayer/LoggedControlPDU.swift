@@ -25,9 +25,8 @@ struct LoggedControlPDU {
   /// Nil if it has another form, perhaps because it is one of BR/EDR's.
   init?(_ record: ArraySlice<UInt8>) {
     var reader = ByteReader(record)
-    guard let direction = try? reader.u8(), direction & 0xFE == 0x80,
-      let clock = try? reader.u32(), let address = try? reader.bytes(6),
-      let handle = try? reader.u16(), handle <= 0x0EFF, reader.remaining >= 2
+    guard let direction = try? reader.u8(), direction & 0xFE == 0x80, let clock = try? reader.u32(),
+      let address = try? reader.bytes(6), let handle = try? reader.u16(), handle <= 0x0EFF, reader.remaining >= 2
     else { return nil }
     isReceived = direction & 1 == 1
     self.clock = clock
@@ -43,8 +42,7 @@ extension CaptureDecoder {
       let decoded = LinkLayer.control(logged.pdu, length: logged.pdu.count)
     else {
       unknownControlRecords += 1
-      var unit = DecodedUnit(
-        layer: .linkLayer, name: "a record of another form", length: record.data.count)
+      var unit = DecodedUnit(layer: .linkLayer, name: "a record of another form", length: record.data.count)
       unit.bytes = record.data
       unit.read([.data], from: record.data[...])
       frame.title += ": len \(record.data.count)"

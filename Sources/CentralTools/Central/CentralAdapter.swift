@@ -41,8 +41,7 @@ import Wire
       }
     } catch { throw Failure("finding the adapter", error) }
     throw Failure(
-      .unavailable, "finding \(choice?.description ?? "an adapter")",
-      "there is no such adapter with Bluetooth LE",
+      .unavailable, "finding \(choice?.description ?? "an adapter")", "there is no such adapter with Bluetooth LE",
       remedy: "is it plugged in? `ls /sys/class/bluetooth` lists them")
   }
 
@@ -116,17 +115,14 @@ import Wire
   // MARK: Links
 
   /// Connects to a device that advertises.
-  func connect(
-    to device: DeviceAddress, timeout: Duration
-  ) async throws(BluetoothError) -> ATTSocket {
+  func connect(to device: DeviceAddress, timeout: Duration) async throws(BluetoothError) -> ATTSocket {
     let (attempt, end) = (ATTSocket.Attempt(), Mailbox<Void>())
     connecting = (attempt, end)
     defer {
       if connecting?.end === end { connecting = nil }
       end.close()
     }
-    return try await ATTSocket.connect(
-      to: device, from: identity, timeout: timeout, attempt: attempt)
+    return try await ATTSocket.connect(to: device, from: identity, timeout: timeout, attempt: attempt)
   }
 
   /// Cancels `connect`, which then throws.

@@ -48,35 +48,27 @@ enum GATTCommand: Hashable, Sendable {
     guard let command = form.read(operands) else {
       let (why, near) = Self.complaint(form, operands)
       throw Failure(
-        .usage, words.joined(separator: " "), why,
-        remedy: near.map { "did you mean \($0)?" } ?? "usage: \(form.usage)")
+        .usage, words.joined(separator: " "), why, remedy: near.map { "did you mean \($0)?" } ?? "usage: \(form.usage)")
     }
     self = command
   }
 
   /// gatttool's commands, and their equivalents here.
   private static let inGatttool = [
-    "characteristics": "tree", "char-desc": "tree", "included": "tree",
-    "char-read-hnd": "read HANDLE", "char-read-uuid": "read UUID",
-    "char-write-req": "write HANDLE VALUE", "char-write-cmd": "write-command HANDLE VALUE",
-    "sec-level": "security LEVEL",
+    "characteristics": "tree", "char-desc": "tree", "included": "tree", "char-read-hnd": "read HANDLE",
+    "char-read-uuid": "read UUID", "char-write-req": "write HANDLE VALUE",
+    "char-write-cmd": "write-command HANDLE VALUE", "sec-level": "security LEVEL",
   ]
 
   /// Why the operands are not understood, and the name that may be meant.
-  private static func complaint(
-    _ form: Form, _ operands: [String]
-  ) -> (why: String, near: String?) {
+  private static func complaint(_ form: Form, _ operands: [String]) -> (why: String, near: String?) {
     let wanted = form.operands.split { !$0.isLetter }
     guard wanted.contains("HANDLE") else { return ("not understood", nil) }
     if operands.isEmpty { return ("name an attribute", nil) }
     let references = wanted.contains("VALUE") ? operands.prefix(1) : operands[...]
     if let wrong = references.first(where: { AttributeReference($0) == nil }) {
-      let near = nearest(
-        to: AssignedNumbers.typedName(wrong), among: AssignedNumbers.attributeNames)
-      return (
-        "“\(wrong)” is neither a handle (0x002A), nor a UUID (2A19), nor a name (battery-level)",
-        near
-      )
+      let near = nearest(to: AssignedNumbers.typedName(wrong), among: AssignedNumbers.attributeNames)
+      return ("“\(wrong)” is neither a handle (0x002A), nor a UUID (2A19), nor a name (battery-level)", near)
     }
     return (operands.count == 1 ? "give a value" : "the value is not \(WrittenValue.forms)", nil)
   }
@@ -106,8 +98,7 @@ enum GATTCommand: Hashable, Sendable {
   /// All commands, in the order of the help.
   static let forms: [Form] = [
     Form(
-      name: "primary", operands: "[UUID]",
-      summary: "lists the primary services, or those of a type",
+      name: "primary", operands: "[UUID]", summary: "lists the primary services, or those of a type",
       examples: ["primary", "primary 180F"],
       read: {
         atMostOne($0, { AssignedNumbers.service(named: $0) ?? AttributeReference($0)?.type })
@@ -121,8 +112,7 @@ enum GATTCommand: Hashable, Sendable {
           + "status is 1."
       ], examples: ["tree", "tree --format json"], read: { $0.isEmpty ? .tree : nil }),
     Form(
-      name: "read", operands: "HANDLE|UUID|NAME...",
-      summary: "reads full values; for a UUID, all of them",
+      name: "read", operands: "HANDLE|UUID|NAME...", summary: "reads full values; for a UUID, all of them",
       notes: [
         attributeNote + " A UUID stands for every attribute of that type.",
         "A long value is read in full. --print prints only the value: hex, a line of digits as "
@@ -130,33 +120,25 @@ enum GATTCommand: Hashable, Sendable {
       ], examples: ["read 0x002A", "read 2A00 --print text", "read 2A19 2A29 --format json"],
       read: { references($0).map { .read($0) } }),
     Form(
-      name: "write", operands: "HANDLE|UUID|NAME VALUE",
-      summary: "writes, and waits for the response",
+      name: "write", operands: "HANDLE|UUID|NAME VALUE", summary: "writes, and waits for the response",
       notes: writingNotes + [
         "A value that does not fit into one request is written in parts (prepared, then executed)."
       ], examples: ["write 0x002A 0102ff", "write 2A06 u8:2", "write 0x002A 'text:hello there'"],
       read: { write($0, withResponse: true) }),
     Form(
-      name: "write-command", operands: "HANDLE|UUID|NAME VALUE",
-      summary: "writes without a response",
-      notes: writingNotes + [
-        "The device does not confirm it; the value must fit into the MTU minus 3."
-      ], examples: ["write-command 2A06 u8:2"], read: { write($0, withResponse: false) }),
+      name: "write-command", operands: "HANDLE|UUID|NAME VALUE", summary: "writes without a response",
+      notes: writingNotes + ["The device does not confirm it; the value must fit into the MTU minus 3."],
+      examples: ["write-command 2A06 u8:2"], read: { write($0, withResponse: false) }),
     Form(
-      name: "subscribe", operands: "HANDLE|UUID|NAME...",
-      summary: "prints notified and indicated values",
+      name: "subscribe", operands: "HANDLE|UUID|NAME...", summary: "prints notified and indicated values",
       notes: [
         attributeNote, "Name a characteristic by its value, one of its descriptors, or its type.",
         "It continues until -n values have arrived, --timeout ends it (status 0; 75 if -n "
           + "wanted more), the device disconnects (69) or you press Ctrl-C; then it unsubscribes.",
-      ],
-      examples: [
-        "subscribe 2A37 --timeout 60", "subscribe 0x0012 -n 1 --print hex",
-        "--indicate subscribe 2A1C",
-      ], read: { references($0).map { .subscribe($0) } }),
+      ], examples: ["subscribe 2A37 --timeout 60", "subscribe 0x0012 -n 1 --print hex", "--indicate subscribe 2A1C"],
+      read: { references($0).map { .subscribe($0) } }),
     Form(
-      name: "unsubscribe", operands: "[HANDLE|UUID|NAME...]", summary: "ends subscriptions",
-      isForPrompt: true,
+      name: "unsubscribe", operands: "[HANDLE|UUID|NAME...]", summary: "ends subscriptions", isForPrompt: true,
       read: { $0.isEmpty ? .unsubscribe([]) : references($0).map { .unsubscribe($0) } }),
     Form(name: "mtu", summary: "prints the negotiated MTU", read: { $0.isEmpty ? .mtu : nil }),
     Form(
@@ -172,9 +154,8 @@ enum GATTCommand: Hashable, Sendable {
           + "that has forgotten its side."
       ], examples: ["unpair"], read: { $0.isEmpty ? .unpair : nil }),
     Form(
-      name: "security", operands: "[low|medium|high]",
-      summary: "encrypts the link, or shows its security", isForPrompt: true,
-      read: { atMostOne($0, { GATTSecurity(rawValue: $0) }).map { .security($0) } }),
+      name: "security", operands: "[low|medium|high]", summary: "encrypts the link, or shows its security",
+      isForPrompt: true, read: { atMostOne($0, { GATTSecurity(rawValue: $0) }).map { .security($0) } }),
     Form(
       name: "connect", operands: "[ADDRESS[/random]|unix:PATH]",
       summary: "connects to this device, or to the last one", isForPrompt: true,
@@ -274,8 +255,7 @@ extension GATTTarget {
 /// A typed value: hexadecimal bytes, a text, or a number.
 enum WrittenValue {
   /// The forms, for errors and help.
-  static let forms =
-    "hexadecimal bytes (0102ff, 01 02 ff), text:…, or u8: u16: u32: i8: i16: i32: and a number"
+  static let forms = "hexadecimal bytes (0102ff, 01 02 ff), text:…, or u8: u16: u32: i8: i16: i32: and a number"
 
   /// Reads `01 02 ff`, `0102ff`, `0x0102ff` (the bytes in the order written), `text:hello`,
   /// `u16:300` and the like (little endian); nil for anything else.
@@ -295,8 +275,7 @@ enum WrittenValue {
   /// A decimal number, or a hexadecimal one after `0x`, of the type `u8` to `i32`.
   private static func number(_ type: Substring, _ text: String) -> [UInt8]? {
     guard let bits = ["8": 8, "16": 16, "32": 32][type.dropFirst()],
-      let number =
-        text.hasPrefix("0x") ? Int64(text.dropFirst(2), radix: 16) : Int64(text, radix: 10)
+      let number = text.hasPrefix("0x") ? Int64(text.dropFirst(2), radix: 16) : Int64(text, radix: 10)
     else { return nil }
     switch type.first {
     case "u": guard (0..<1 << bits).contains(number) else { return nil }

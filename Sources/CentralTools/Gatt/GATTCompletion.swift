@@ -17,8 +17,7 @@ struct GATTCompletion {
   /// - Parameter text: the line up to the cursor.
   func complete(_ text: String) -> Completion {
     let (words, typed) = CommandLineWords.beforeCursor(text)
-    let candidates =
-      words.first.map { operands(of: $0, words.count) } ?? GATTCommand.forms.map(\.name)
+    let candidates = words.first.map { operands(of: $0, words.count) } ?? GATTCommand.forms.map(\.name)
     let fitting = candidates.filter { $0.lowercased().hasPrefix(typed.lowercased()) }
     // Differences in case are corrected only if nothing matches exactly.
     let exact = fitting.filter { $0.hasPrefix(typed) }

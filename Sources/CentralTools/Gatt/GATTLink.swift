@@ -34,10 +34,7 @@ final class GATTLink {
   /// - Parameters:
   ///   - mtu: the MTU of this side.
   ///   - name: the name that the device can read.
-  init(
-    to target: GATTTarget, scheduler: any Scheduler, mtu: Int, name: String,
-    send: @escaping ([UInt8]) -> Void
-  ) {
+  init(to target: GATTTarget, scheduler: any Scheduler, mtu: Int, name: String, send: @escaping ([UInt8]) -> Void) {
     self.target = target
     bearer = Bearer(scheduler: scheduler, receiveMTU: mtu)
     client = Client(bearer)

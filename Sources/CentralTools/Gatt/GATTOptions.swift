@@ -21,8 +21,7 @@ extension Command {
         usage: [
           "ancsd gatt [--hciN] --connect ADDRESS[/random] [OPTIONS] [COMMAND]",
           "ancsd gatt --att unix:PATH [OPTIONS] [COMMAND]", "ancsd gatt [--hciN] [OPTIONS] scan",
-        ], summary: summary,
-        tables: Grammar.gatt.tables + [("Commands", forms.map { ($0.usage, $0.summary) })],
+        ], summary: summary, tables: Grammar.gatt.tables + [("Commands", forms.map { ($0.usage, $0.summary) })],
         notes: [
           "Without a command it shows a prompt with history and completion; “help” lists the commands. "
             + "“ancsd gatt COMMAND --help” explains one.",
@@ -36,8 +35,7 @@ extension Command {
           "ancsd gatt --att unix:phone.sock read 2A00 --print text",
         ], width: width)
     }
-    return Command("gatt", summary, grammar: .gatt, defaults: GATTOptions(), help: help) {
-      options throws(Failure) in
+    return Command("gatt", summary, grammar: .gatt, defaults: GATTOptions(), help: help) { options throws(Failure) in
       let console = try Console(options.output)
       return console.onLoop { () async throws(Failure) in await GATTTool(options, console).run() }
     }
@@ -70,12 +68,10 @@ extension Grammar<GATTOptions> {
   }
 
   private static let targets: [CommandOption<GATTOptions>] = [
-    .adapterNumber(
-      help: "the adapter (default: the first that has LE)", set: { $0.adapter = AdapterChoice($1) }),
+    .adapterNumber(help: "the adapter (default: the first that has LE)", set: { $0.adapter = AdapterChoice($1) }),
     .value(
       "--adapter", value: "hciN|ADDRESS", expects: "hciN or an address (AA:BB:CC:DD:EE:FF)",
-      help: "the adapter, by its number or its address",
-      read: { AdapterChoice($0) }, set: { $0.adapter = $1 }),
+      help: "the adapter, by its number or its address", read: { AdapterChoice($0) }, set: { $0.adapter = $1 }),
     .value(
       "--connect", value: "ADDRESS[/random]", expects: "an address (AA:BB:CC:DD:EE:FF[/random])",
       help: "the device; append /random to a random address, as “scan” does",
@@ -88,19 +84,13 @@ extension Grammar<GATTOptions> {
       "--security",
       help: "how to secure the link before the first request: not at all (the default), encrypted, "
         + "or encrypted after a pairing with a passkey", set: { $0.security = $1 }),
-    .number(
-      "--mtu", within: 23...517, help: "the maximum MTU (default: 517)", set: { $0.mtu = $1 }),
-    .flag(
-      "--indicate", help: "subscribe to indications if there is a choice",
-      set: { $0.prefersIndications = true }),
-    .count(
-      of: "values", help: "subscribe, scan: stop after this many values or devices",
-      set: { $0.count = $1 }),
+    .number("--mtu", within: 23...517, help: "the maximum MTU (default: 517)", set: { $0.mtu = $1 }),
+    .flag("--indicate", help: "subscribe to indications if there is a choice", set: { $0.prefersIndications = true }),
+    .count(of: "values", help: "subscribe, scan: stop after this many values or devices", set: { $0.count = $1 }),
     .timeout(help: "stop after this time (scan: 10s)", set: { $0.timeout = $1 }),
     .choice(
       "--print",
-      help:
-        "read, subscribe: print only the values, one per line, as hexadecimal bytes or as text, or "
+      help: "read, subscribe: print only the values, one per line, as hexadecimal bytes or as text, or "
         + "as raw bytes", set: { $0.valueForm = $1 }),
   ]
 
@@ -112,8 +102,7 @@ extension Grammar<GATTOptions> {
     .renamed("-I", "--interactive", now: "omitted with the command"),
     .renamed("--primary", now: "the command “primary”"),
     .renamed("--characteristics", "--char-desc", now: "the command “tree”"),
-    .renamed(
-      "--char-read", "-a", "--handle", "-u", "--uuid", now: "the command “read HANDLE|UUID”"),
+    .renamed("--char-read", "-a", "--handle", "-u", "--uuid", now: "the command “read HANDLE|UUID”"),
     .renamed("--char-write-req", now: "the command “write HANDLE VALUE”"),
     .renamed("--char-write", now: "the command “write-command HANDLE VALUE”"),
     .renamed("--value", now: "the VALUE of “write”"),

@@ -71,8 +71,7 @@ struct GATTPrinter {
   func subscribed(_ characteristic: Subscribed) {
     let value = AttributeText(handle: characteristic.handle, type: characteristic.type, value: nil)
     let kind = characteristic.kind == .indications ? "indications" : "notifications"
-    print(
-      "subscribed", "subscribed to \(kind) of \(value.text)", value.json + ["kind": .string(kind)])
+    print("subscribed", "subscribed to \(kind) of \(value.text)", value.json + ["kind": .string(kind)])
   }
 
   func written(_ count: Int, at handle: Handle, withResponse: Bool) {
@@ -92,8 +91,7 @@ struct GATTPrinter {
 
   func connected(_ target: GATTTarget, mtu: Int) {
     print(
-      "connected", "connected to \(target), the MTU is \(mtu)",
-      ["target": .string("\(target)"), "mtu": .number(mtu)])
+      "connected", "connected to \(target), the MTU is \(mtu)", ["target": .string("\(target)"), "mtu": .number(mtu)])
   }
 
   func disconnected(_ why: String) {
@@ -225,8 +223,7 @@ extension DiscoveredService {
           + ["descriptors": .array(descriptors(of: characteristic).map { .object($0.json) })])
     }
     return header + (hasContents ? [:] : ["complete": false]) + [
-      "includes": .array(
-        includes.map { .object(["handle": .number($0.handle)] + $0.service.json) }),
+      "includes": .array(includes.map { .object(["handle": .number($0.handle)] + $0.service.json) }),
       "characteristics": .array(characteristics),
     ] + (unassigned.isEmpty ? [:] : ["unassigned": .array(unassigned.map { .object($0.json) })])
   }
@@ -243,8 +240,7 @@ extension Service { fileprivate var json: JSONObject { uuid.json + .range(range)
 extension Characteristic {
   fileprivate var json: JSONObject {
     uuid.json + [
-      "declaration": .number(declaration), "handle": .number(value),
-      "properties": .strings(properties.names),
+      "declaration": .number(declaration), "handle": .number(value), "properties": .strings(properties.names),
     ]
   }
 }
@@ -281,9 +277,8 @@ extension FoundDevice {
   /// As JSON: `data` are the bytes as they were advertised, `advertised` is their meaning.
   var json: JSONObject {
     [
-      "address": .string(address.address.description),
-      "type": address.type == .random ? "random" : "public", "rssi": rssi.map { .number($0) },
-      "name": name.map { .string($0) }, "connectable": .bool(isConnectable),
+      "address": .string(address.address.description), "type": address.type == .random ? "random" : "public",
+      "rssi": rssi.map { .number($0) }, "name": name.map { .string($0) }, "connectable": .bool(isConnectable),
       "advertised": Detail.json(advertised), "data": .string(data.hex),
     ]
   }

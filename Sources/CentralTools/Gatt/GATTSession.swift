@@ -128,8 +128,7 @@ extension GATTSession {
     let what = type.map { "primary \($0)" } ?? "primary"
     let discovery = discovery()
     defer {
-      for found in discovery.services
-      where found.isPrimary && found.service.uuid == type ?? found.service.uuid {
+      for found in discovery.services where found.isPrimary && found.service.uuid == type ?? found.service.uuid {
         printer.service(found, whole: false)
       }
     }
@@ -292,9 +291,7 @@ extension GATTSession {
   // MARK: Writing
 
   /// Writes a value: in one request, in parts if it is long, or as a command.
-  private func write(
-    _ reference: AttributeReference, _ value: [UInt8], withResponse: Bool
-  ) async throws(Failure) {
+  private func write(_ reference: AttributeReference, _ value: [UInt8], withResponse: Bool) async throws(Failure) {
     let handles = try await handles(reference)
     guard let handle = handles.first, handles.count == 1 else {
       throw Failure(
@@ -360,11 +357,9 @@ extension GATTSession {
     }
     let indicates = properties.contains(.indicate)
     let kind: ClientConfiguration =
-      indicates && (prefersIndications || !properties.contains(.notify))
-      ? .indications : .notifications
+      indicates && (prefersIndications || !properties.contains(.notify)) ? .indications : .notifications
     return Subscribed(
-      handle: declaration.value, type: map.type(at: declaration.value),
-      configuration: configuration, kind: kind)
+      handle: declaration.value, type: map.type(at: declaration.value), configuration: configuration, kind: kind)
   }
 
   /// Ends the subscriptions to the characteristics of these attributes; an empty list means all.

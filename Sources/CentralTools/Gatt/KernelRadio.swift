@@ -51,8 +51,7 @@ import Wire
     switch event {
     case .deviceFound(let device, let rssi, let flags, let data) where device.type != .classic:
       let isConnectable = !flags.contains(.notConnectable)
-      scanning?.found(
-        FoundDevice(address: device, rssi: rssi, isConnectable: isConnectable, data: data))
+      scanning?.found(FoundDevice(address: device, rssi: rssi, isConnectable: isConnectable, data: data))
     case .discovering(false): scanning?.rounds.post(())
     default: break
     }
@@ -64,8 +63,7 @@ import Wire
   func connect(to device: DeviceAddress, mtu: Int) async throws(Failure) -> GATTLink {
     let adapter = try await adapter()
     // An already connected device is in use by another program.
-    let connected = try await attempt(
-      "reading the adapter's connections", await adapter.connections())
+    let connected = try await attempt("reading the adapter's connections", await adapter.connections())
     let isOurs = !connected.contains(device)
     if hasUser { try await attempt("preparing to connect", await adapter.enableUserInteraction()) }
     let socket = try await open(device, adapter)
@@ -137,9 +135,7 @@ import Wire
     scanning = (rounds, found)
     defer { if scanning?.rounds === rounds { scanning = nil } }
     // The kernel scans for ten seconds at a time.
-    repeat {
-      try await attempt("scan", await adapter.call(.startDiscovery))
-    } while await rounds.next() != nil
+    repeat { try await attempt("scan", await adapter.call(.startDiscovery)) } while await rounds.next() != nil
     try? await adapter.call(.stopDiscovery)
   }
 
@@ -220,8 +216,7 @@ struct FoundDevices {
       guard socket.packets.isOpen else {
         throw Failure(
           .refused, "securing the link", "the link was lost",
-          remedy:
-            "if they were paired before, one side has lost its keys: remove the pairing on the device "
+          remedy: "if they were paired before, one side has lost its keys: remove the pairing on the device "
             + "and here (“unpair”)")
       }
       if let level = socket.security()?.level, level >= wanted { return }

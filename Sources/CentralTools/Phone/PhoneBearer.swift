@@ -52,8 +52,7 @@ enum LinkCommand: Hashable, Sendable {
     self.path = path
     self.phone = phone
     listener = try attempt(try UnixListener(at: path, .packets)) { (error: SystemError) in
-      Failure(
-        ExitStatus(error.errno, otherwise: .cannotCreate), "listening on \(path)", error.errno.text)
+      Failure(ExitStatus(error.errno, otherwise: .cannotCreate), "listening on \(path)", error.errno.text)
     }
   }
 

@@ -15,10 +15,7 @@ extension PhoneEvent {
     case .disconnected(let reason): ["event": "disconnected", "reason": .string(reason)]
     case .mtu(let mtu): ["event": "mtu", "mtu": .number(mtu)]
     case .subscribed(let characteristic, let wanted):
-      [
-        "event": "subscribed", "characteristic": .string(characteristic.rawValue),
-        "subscription": .string(wanted.name),
-      ]
+      ["event": "subscribed", "characteristic": .string(characteristic.rawValue), "subscription": .string(wanted.name)]
     case .controlPoint(let command, let value, let refused):
       ["event": "control-point"] + (command?.members ?? [:]) + ["value": .string(value.hex)]
         + (refused.map { ErrorCode($0).members } ?? [:])
@@ -93,15 +90,9 @@ extension ControlPointCommand {
         "attributes": .strings(requests.map { $0.id.name ?? String($0.id.rawValue) }),
       ]
     case .getAppAttributes(let app, let ids):
-      [
-        "command": "get-app-attributes", "app_id": .string(app),
-        "attributes": .array(ids.map { .number($0.rawValue) }),
-      ]
+      ["command": "get-app-attributes", "app_id": .string(app), "attributes": .array(ids.map { .number($0.rawValue) })]
     case .performNotificationAction(let uid, let action):
-      [
-        "command": "perform-notification-action", "uid": .number(uid.rawValue),
-        "action": .string(action.description),
-      ]
+      ["command": "perform-notification-action", "uid": .number(uid.rawValue), "action": .string(action.description)]
     }
   }
 }

@@ -30,8 +30,7 @@ enum PhoneInstruction: Hashable, Sendable {
     let name: String = try fields.required("command")
     guard let form = PhoneForm.all.first(where: { $0.name == name }) else {
       let near = nearest(to: name, among: PhoneForm.all.map(\.name))
-      throw JSONError(
-        "unknown command “\(name)”; \(near.map { "did you mean \($0)?" } ?? "“help” lists them")")
+      throw JSONError("unknown command “\(name)”; \(near.map { "did you mean \($0)?" } ?? "“help” lists them")")
     }
     try form.check(fields.object)
     self = try form.read(fields)
@@ -76,8 +75,7 @@ extension JSONReader {
 
   /// The contents of a notification. By default a new one is a message that can be cleared.
   fileprivate func contents(isNew: Bool = true) throws(JSONError) -> NotificationContents {
-    var contents = NotificationContents(
-      category: try optional("category"), flags: try optional("flags"))
+    var contents = NotificationContents(category: try optional("category"), flags: try optional("flags"))
     for (name, id) in Self.texts { contents.attributes[id] = try octetsOrText(name) }
     contents.attributes[.date] = try date()
     contents.attributes[.messageSize] = try optional("message_size", "a number nor a string") {
@@ -122,8 +120,7 @@ extension JSONReader {
     }
   }
 
-  fileprivate func count(or usual: Int? = nil, upTo most: Int = 1_000_000) throws(JSONError) -> Int
-  {
+  fileprivate func count(or usual: Int? = nil, upTo most: Int = 1_000_000) throws(JSONError) -> Int {
     let count = try optional("count", "a whole number from 1 to \(most)") { value in
       value.int.flatMap { (1...Int64(most)).contains($0) ? Int($0) : nil }
     }
@@ -163,8 +160,7 @@ extension JSONReader {
   }
 
   fileprivate func freshHandles() throws(JSONError) -> Bool {
-    try optional("handles", "fresh or same") { ["fresh": true, "same": false][$0.string ?? ""] }
-      ?? true
+    try optional("handles", "fresh or same") { ["fresh": true, "same": false][$0.string ?? ""] } ?? true
   }
 
   fileprivate func accessory() throws(JSONError) -> AccessoryChoice? {
@@ -200,8 +196,7 @@ struct PhoneForm: Sendable {
   }
 
   private static let contents = [
-    "category", "flags", "app_id", "title", "subtitle", "message", "message_size", "date",
-    "positive", "negative",
+    "category", "flags", "app_id", "title", "subtitle", "message", "message_size", "date", "positive", "negative",
   ]
 
   /// All commands, in the order of the help.
@@ -214,8 +209,7 @@ struct PhoneForm: Sendable {
     },
     PhoneForm("modify", ["uid"] + contents, "modifies a notification") {
       .command(.modify(try $0.required("uid"), try $0.contents(isNew: false)))
-    },
-    PhoneForm("remove", ["uid"], "removes one") { .command(.remove(try $0.required("uid"))) },
+    }, PhoneForm("remove", ["uid"], "removes one") { .command(.remove(try $0.required("uid"))) },
     PhoneForm("remove-all", "removes all", .command(.removeAll)),
     PhoneForm("renumber", "gives all new UIDs, without telling anyone", .command(.renumber)),
     PhoneForm("app", ["app_id", "app"], "names an app") {
@@ -288,16 +282,14 @@ struct PhoneForm: Sendable {
     },
     PhoneForm("respond", ["accept", "passkey"], "on the air: answers the last pairing") {
       .link(.respond(accept: try $0.required("accept"), try $0.optional("passkey")))
-    },
-    PhoneForm("forget", "on the air: forgets all bonds", .link(.forget)),
+    }, PhoneForm("forget", "on the air: forgets all bonds", .link(.forget)),
     PhoneForm("send", ["pdu"], "sends these bytes") { .command(.send(try $0.octets("pdu"))) },
     PhoneForm("notify", ["characteristic", "value"], "sends a value") {
       .command(.notify(try $0.required("characteristic"), try $0.octets("value")))
     },
     PhoneForm("indicate", ["characteristic", "value"], "sends a value as an indication") {
       .command(.indicate(try $0.required("characteristic"), try $0.octets("value")))
-    },
-    PhoneForm("exchange-mtu", "asks the peer for its MTU", .request(.exchangeMTU)),
+    }, PhoneForm("exchange-mtu", "asks the peer for its MTU", .request(.exchangeMTU)),
     PhoneForm("discover", "asks the peer for its services", .request(.discover)),
     PhoneForm("read", ["uuid"], "reads a value from the peer") {
       .request(.read(try $0.required("uuid")))
@@ -307,16 +299,14 @@ struct PhoneForm: Sendable {
       .day(once: try $0.optional("once") ?? true)
     },
     PhoneForm("stop-day", "stops it", .stopDay),
-    PhoneForm(
-      "wait", ["seconds", "event"], "reads no further line for that time, or until an event"
-    ) { .wait(try $0.duration("seconds"), event: try $0.optional("event")) },
-    PhoneForm("quit", "exits", .quit),
+    PhoneForm("wait", ["seconds", "event"], "reads no further line for that time, or until an event") {
+      .wait(try $0.duration("seconds"), event: try $0.optional("event"))
+    }, PhoneForm("quit", "exits", .quit),
   ]
 
   /// The members of the objects that a member may be.
   private static let inner = [
-    "player": ["name", "state", "rate", "elapsed", "volume"],
-    "queue": ["index", "count", "shuffle", "repeat"],
+    "player": ["name", "state", "rate", "elapsed", "volume"], "queue": ["index", "count", "shuffle", "repeat"],
     "track": ["artist", "album", "title", "duration"],
   ]
 
@@ -324,8 +314,7 @@ struct PhoneForm: Sendable {
   static func complete(_ text: String) -> Completion {
     let (words, typed) = CommandLineWords.beforeCursor(text)
     let form = words.first.flatMap { name in all.first { $0.name == name } }
-    let candidates =
-      words.isEmpty ? all.map(\.name) + ["help"] : form?.members.map { $0 + "=" } ?? []
+    let candidates = words.isEmpty ? all.map(\.name) + ["help"] : form?.members.map { $0 + "=" } ?? []
     return Completion(typed: typed.count, words: candidates.filter { $0.hasPrefix(typed) })
   }
 
@@ -337,9 +326,7 @@ struct PhoneForm: Sendable {
     }
   }
 
-  private static func check(
-    _ object: JSONObject, _ known: [String], of name: String
-  ) throws(JSONError) {
+  private static func check(_ object: JSONObject, _ known: [String], of name: String) throws(JSONError) {
     for (member, _) in object.members where !known.contains(member) {
       let near = nearest(to: member, among: known)
       throw JSONError(

@@ -42,9 +42,7 @@ import Wire
   private static let pollPeriod = Duration.milliseconds(20)
 
   /// - Throws: if there is no such adapter, or another program uses it.
-  init(_ options: PhoneOptions, on choice: AdapterChoice, _ phone: VirtualPhone)
-    async throws(Failure)
-  {
+  init(_ options: PhoneOptions, on choice: AdapterChoice, _ phone: VirtualPhone) async throws(Failure) {
     self.options = options
     self.phone = phone
     guard !BluetoothDaemon.isRunning else {
@@ -76,8 +74,7 @@ import Wire
     }
     guard isAdvertising || isConnected else { return }
     throw Failure(
-      .unavailable, what,
-      "another program \(isAdvertising ? "advertises with" : "has a link on") it",
+      .unavailable, what, "another program \(isAdvertising ? "advertises with" : "has a link on") it",
       remedy: "if that is “ancsd run”, give it another adapter, as in “ancsd --hci0” next to "
         + "“ancsd phone --hci1”: without one it serves all adapters. To clear what a killed program has "
         + "left there, start and stop “ancsd --\(index)”")
@@ -88,9 +85,8 @@ import Wire
     adapter.onEvent = { [weak self] in self?.receive($0) }
     let address = adapter.information.address.isPlaceholder ? keys.staticAddress : nil
     let steps = adapter.information.setUpSteps(
-      name: options.configuration.name, role: .phone(keys.identityResolvingKey),
-      capability: options.io.capability, bonds: keys.bonds, staticAddress: address,
-      interval: .standard)
+      name: options.configuration.name, role: .phone(keys.identityResolvingKey), capability: options.io.capability,
+      bonds: keys.bonds, staticAddress: address, interval: .standard)
     try await attempt("setting \(adapter.index) up", await adapter.setUp(steps, address))
     _ = try? phone.perform(.encrypt(false))
     onEvent(["event": "ready", "address": .string(adapter.identity.description)])
@@ -248,8 +244,7 @@ import Wire
     }
     // It may have begun to stay away since the accessory was seen.
     let isAccepted = phone.connect(
-      isBonded: machine.link?.isBonded ?? false, send: { [weak packets] in packets?.send($0) },
-      hangUp: hangUp)
+      isBonded: machine.link?.isBonded ?? false, send: { [weak packets] in packets?.send($0) }, hangUp: hangUp)
     guard isAccepted else { return hangUp("the phone stays away") }
     packets.onClose = { [weak self] in self?.ended(ChannelEnd($0)) }
     packets.onPacket = { [weak self] in self?.phone.receive(Array($0)) }
@@ -317,10 +312,9 @@ extension CentralEvent {
       ["event": "scanning", "accessory": choice.map { .string($0.description) }]
     case .seen(let device, let accessory, let rssi, let isBonded):
       [
-        "event": "seen", "address": .string(device.description),
-        "name": accessory.name.map { .string($0) },
-        "signs": .strings(accessory.signs.map(\.rawValue).sorted()),
-        "rssi": rssi.map { .number($0) }, "bonded": .bool(isBonded),
+        "event": "seen", "address": .string(device.description), "name": accessory.name.map { .string($0) },
+        "signs": .strings(accessory.signs.map(\.rawValue).sorted()), "rssi": rssi.map { .number($0) },
+        "bonded": .bool(isBonded),
       ]
     case .undecided(let devices):
       ["event": "undecided", "accessories": .strings(devices.map(\.description))]

@@ -93,9 +93,7 @@ import Wire
       let text = String(decoding: line, as: UTF8.self)
       let words = text.split(separator: " ")
       if words == ["help"] { return write(PhoneForm.help) }
-      let json =
-        try first == UInt8(ascii: "{")
-        ? JSONValue(parsing: line) : PhoneInstruction.object(words: text)
+      let json = try first == UInt8(ascii: "{") ? JSONValue(parsing: line) : PhoneInstruction.object(words: text)
       id = json["id"]
       reply(id, try await perform(try PhoneInstruction(json: json)))
     } catch { reply(id, error: "\(error)") }
@@ -152,8 +150,7 @@ import Wire
   private static func line(_ event: JSONObject) -> [UInt8] {
     var rest = event
     rest["event"] = nil
-    let object: JSONObject =
-      ["event": event["event"], "time": .string(WallTime.now.rfc3339)] + rest
+    let object: JSONObject = ["event": event["event"], "time": .string(WallTime.now.rfc3339)] + rest
     return JSONValue.object(object).json
   }
 

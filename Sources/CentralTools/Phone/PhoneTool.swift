@@ -124,8 +124,7 @@ extension Grammar<PhoneOptions> {
       }, set: { _ = $0.configuration.rules.set($1) }
     ).repeated,
     .value(
-      "--name", value: "NAME", expects: "a name of 1 to 248 bytes",
-      help: "the phone's name (default: iPhone)",
+      "--name", value: "NAME", expects: "a name of 1 to 248 bytes", help: "the phone's name (default: iPhone)",
       read: { (1...248).contains($0.utf8.count) ? $0 : nil }, set: { $0.configuration.name = $1 }),
     .number(
       "--mtu", within: 23...527, help: "the phone's maximum MTU (default: 185)",
@@ -134,8 +133,6 @@ extension Grammar<PhoneOptions> {
       "--unencrypted", help: "links count as unencrypted until the command encrypt",
       set: { $0.configuration.isEncrypted = false }),
     .flag("--day", help: "play the scripted day of --virtual-phone", set: { $0.playsDay = true }),
-    .flag(
-      "--once", help: "exit after the first connection; with --day, when the day is over",
-      set: { $0.once = true }),
+    .flag("--once", help: "exit after the first connection; with --day, when the day is over", set: { $0.once = true }),
   ])
 }

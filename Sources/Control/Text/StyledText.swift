@@ -38,9 +38,7 @@ package struct StyledText {
 
   /// The lines, broken at spaces where they would be wider than the terminal, with the escape sequences of
   /// their styles.
-  package func lines(
-    _ style: TextStyle, indent: Int = 0, hanging: Bool = true, maximum: Int = .max
-  ) -> [String] {
+  package func lines(_ style: TextStyle, indent: Int = 0, hanging: Bool = true, maximum: Int = .max) -> [String] {
     rows(style, indent: indent, hanging: hanging, maximum: maximum).map { $0.text(style) }
   }
 
@@ -55,9 +53,7 @@ package struct StyledText {
   ///   - indent: how many columns each line is indented by.
   ///   - hanging: whether the first line is not indented.
   ///   - maximum: the maximum number of lines; the rest is cut, with an ellipsis.
-  package func rows(
-    _ style: TextStyle, indent: Int = 0, hanging: Bool = true, maximum: Int = .max
-  ) -> [StyledRow] {
+  package func rows(_ style: TextStyle, indent: Int = 0, hanging: Bool = true, maximum: Int = .max) -> [StyledRow] {
     let margin = String(repeating: " ", count: indent)
     let width = style.width.map { max($0 - indent, 10) }
     var lines = broken(first: hanging ? style.width : width, others: width)
@@ -194,9 +190,7 @@ extension StyledRow {
   /// The line, with the escape sequences of its styles if there are colours.
   package func text(_ style: TextStyle) -> String {
     reduce(into: "") { text, run in
-      text +=
-        style.colour && run.paint != .plain
-        ? "\u{1b}[\(run.paint.rawValue)m\(run.text)\u{1b}[0m" : run.text
+      text += style.colour && run.paint != .plain ? "\u{1b}[\(run.paint.rawValue)m\(run.text)\u{1b}[0m" : run.text
     }
   }
 }

@@ -32,8 +32,7 @@ public struct TextStyle: Hashable, Sendable {
   /// The local date and time, as in `2026-11-21 07:00`; `07:00` or `11-20 07:00` if space is tight.
   func dateText(_ time: WallTime, now: WallTime) -> String {
     let local = localTime(time)
-    return isNarrow
-      ? shortDateText(time, now: now) : "\(local.dateText) \(local.timeText.prefix(5))"
+    return isNarrow ? shortDateText(time, now: now) : "\(local.dateText) \(local.timeText.prefix(5))"
   }
 
   /// The local time of day, as in `07:00`, preceded by the date, as in `11-20 07:00`, if that is
@@ -42,8 +41,7 @@ public struct TextStyle: Hashable, Sendable {
     let local = localTime(time)
     let hour = local.timeText.prefix(5)
     if local.year != localTime(now).year { return local.dateText }
-    return local.dateText == localTime(now).dateText
-      ? "\(hour)" : "\(local.dateText.dropFirst(5)) \(hour)"
+    return local.dateText == localTime(now).dateText ? "\(hour)" : "\(local.dateText.dropFirst(5)) \(hour)"
   }
 
   /// What the board's wall clock shows at `time`.

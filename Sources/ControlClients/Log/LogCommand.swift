@@ -10,10 +10,8 @@ import Wire
 extension Clients {
   /// `ancsd log`: prints past events from the daemon's history.
   static let log = Command(
-    "log", "shows past events, if [log] makes the daemon keep them",
-    usage: ["ancsd log [OPTIONS]"],
-    grammar: logGrammar,
-    defaults: ClientOptions(),
+    "log", "shows past events, if [log] makes the daemon keep them", usage: ["ancsd log [OPTIONS]"],
+    grammar: logGrammar, defaults: ClientOptions(),
     notes: [
       "The daemon keeps a history if its settings have a table [log] (ancsd.toml(5)). Whoever may use the control socket may "
         + "read it; without a daemon, it is read from the file in the usual place, which belongs to the daemon's "

@@ -15,9 +15,7 @@ extension Clients {
     grammar: Grammar<ClientOptions>([.socket(set: { $0.socket = $1 })]), defaults: ClientOptions()
   ) { options throws(Failure) in
     let input = Terminal.isTerminal(Standard.input) ? nil : try? Files.read(Standard.inputPath)
-    guard let input, let json = try? JSONValue(parsing: input),
-      let task = try? HistoryTask(reading: json)
-    else {
+    guard let input, let json = try? JSONValue(parsing: input), let task = try? HistoryTask(reading: json) else {
       throw Failure(
         usage: "only the daemon starts this, for its history",
         remedy: "the table [log] of the settings turns it on, and “ancsd log” reads it")
@@ -31,9 +29,7 @@ extension Clients {
       return .done
     }
     return console.onLoop { () async throws(Failure) in
-      try await Recorder(
-        task.history, ControlClient(console, toFirstOf: DefaultPaths.sockets(options.socket))
-      ).run()
+      try await Recorder(task.history, ControlClient(console, toFirstOf: DefaultPaths.sockets(options.socket))).run()
     }
   }
 }
@@ -138,17 +134,14 @@ extension Page<RecordedEvent> {
     if waiting.count == Self.most { waiting.removeFirst() }
     waiting.append(
       HistoryEntry(
-        time: event.time, life: life, seq: event.seq,
-        line: history.hasTexts ? Array(json) : value.withoutTexts.json))
+        time: event.time, life: life, seq: event.seq, line: history.hasTexts ? Array(json) : value.withoutTexts.json))
     if waiting.count % Self.batch == 0 { write() }
     if timer == nil { timer = client.startTimer(Self.pause) }
   }
 
   /// Uses the file, which is opened if necessary. One that turns out to be damaged is set aside, and a new one is used
   /// instead.
-  private func withFile<Value>(
-    _ body: (HistoryFile) throws(HistoryError) -> Value
-  ) throws(HistoryError) -> Value {
+  private func withFile<Value>(_ body: (HistoryFile) throws(HistoryError) -> Value) throws(HistoryError) -> Value {
     func opened() throws(HistoryError) -> HistoryFile {
       if let file { return file }
       let opened = try HistoryFile(writing: history.file, limit: history.size << 20)

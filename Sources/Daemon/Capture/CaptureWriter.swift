@@ -36,8 +36,7 @@ import Wire
     let now = WallTime.now
     write { (file) throws(SystemError) in
       let place = try place(of: link, in: file, now)
-      try file.write(
-        recorder.pdu(pdu, direction, handle: place.handle, adapter: place.adapter, at: now))
+      try file.write(recorder.pdu(pdu, direction, handle: place.handle, adapter: place.adapter, at: now))
     }
   }
 
@@ -49,9 +48,7 @@ import Wire
     }
   }
 
-  private func place(
-    of link: any Link, in file: CaptureFile, _ now: WallTime
-  ) throws(SystemError) -> Place {
+  private func place(of link: any Link, in file: CaptureFile, _ now: WallTime) throws(SystemError) -> Place {
     if let place = links[ObjectIdentifier(link)] { return place }
     // A link without a radio appears on adapter 0, which has no address.
     let adapter = link.adapter.flatMap { UInt16($0.dropFirst(3)) } ?? 0

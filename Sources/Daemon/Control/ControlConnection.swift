@@ -59,10 +59,7 @@ import Wire
   /// - Parameters:
   ///   - onLine: called with each line that the client sends.
   ///   - onClose: called once when the connection has ended; with a reason if the daemon ended it.
-  init(
-    _ channel: any LineChannel, onLine: @escaping ([UInt8]) -> Void,
-    onClose: @escaping (_ why: String?) -> Void
-  ) {
+  init(_ channel: any LineChannel, onLine: @escaping ([UInt8]) -> Void, onClose: @escaping (_ why: String?) -> Void) {
     self.channel = channel
     self.onLine = onLine
     self.onClose = onClose
@@ -151,8 +148,7 @@ import Wire
 
   /// Resumes reading, pauses, or closes, depending on the calls in progress.
   private func settle() {
-    let isBusy =
-      calls >= ControlLimits.requestsOfClient || earlier > 0 || replyBytes > ControlLimits.response
+    let isBusy = calls >= ControlLimits.requestsOfClient || earlier > 0 || replyBytes > ControlLimits.response
     switch input {
     case .open where isBusy:
       input = .paused

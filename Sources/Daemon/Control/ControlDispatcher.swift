@@ -125,9 +125,7 @@ import JSON
     }
   }
 
-  private func call(
-    _ name: String, _ params: JSONValue, _ id: RequestID?
-  ) throws(RPCError) -> Request {
+  private func call(_ name: String, _ params: JSONValue, _ id: RequestID?) throws(RPCError) -> Request {
     // An array passes parameters by position; an empty one passes none.
     guard params.array?.isEmpty != false else {
       throw .invalidParams("parameters must be named, not an array")

@@ -77,8 +77,7 @@ import Wire
     dispatcher.register(ControlMethods.readHistory) { query throws(RPCError) in
       guard let history = try self.daemon.history else {
         throw .unavailable(
-          "the daemon keeps no history, since its settings have no table [log]; --file reads an earlier one"
-        )
+          "the daemon keeps no history, since its settings have no table [log]; --file reads an earlier one")
       }
       return try await history.read(query)
     }
@@ -105,8 +104,7 @@ import Wire
       return try await asked { () async throws(FetchFailure) in
         session.phone.active(
           try await consumer.get(
-            parameters.uid, Set(attributes.isEmpty ? NotificationAttributeID.all : attributes),
-            caller))
+            parameters.uid, Set(attributes.isEmpty ? NotificationAttributeID.all : attributes), caller))
       }
     }
     dispatcher.register(ControlMethods.act) { parameters, caller throws(RPCError) in
@@ -240,9 +238,7 @@ import Wire
   }
 
   /// A listed notification of a phone that can't be asked now, as far as it is known.
-  private func listed(
-    _ parameters: NotificationParameters
-  ) throws(RPCError) -> ActiveNotification? {
+  private func listed(_ parameters: NotificationParameters) throws(RPCError) -> ActiveNotification? {
     guard let (phone, report) = try daemon.notifications(of: parameters.phone).only(parameters.uid),
       phone.session?.services.lacksNotifications ?? true
     else { return nil }
@@ -250,9 +246,7 @@ import Wire
   }
 
   /// The phone with the notification of this UID.
-  private func phone(
-    _ selector: PhoneSelector?, with uid: NotificationUID
-  ) throws(RPCError) -> Phone {
+  private func phone(_ selector: PhoneSelector?, with uid: NotificationUID) throws(RPCError) -> Phone {
     let candidates = try daemon.phoneBook.phones.filter { phone in
       (selector?.matches(phone) ?? true) && phone.notifications.ledger.known(uid) != nil
     }
@@ -266,9 +260,7 @@ import Wire
   }
 
   /// A client for single attributes of the phone.
-  private func client(
-    of selector: PhoneSelector?, for caller: Cancellation
-  ) throws(RPCError) -> Client {
+  private func client(of selector: PhoneSelector?, for caller: Cancellation) throws(RPCError) -> Client {
     try session(of: selector).client.acting(for: .debugging(caller))
   }
 

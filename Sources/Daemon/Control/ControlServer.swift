@@ -26,15 +26,12 @@ import Wire
 
   init(_ daemon: Supervisor) throws(SystemError) {
     (handlers, feed, life) = (ControlHandlers(daemon), daemon.feed, daemon.life)
-    log = daemon.log.limited(
-      by: LogBudget("clients of the control socket", daemon.platform.scheduler))
+    log = daemon.log.limited(by: LogBudget("clients of the control socket", daemon.platform.scheduler))
     handlers.register(in: &dispatcher)
     stopListening = try daemon.platform.listenForClients(at: daemon.socket, log: log) {
       [weak self] in self?.accept($0)
     }
-    feed.subscribe(
-      readsQuiet: { [weak self] in self?.reads($0) ?? false }
-    ) { [weak self] in self?.deliver($0) }
+    feed.subscribe(readsQuiet: { [weak self] in self?.reads($0) ?? false }) { [weak self] in self?.deliver($0) }
   }
 
   /// Stops listening, and closes each client's connection once its queue has been sent.
@@ -74,8 +71,7 @@ import Wire
   /// Performs a request, or those of a batch, and responds once all are done, with a line that `joined` makes of the
   /// responses.
   private func perform(
-    _ requests: [ControlDispatcher.Request], for client: ControlConnection,
-    _ joined: @escaping ([[UInt8]]) -> [UInt8]
+    _ requests: [ControlDispatcher.Request], for client: ControlConnection, _ joined: @escaping ([[UInt8]]) -> [UInt8]
   ) {
     var replies: [[UInt8]] = []
     var subscriptions: [Subscription] = []
@@ -86,8 +82,7 @@ import Wire
         if var reply {
           let whole = replies.reduce(reply.count) { $0 + $1.count + 1 }
           if whole > ControlLimits.response, case .call(_, let id?) = request {
-            let why =
-              "the responses to the batch are too long together: send the requests one by one"
+            let why = "the responses to the batch are too long together: send the requests one by one"
             reply = RPC.error(.unavailable(why), id: id)
           }
           replies.append(reply)
@@ -133,8 +128,7 @@ import Wire
   private func subscribe(_ client: ControlConnection, _ subscription: Subscription) {
     client.subscribe(
       subscription,
-      from: subscription.initialEvents(
-        active: handlers.replay(), recent: feed.recent, life: life, now: feed.clock()))
+      from: subscription.initialEvents(active: handlers.replay(), recent: feed.recent, life: life, now: feed.clock()))
   }
 
   // Most boards have no client most of the time.

@@ -14,9 +14,7 @@ import Wire
   private typealias Place = (phone: Int, number: UInt64)
 
   /// The published notifications after a position.
-  private func published(
-    after start: Place = (0, 0)
-  ) -> [(place: Place, phone: Phone, report: NotificationReport)] {
+  private func published(after start: Place = (0, 0)) -> [(place: Place, phone: Phone, report: NotificationReport)] {
     phones.filter { $0.number >= start.phone }.flatMap { phone in
       let first = phone.number == start.phone ? start.number : 0
       return phone.notifications.ledger.published(after: first).map { number, report in

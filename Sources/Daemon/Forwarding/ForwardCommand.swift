@@ -27,8 +27,7 @@ extension Command {
     notes: [
       "The package ancsd-forward runs it as a service, and has the program that sends (Apprise). On SIGHUP it reads the "
         + "settings again. With --test, the status is 69 if a message was not delivered."
-    ],
-    examples: ["", "--test", "--test --config forward.toml"]
+    ], examples: ["", "--test", "--test --config forward.toml"]
   ) { options throws(Failure) in
     let targets = try ForwardTarget.read(options.config)
     return Console().onLoop { () async throws(Failure) in
@@ -59,8 +58,7 @@ extension Command {
   ) async -> ExitStatus {
     func begin(_ targets: [ForwardTarget], after record: ForwardRecord? = nil) -> Forwarder {
       let forwarder = Forwarder(
-        targets, after: record, paths: DefaultPaths.sockets(options.socket),
-        program: options.program,
+        targets, after: record, paths: DefaultPaths.sockets(options.socket), program: options.program,
         directory: options.stateDirectory ?? Host.variable("STATE_DIRECTORY"), say: say)
       say("forwarding to \(targets.map(\.shown).joined(separator: ", "))", .notice)
       forwarder.start()
@@ -102,15 +100,11 @@ extension ForwardTarget {
 
 extension Grammar<ForwardOptions> {
   fileprivate static let forward = Grammar([
-    .flag(
-      "--test", help: "send one message to each destination, and exit", set: { $0.tests = true }),
+    .flag("--test", help: "send one message to each destination, and exit", set: { $0.tests = true }),
     .config(of: "the settings file", set: { $0.config = $1 }),
     .file(
-      "--program", help: "what sends a message (default: \(ForwardOptions.usualProgram))",
-      set: { $0.program = $1 }),
+      "--program", help: "what sends a message (default: \(ForwardOptions.usualProgram))", set: { $0.program = $1 }),
     .socket(set: { $0.socket = $1 }),
-    .stateDirectory(
-      for: "what was sent", default: "STATE_DIRECTORY, else nowhere",
-      set: { $0.stateDirectory = $1 }),
+    .stateDirectory(for: "what was sent", default: "STATE_DIRECTORY, else nowhere", set: { $0.stateDirectory = $1 }),
   ])
 }

@@ -100,8 +100,7 @@ struct ForwardQueue {
     else { return false }
     if let quiet = target.quiet, report.display != .urgent, quiet.contains(time) { return false }
     let facts = RuleFacts(
-      event: report.event, attributes: report.attributes, phone: (event.event.phone, phone),
-      time: time)
+      event: report.event, attributes: report.attributes, phone: (event.event.phone, phone), time: time)
     return target.conditions.obstacle(for: facts) == nil
   }
 
@@ -161,8 +160,7 @@ struct ForwardQueue {
     }
     // A call's other notification, which has come meanwhile, replaces it.
     let calls = Set(waiting[failed...].compactMap { $0.call })
-    waiting =
-      waiting[..<failed].filter { $0.call.map { !calls.contains($0) } ?? true } + waiting[failed...]
+    waiting = waiting[..<failed].filter { $0.call.map { !calls.contains($0) } ?? true } + waiting[failed...]
     failures += 1
     state = .pausing(until: now + pauses.pause(after: failures))
     return failures
@@ -191,10 +189,7 @@ struct ForwardMessage: Hashable, Sendable {
   init(title: String, body: String) { (self.title, self.body, came) = (title, body, .zero) }
 
   /// - Parameter phone: what the phone is called, if that is known.
-  init(
-    _ event: NumberedEvent, _ report: NotificationReport, phone: String?, _ level: ContentLevel,
-    at now: Instant
-  ) {
+  init(_ event: NumberedEvent, _ report: NotificationReport, phone: String?, _ level: ContentLevel, at now: Instant) {
     (seq, came) = (event.seq, now)
     let category = report.event.category
     if category == .incomingCall || category == .missedCall {

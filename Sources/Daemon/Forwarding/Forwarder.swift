@@ -57,8 +57,7 @@ import Wire
       let former = record?.former(of: target, among: targets)
       lanes.append(
         Lane(
-          queue: ForwardQueue(
-            target, seen: former?.seq ?? record?.seen ?? 0, calls: former?.calls ?? [:]),
+          queue: ForwardQueue(target, seen: former?.seq ?? record?.seen ?? 0, calls: former?.calls ?? [:]),
           retry: retry, report: target.report))
     }
     daemon.onUp = { [weak self] in self?.connected() }
@@ -123,8 +122,7 @@ import Wire
     let phone = event.event.phone.flatMap { names[$0] }
     let age = age(of: event)
     for place in lanes.indices {
-      let lost = lanes[place].queue.take(
-        event, phone: phone, time: time, age: age, at: Loop.shared.now)
+      let lost = lanes[place].queue.take(event, phone: phone, time: time, age: age, at: Loop.shared.now)
       lose(lost, place, "its queue is full")
       send(place)
     }
@@ -195,8 +193,7 @@ import Wire
       daemon.call(ControlMethods.reportForwards, Page(reports)) { _ in }
     }
     // The numbers are those of one run of the daemon.
-    if let path, let record, record != saved, files.write(record.json, to: path, isOfThisBoot: true)
-    {
+    if let path, let record, record != saved, files.write(record.json, to: path, isOfThisBoot: true) {
       saved = record
     }
   }
@@ -239,8 +236,7 @@ struct ForwardRecord: JSONObjectCodable, Hashable {
       one.name == target.name
         && (one.destination.map { !targets.map(\.destination).contains($0) } ?? true)
     }
-    return same.first { $0.name == target.name }
-      ?? (same.isEmpty ? named : same).min { $0.seq < $1.seq }
+    return same.first { $0.name == target.name } ?? (same.isEmpty ? named : same).min { $0.seq < $1.seq }
   }
 
   struct Handled: JSONObjectCodable, Hashable {
@@ -297,15 +293,13 @@ struct ForwardRecord: JSONObjectCodable, Hashable {
 
   private func start(_ program: String, input: [UInt8]) throws(ForwardFault) -> ChildProcess {
     do throws(SystemError) {
-      let child = try ChildProcess(
-        [program], environment: Self.environment, input: input, lineLimit: 4_096)
+      let child = try ChildProcess([program], environment: Self.environment, input: input, lineLimit: 4_096)
       child.onLine = { [weak self] in self?.heard($0) }
       child.onEnd = { [weak self] in self?.ended($0) }
       return child
     } catch {
       throw ForwardFault(
-        why: error.errno == .noSuchFile
-          ? "\(program) does not exist: install the package ancsd-forward" : "\(error)")
+        why: error.errno == .noSuchFile ? "\(program) does not exist: install the package ancsd-forward" : "\(error)")
     }
   }
 

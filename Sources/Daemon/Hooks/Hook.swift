@@ -33,8 +33,7 @@ struct Hook: Hashable, Sendable {
       let array = path.split(separator: " ").map { SettingValue.text(String($0)).description }
       let hint =
         array.count > 1
-        ? "arguments are elements of an array: run = [\(array.joined(separator: ", "))]"
-        : homeRemark(path)
+        ? "arguments are elements of an array: run = [\(array.joined(separator: ", "))]" : homeRemark(path)
       return "\(path) can't be run: \(error)" + (hint.map { "; \($0)" } ?? "")
     }
   }
@@ -226,13 +225,11 @@ extension JSONValue {
   }
 
   private func start(_ program: [String], for event: NumberedEvent) {
-    let environment = HookEnvironment.variables(
-      for: event, inherited: platform.environment, socket: socket)
+    let environment = HookEnvironment.variables(for: event, inherited: platform.environment, socket: socket)
     let child: any RunningProgram
     do throws(SystemError) {
       child = try platform.start(
-        program, environment: environment, input: Array(event.json) + [UInt8(ascii: "\n")],
-        lineLimit: 1_024)
+        program, environment: environment, input: Array(event.json) + [UInt8(ascii: "\n")], lineLimit: 1_024)
     } catch {
       let remark = Hook.homeRemark(program[0]).map { "; \($0)" } ?? ""
       return note(program, "was not started: \(error)\(remark)")
@@ -258,8 +255,7 @@ extension JSONValue {
   private func ended(_ number: Int, _ end: ProcessEnd) {
     guard let run = running.removeValue(forKey: number) else { return }
     if run.isLate {
-      note(
-        run.program, "was killed, because it ran longer than \(limits.time.components.seconds) s")
+      note(run.program, "was killed, because it ran longer than \(limits.time.components.seconds) s")
     } else {
       note(run.program, end == .exit(0) ? nil : "\(end)")
     }

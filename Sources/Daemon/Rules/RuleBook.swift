@@ -33,9 +33,7 @@ import Wire
   }
 
   /// Judges a notification by the facts known so far. If it is hidden for its app, its texts are never requested.
-  private func judge(
-    _ event: NotificationEvent, _ known: NotificationAttributes, from phone: Phone
-  ) -> Judgement {
+  private func judge(_ event: NotificationEvent, _ known: NotificationAttributes, from phone: Phone) -> Judgement {
     let facts = facts(event, known, phone)
     let verdict = rules.verdict(on: facts)
     for rule in verdict.beyondLimit where reported.insert(rule).inserted {
@@ -69,11 +67,8 @@ import Wire
     return judgement
   }
 
-  private func facts(
-    _ event: NotificationEvent, _ known: NotificationAttributes, _ phone: Phone
-  ) -> RuleFacts {
-    var facts = RuleFacts(
-      event: event, attributes: known, phone: (phone.identity?.address, phone.cache.name))
+  private func facts(_ event: NotificationEvent, _ known: NotificationAttributes, _ phone: Phone) -> RuleFacts {
+    var facts = RuleFacts(event: event, attributes: known, phone: (phone.identity?.address, phone.cache.name))
     if rules.askForTime {
       let now = now()
       facts.time = TimeOfDay(now, zoneOffset: now.zoneOffset)

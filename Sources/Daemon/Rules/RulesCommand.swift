@@ -24,9 +24,7 @@ extension Command {
   ) -> Command {
     Command(
       "rules", "shows which rule a notification matches (test), and why no other (explain)",
-      usage: [
-        "ancsd rules test [--config FILE] < EVENTS", "ancsd rules explain UID [OPTIONS]",
-      ], grammar: .rules,
+      usage: ["ancsd rules test [--config FILE] < EVENTS", "ancsd rules explain UID [OPTIONS]"], grammar: .rules,
       defaults: RulesOptions(),
       notes: [
         "EVENTS are lines of JSON, as “ancsd watch” and “ancsd list” print them with --json; events other than "
@@ -172,8 +170,7 @@ struct RuleTester: Sendable {
         "title": report.attributes.title.map { .string($0) },
         "rule": rule.map { .string($0.name) } ?? .null,
         "does": .strings(rule?.outcome.words ?? []),
-        "beyond_limit": verdict.beyondLimit.isEmpty
-          ? nil : .strings(verdict.beyondLimit.map { rules[$0].name }),
+        "beyond_limit": verdict.beyondLimit.isEmpty ? nil : .strings(verdict.beyondLimit.map { rules[$0].name }),
       ]
       return String(decoding: JSONValue.object(verdict).json, as: UTF8.self)
     }

@@ -19,8 +19,7 @@ extension ServiceClient {
     onDead: @escaping (_ reason: String) -> Void
   ) -> ServiceClient {
     ServiceClient(
-      uuid: .notificationCenter,
-      characteristics: [.controlPoint, .notificationSource, .dataSource], name: .ancs,
+      uuid: .notificationCenter, characteristics: [.controlPoint, .notificationSource, .dataSource], name: .ancs,
       title: "notifications", phase: .first, instance: quirks.notificationCenter
     ) { service, again throws(ATTFailure) in
       var timing = quirks.consumer
@@ -78,8 +77,7 @@ extension Session {
     {
       // If it was published, it was the last event.
       let numbered = NumberedEvent(
-        seq: daemon.feed.recent.lastSeq, time: daemon.platform.wallTime,
-        phone.event(.notification(report)))
+        seq: daemon.feed.recent.lastSeq, time: daemon.platform.wallTime, phone.event(.notification(report)))
       daemon.hooks.run(outcome.program, for: numbered)
     }
     guard let action = outcome.action else { return }
@@ -95,9 +93,7 @@ extension Session {
         // The link's end is an event of its own.
         if error == .ended { return }
         self?.publish(
-          .error(
-            what: what, code: error.code.map { Int($0.rawValue) }, message: "\(error)",
-            rule: rule.name))
+          .error(what: what, code: error.code.map { Int($0.rawValue) }, message: "\(error)", rule: rule.name))
       }
     }
   }

@@ -12,9 +12,7 @@ import Wire
 
 extension ServiceClient {
   /// The Apple Media Service.
-  static func media(
-    _ context: ServiceContext, without unwanted: Set<MediaAttribute>
-  ) -> ServiceClient {
+  static func media(_ context: ServiceContext, without unwanted: Set<MediaAttribute>) -> ServiceClient {
     ServiceClient(
       uuid: .mediaService, characteristics: [.remoteCommand, .entityUpdate, .entityAttribute],
       name: .ams, title: "media", phase: .first
@@ -38,8 +36,7 @@ extension ServiceClient {
   /// The phone's Battery Service.
   static func battery(_ context: ServiceContext) -> ServiceClient {
     ServiceClient(
-      uuid: .batteryService, characteristics: [.batteryLevel], name: .battery,
-      title: "the battery level", phase: .later
+      uuid: .batteryService, characteristics: [.batteryLevel], name: .battery, title: "the battery level", phase: .later
     ) { service, _ throws(ATTFailure) in
       let monitor = BatteryMonitor(context.client)
       monitor.onDropped = context.logDropped
@@ -88,14 +85,12 @@ extension ServiceClient {
   ///
   /// - Parameter onChange: called with the changed handles, and the number of responses received before.
   static func serviceChanged(
-    _ context: ServiceContext,
-    onChange: @escaping (HandleRange, _ responsesBefore: Int) -> Void
+    _ context: ServiceContext, onChange: @escaping (HandleRange, _ responsesBefore: Int) -> Void
   ) -> ServiceClient {
     /// Where changes are indicated, as far as is known.
     var handle: Handle?
     return ServiceClient(
-      uuid: .genericAttribute, characteristics: [.serviceChanged], name: nil,
-      title: "Service Changed", phase: .first
+      uuid: .genericAttribute, characteristics: [.serviceChanged], name: nil, title: "Service Changed", phase: .first
     ) { service, _ throws(ATTFailure) in
       guard let changed = service[.serviceChanged], let cccd = changed.cccd else {
         context.log.notice("the phone has no Service Changed to subscribe to")
@@ -107,8 +102,7 @@ extension ServiceClient {
         // Where it was before, another service's handler may have taken its place, so none is removed there.
         guard handle == changed.value else { return }
         do throws(DecodeError) {
-          onChange(
-            try ServiceChanged(decoding: Array(arrival.value)).range, arrival.responsesBefore)
+          onChange(try ServiceChanged(decoding: Array(arrival.value)).range, arrival.responsesBefore)
         } catch { log.dropped("a Service Changed: \(error)", Array(arrival.value)) }
       }
       try await context.client.enable(cccd, .indications, attempts: 2)

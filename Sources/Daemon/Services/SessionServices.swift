@@ -154,9 +154,7 @@ import Wire
 
   /// Whether services have kept their handles. It requests those with 128-bit types, because one response holds them
   /// all; handles have no gaps, so the services before them have not moved either.
-  private func verify(
-    _ services: [LocatedService], _ onVerify: () -> Void = {}
-  ) async throws(ATTFailure) -> Bool {
+  private func verify(_ services: [LocatedService], _ onVerify: () -> Void = {}) async throws(ATTFailure) -> Bool {
     onVerify()
     return try await context.client.verify(services.filter { $0.service.uuid.short == nil })
   }
@@ -168,8 +166,7 @@ import Wire
     refusal = nil
     do {
       let found = try await context.client.locate(
-        wanted.map { .init($0.client.uuid, $0.client.characteristics, $0.client.instance) },
-        in: range)
+        wanted.map { .init($0.client.uuid, $0.client.characteristics, $0.client.instance) }, in: range)
       for service in found { setLocated(service) }
     } catch {
       if error.isEnd { throw error }
@@ -377,8 +374,7 @@ extension ATTFailure {
   ///
   /// `again`: an earlier subscription on this link may still be active. It has to be ended first, because a phone
   /// reports its current state only when a subscription begins.
-  let subscribe:
-    @LoopActor (LocatedService, _ again: Bool) async throws(ATTFailure) -> (any RunningService)?
+  let subscribe: @LoopActor (LocatedService, _ again: Bool) async throws(ATTFailure) -> (any RunningService)?
 }
 
 /// A service that is subscribed to, until it was removed or the session is over.

@@ -58,9 +58,7 @@ struct DiscoveryPlan {
   /// The phone has indicated a change in `range`, after this many responses.
   ///
   /// - Returns: false if a search in progress will see it anyway.
-  mutating func changed(
-    _ range: HandleRange, after responses: Int, isSettingUp: Bool, at now: Instant
-  ) -> Bool {
+  mutating func changed(_ range: HandleRange, after responses: Int, isSettingUp: Bool, at now: Instant) -> Bool {
     guard responses > latest.requestsBefore || !latest.range.contains(range) else { return false }
     // A phone may indicate the same change several times, each once the previous one is confirmed.
     let isStart = isSettingUp || startedChanging.map { now - $0 < Self.startOfLink } ?? false

@@ -35,8 +35,7 @@ import Wire
   ///   - keys: the bonds of its adapter; nil for a phone without a radio.
   func add(on link: any Link, _ number: Int, _ keys: KeyKeeper?) -> Phone {
     var cache = link.phone.flatMap { keys?.cache(of: $0) } ?? PhoneCache()
-    let phone = Phone(
-      number, on: link, PhoneNotifications(keeping: grace, scheduler, seen: cache.seen))
+    let phone = Phone(number, on: link, PhoneNotifications(keeping: grace, scheduler, seen: cache.seen))
     cache.name = link.phone.flatMap { keys?.ring[$0]?.name }
     cache.seen = SeenContents()
     phone.cache = cache
@@ -82,8 +81,7 @@ import Wire
   func identified(_ phone: Phone) {
     named(phone)
     let key = (phone.adapter, phone.identity)
-    for former in phones
-    where former !== phone && former.session == nil && (former.adapter, former.identity) == key {
+    for former in phones where former !== phone && former.session == nil && (former.adapter, former.identity) == key {
       forget(former)
     }
   }

@@ -79,8 +79,7 @@ import Wire
     since = daemon.platform.wallTime
     bearer = Bearer(scheduler: daemon.platform.scheduler)
     client = Client(bearer)
-    server = Server(
-      bearer, database: daemon.database, security: { [weak link] in link?.security ?? .none })
+    server = Server(bearer, database: daemon.database, security: { [weak link] in link?.security ?? .none })
   }
 
   private var scheduler: any Scheduler { daemon.platform.scheduler }
@@ -298,8 +297,7 @@ import Wire
 
   /// The phone has indicated a change of the attributes in `range`, after `responses` responses.
   private func servicesChanged(_ range: HandleRange, after responses: Int) {
-    let isNews = discovery.changed(
-      range, after: responses, isSettingUp: stage != .serving, at: scheduler.now)
+    let isNews = discovery.changed(range, after: responses, isSettingUp: stage != .serving, at: scheduler.now)
     if !isNews { log.info("services in \(range) have changed; searching") }
   }
 

@@ -11,14 +11,12 @@ extension Command {
   /// - Parameter settings: asks the daemon at a socket for the settings in force.
   public static func config(
     asking settings:
-      @escaping @Sendable (
-        _ socket: String?, _ print: @escaping @Sendable (SettingsReport) throws(Failure) -> Void
-      ) -> ExitStatus
+      @escaping @Sendable (_ socket: String?, _ print: @escaping @Sendable (SettingsReport) throws(Failure) -> Void) ->
+      ExitStatus
   ) -> Command {
     Command(
       "config", "checks the settings files (check), or shows the settings in force (show)",
-      usage: ["ancsd config check [FILE]", "ancsd config show [OPTIONS]"], grammar: .config,
-      defaults: ConfigOptions(),
+      usage: ["ancsd config check [FILE]", "ancsd config show [OPTIONS]"], grammar: .config, defaults: ConfigOptions(),
       notes: [
         "Without FILE, the files are \(SettingsFolder.usualPath) and then \(SettingsFolder.morePaths). “check” exits "
           + "with status 0 if they are valid, and 78 if not, with a line for each error and for each "
@@ -36,8 +34,7 @@ extension Command {
       case .show:
         return settings(options.socket) { report throws(Failure) in
           let json = console.format == .json
-          try console.print(
-            line: json ? String(decoding: report.json, as: UTF8.self) : report.text)
+          try console.print(line: json ? String(decoding: report.json, as: UTF8.self) : report.text)
         }
       }
     }
@@ -108,11 +105,9 @@ struct SettingsCheck: JSONObjectCodable, Sendable {
       case let count: ", but see the \(count) lines above"
       }
     let things = [
-      settings.counted("setting"), hooks.counted("hook"), rules.counted("rule"),
-      destinations.counted("destination"),
+      settings.counted("setting"), hooks.counted("hook"), rules.counted("rule"), destinations.counted("destination"),
     ]
-    return
-      "\(files.joined(separator: ", ")) \(isAre) valid: \(things.joined(separator: ", "))\(but)"
+    return "\(files.joined(separator: ", ")) \(isAre) valid: \(things.joined(separator: ", "))\(but)"
   }
 }
 
@@ -161,8 +156,7 @@ extension SettingsReport {
     }
     // Programs from the command line are among the hooks.
     var lines = settings.filter { $0.name != "exec" }.map { setting in
-      let isOfFile =
-        Grammar.run.setting(setting.name)?.form.isOnlyTyped == false || setting.name.contains(".")
+      let isOfFile = Grammar.run.setting(setting.name)?.form.isOnlyTyped == false || setting.name.contains(".")
       return isOfFile ? line(setting) : "#\(line(setting))"
     }
     lines += waiting.map { "#\(line($0)), \($0.effect.text)" }

@@ -9,18 +9,13 @@ import System
 extension Grammar<RunOptions> {
   /// The options of the daemon.
   static let run = Grammar(groups: [
-    ("Connection", connection.effective(.nextStart)),
-    ("Pairing", pairing.effective(.nextStart)),
-    ("Output", CommandOption.output.effective(.nextStart) + output.effective(.live)),
-    ("Hooks", hooks.effective(.live)), ("Files", files.effective(.nextStart)),
-    ("Logging", logging.effective(.live)),
-    ("Assumptions about iOS", [quirk]),
+    ("Connection", connection.effective(.nextStart)), ("Pairing", pairing.effective(.nextStart)),
+    ("Output", CommandOption.output.effective(.nextStart) + output.effective(.live)), ("Hooks", hooks.effective(.live)),
+    ("Files", files.effective(.nextStart)), ("Logging", logging.effective(.live)), ("Assumptions about iOS", [quirk]),
   ]) { options, operands throws(Failure) in
     try operands.check(atMost: 0)
     if options.start.source != .radio, let adapter = options.radio.adapters.first {
-      throw Failure(
-        usage:
-          "--\(adapter) can't be combined with --att or --virtual-phone, which need no adapter")
+      throw Failure(usage: "--\(adapter) can't be combined with --att or --virtual-phone, which need no adapter")
     }
   }
 
@@ -35,8 +30,7 @@ extension Grammar<RunOptions> {
     ).repeated,
     .choice(
       "--address",
-      help:
-        "the board's own address on the air: the adapter's, or a persistent random one (default: "
+      help: "the board's own address on the air: the adapter's, or a persistent random one (default: "
         + "public, if there is one)", set: { $0.radio.address = $1 }),
     .flag(
       "--no-tune",
@@ -61,10 +55,8 @@ extension Grammar<RunOptions> {
       set: { $0.start.name = $1 }),
     .value(
       "--pairable", value: "TIME", kind: .time, expects: Duration.forms,
-      help:
-        "any phone may pair, always or for this time (default: the first phone, within 30 minutes)",
-      absent: .always,
-      read: { Duration(typed: $0).map { .seconds(max(1, Int(clamping: $0.components.seconds))) } },
+      help: "any phone may pair, always or for this time (default: the first phone, within 30 minutes)",
+      absent: .always, read: { Duration(typed: $0).map { .seconds(max(1, Int(clamping: $0.components.seconds))) } },
       set: { $0.radio.pairable = $1 }),
     .flag(
       "--allow-legacy", help: "also accept bonds from legacy pairing, or with keys under 16 bytes",
@@ -74,12 +66,8 @@ extension Grammar<RunOptions> {
       help: "accept only bonds for which a number was compared or typed (needs --io)",
       set: { $0.radio.requiresAuthentication = true }),
     word(
-      "--io",
-      [
-        "none": .noInputNoOutput, "display": .displayOnly, "keyboard": .keyboardOnly,
-        "yesno": .displayYesNo,
-      ], help: "the board's IO capability while pairing (default: yesno on a terminal)",
-      set: { $0.radio.io = $1 }),
+      "--io", ["none": .noInputNoOutput, "display": .displayOnly, "keyboard": .keyboardOnly, "yesno": .displayYesNo],
+      help: "the board's IO capability while pairing (default: yesno on a terminal)", set: { $0.radio.io = $1 }),
     .named(
       "--advertise", value: "PROFILE", names: profiles,
       help: "what the advertisement carries: \(profiles.joined(separator: ", ")) "
@@ -90,8 +78,7 @@ extension Grammar<RunOptions> {
 
   private static let output: [RunOption] = [
     .named(
-      "--fetch", value: "all|none|LIST",
-      names: ["all", "none"] + NotificationAttributeID.names,
+      "--fetch", value: "all|none|LIST", names: ["all", "none"] + NotificationAttributeID.names,
       expects: "all, none, or names separated by commas",
       help: "the attributes to fetch for each notification, of "
         + NotificationAttributeID.names.joined(separator: ", ")
@@ -102,8 +89,7 @@ extension Grammar<RunOptions> {
       help: "how long to keep notifications after their phone disconnects (default: 2m)",
       set: { $0.live.grace = $1 }),
     .flag(
-      "--early", help: "print the “incoming” events too, before anything is fetched",
-      set: { $0.live.early = true }),
+      "--early", help: "print the “incoming” events too, before anything is fetched", set: { $0.live.early = true }),
     .number(
       "--max-length", of: "bytes", within: 1...65_535,
       help: "the maximum bytes of title, subtitle and message (default: 256, 256, 1024)",
@@ -126,8 +112,7 @@ extension Grammar<RunOptions> {
       set: { $0.start.stateDirectory = $1 }),
     .file(
       "--btsnoop",
-      help:
-        "capture the ATT traffic of every link, for Wireshark and btmon; append to an earlier capture in "
+      help: "capture the ATT traffic of every link, for Wireshark and btmon; append to an earlier capture in "
         + "the file", set: { $0.start.btsnoop = $1 }),
     .captureLimit(
       help: "end the capture, or continue in another file, at this size in MiB (default: 256)",
@@ -141,20 +126,16 @@ extension Grammar<RunOptions> {
 
   private static let hooks: [RunOption] = [
     .value(
-      "--exec", value: "EVENT=PROGRAM", kind: .file,
-      expects: "EVENT=PROGRAM, an event's name and an absolute path",
-      help:
-        "run this program for each event of that name, with the event on standard input and in ANCSD_*; "
-        + "EVENT+: also for notifications from before the session",
-      read: { Hook($0) },
+      "--exec", value: "EVENT=PROGRAM", kind: .file, expects: "EVENT=PROGRAM, an event's name and an absolute path",
+      help: "run this program for each event of that name, with the event on standard input and in ANCSD_*; "
+        + "EVENT+: also for notifications from before the session", read: { Hook($0) },
       set: { options, hook in
         options.live.hooks.append(hook)
         options.live.tables.append(hook.table)
       }
     ).repeated.onlyTyped,
     .number(
-      "--exec-jobs", within: 1...64,
-      help: "how many of these programs may run at once (default: 4)",
+      "--exec-jobs", within: 1...64, help: "how many of these programs may run at once (default: 4)",
       set: { $0.live.hookLimits.programs = $1 }),
     .time(
       "--exec-timeout", within: .seconds(1) ... .seconds(86_400),
@@ -171,8 +152,7 @@ extension Grammar<RunOptions> {
       set: { $0.live.printsWhy = true }),
     .flag("-q", "--quiet", help: "errors only", set: { $0.live.logLevel = .error }).onlyTyped,
     .named(
-      "--log-level", value: LogLevel.allCases.map(\.name).joined(separator: "|"),
-      names: LogLevel.allCases.map(\.name),
+      "--log-level", value: LogLevel.allCases.map(\.name).joined(separator: "|"), names: LogLevel.allCases.map(\.name),
       help: "how much to log on standard error (default: notice)",
       read: { text in LogLevel.allCases.first { $0.name == text } }, set: { $0.live.logLevel = $1 }),
   ]

@@ -237,9 +237,7 @@ struct SettingsInForce: Sendable {
   /// - Parameter links: the settings that were the latest when each link came up.
   func waiting(on links: [Settings]) -> [SettingsReport.Setting] {
     let (old, new) = (started.options, latest.options)
-    var waiting =
-      (old.start, old.radio) == (new.start, new.radio)
-      ? [] : latest.changes(from: started, .nextStart)
+    var waiting = (old.start, old.radio) == (new.start, new.radio) ? [] : latest.changes(from: started, .nextStart)
     for link in links where link.options.quirks != new.quirks {
       for change in latest.changes(from: link, .newLink) where !waiting.contains(change) {
         waiting.append(change)

@@ -74,9 +74,7 @@ package struct SettingsFile: Sendable {
       )
     }
     if let source = sources.first, let adapter = entry("adapter") {
-      fault(
-        adapter.place,
-        "adapter and \(source.name) are both set, but \(source.name) needs no adapter: remove one")
+      fault(adapter.place, "adapter and \(source.name) are both set, but \(source.name) needs no adapter: remove one")
     }
     if entry("require-mitm")?.isOn == true, let io = entry("io"), io.setting == .text("none") {
       fault(io.place, "io must not be \"none\" with require-mitm, which needs numbers to compare")
@@ -126,9 +124,7 @@ package struct SettingsFile: Sendable {
       }
     }
     if let wanted = entry("require-mitm"), wanted.isOn, entry("io") == nil {
-      remark(
-        wanted.place,
-        "without io, the daemon starts with this only on a terminal: a service also needs io")
+      remark(wanted.place, "without io, the daemon starts with this only on a terminal: a service also needs io")
     }
     return remarks
   }
@@ -158,8 +154,7 @@ package struct SettingsFile: Sendable {
     paths.append(path)
     fail(
       TOMLValue.Position(line: 1, column: 1),
-      "others can write to it, and it names programs to run: chown root \(path) && chmod go-w \(path)"
-    )
+      "others can write to it, and it names programs to run: chown root \(path) && chmod go-w \(path)")
   }
 
   /// The options of a daemon with no other settings.
@@ -182,8 +177,7 @@ package struct SettingsFile: Sendable {
 
   /// Sets an option, overriding an earlier file.
   private mutating func set(
-    _ option: CommandOption<RunOptions>, named name: String, to value: SettingValue,
-    _ position: TOMLValue.Position
+    _ option: CommandOption<RunOptions>, named name: String, to value: SettingValue, _ position: TOMLValue.Position
   ) {
     entries.removeAll { $0.name == name }
     entries.append(Entry(name: name, setting: value, place: place(position), option: option))
@@ -221,8 +215,7 @@ package struct SettingsFile: Sendable {
   ///
   /// - Parameter count: how many there are in earlier files, to count on from.
   private mutating func tables<Value>(
-    _ entry: TOMLValue.Entry, after count: Int = 0,
-    _ read: (inout TableReader, _ number: Int) -> Value?
+    _ entry: TOMLValue.Entry, after count: Int = 0, _ read: (inout TableReader, _ number: Int) -> Value?
   ) -> [Table<Value>] {
     guard let elements = entry.value.content.array else {
       fail(entry.value.position, "write \(entry.key) as [[\(entry.key)]]")
@@ -272,13 +265,10 @@ package struct SettingsFile: Sendable {
   }
 
   /// Sets an option, if it accepts the value; otherwise a fault is recorded.
-  private mutating func read(
-    _ entry: TOMLValue.Entry, as option: CommandOption<RunOptions>, named name: String
-  ) {
+  private mutating func read(_ entry: TOMLValue.Entry, as option: CommandOption<RunOptions>, named name: String) {
     guard let value = SettingValue(entry.value.content) else {
       return fail(
-        entry.value.position,
-        "\(entry.key) must be \(option.form.settingKind), not \(entry.value.content.shown)")
+        entry.value.position, "\(entry.key) must be \(option.form.settingKind), not \(entry.value.content.shown)")
     }
     do throws(Failure) {
       var options = RunOptions()
@@ -378,9 +368,7 @@ extension Rule.Conditions {
     (apps, categories) = (table.apps(), table.categories())
     flags = EventFlags(
       table.list(
-        "flag",
-        expected:
-          "a flag (\(EventFlags(rawValue: 0x1F).names.joined(separator: ", "))), or an array of them"
+        "flag", expected: "a flag (\(EventFlags(rawValue: 0x1F).names.joined(separator: ", "))), or an array of them"
       ) { EventFlags(name: $0) } ?? [])
     phone = table.text("phone").map { PhoneSelector($0) }
     title = table.pattern("title")

@@ -39,8 +39,7 @@ import Wire
     let began = platform.scheduler.now
     do throws(SystemError) {
       let child = try platform.start(
-        arguments, environment: platform.environment, input: HistoryTask(kept).json,
-        lineLimit: 1_024)
+        arguments, environment: platform.environment, input: HistoryTask(kept).json, lineLimit: 1_024)
       child.onLine = { [log] in log.warning("history: \(String(decoding: $0, as: UTF8.self))") }
       child.onEnd = { [weak self] in self?.ended($0, began) }
       self.child = child
@@ -89,9 +88,7 @@ import Wire
     child.onLine = { line = $0 }
     let end = await withCheckedContinuation { done in child.onEnd = { done.resume(returning: $0) } }
     withExtendedLifetime(child) { readers -= 1 }
-    guard end == .exit(0), let json = try? JSONValue(parsing: line),
-      let page = Page<RecordedEvent>(json: json)
-    else {
+    guard end == .exit(0), let json = try? JSONValue(parsing: line), let page = Page<RecordedEvent>(json: json) else {
       throw .unavailable(line.isEmpty ? "the helper \(end)" : String(decoding: line, as: UTF8.self))
     }
     return page

@@ -37,8 +37,7 @@ import Wire
   func wait(for status: String) {
     guard status != self.status else { return }
     self.status = status
-    send(
-      "STATUS", String(decoding: status.printable.utf8(atMost: Self.longestStatus), as: UTF8.self))
+    send("STATUS", String(decoding: status.printable.utf8(atMost: Self.longestStatus), as: UTF8.self))
   }
 
   /// Reloads the settings, and reports the beginning and the end; a daemon that is not ready yet reports nothing.
@@ -90,8 +89,7 @@ import Wire
   convenience init?() {
     let path = Host.takeVariable("NOTIFY_SOCKET")
     let watchdog = Self.watchdog(
-      microseconds: Host.takeVariable("WATCHDOG_USEC"), of: Host.takeVariable("WATCHDOG_PID"),
-      here: Host.processID)
+      microseconds: Host.takeVariable("WATCHDOG_USEC"), of: Host.takeVariable("WATCHDOG_PID"), here: Host.processID)
     guard let path else { return nil }
     self.init(at: path, watchdog: watchdog)
   }
@@ -106,9 +104,7 @@ import Wire
   }
 
   /// The period of the watchdog; nil if there is none, or if it is for another process.
-  nonisolated static func watchdog(
-    microseconds: String?, of owner: String?, here process: Int32
-  ) -> Duration? {
+  nonisolated static func watchdog(microseconds: String?, of owner: String?, here process: Int32) -> Duration? {
     guard let time = microseconds.flatMap(Int64.init), time > 0 else { return nil }
     guard owner == nil || owner == "\(process)" else { return nil }
     return .microseconds(time)

@@ -26,8 +26,7 @@ extension DoctorFacts {
       return Finding("kernel", .problem, "\(bluetooth)", command: "modprobe bluetooth")
     }
     return Finding(
-      "kernel", .problem, "its Bluetooth can't be opened: \(bluetooth)",
-      isPermission: bluetooth.isNotPermitted)
+      "kernel", .problem, "its Bluetooth can't be opened: \(bluetooth)", isPermission: bluetooth.isNotPermitted)
   }
 
   private var permission: Finding {
@@ -52,8 +51,7 @@ extension DoctorFacts {
       guard known.isEmpty else { return known }
       return [
         Finding(
-          "adapter", .problem,
-          "there is none: plug one in, or find out what happened to the built-in one",
+          "adapter", .problem, "there is none: plug one in, or find out what happened to the built-in one",
           command: "dmesg | grep -i bluetooth")
       ]
     }
@@ -86,24 +84,20 @@ extension DoctorFacts {
     if adapter.address.isPlaceholder {
       return Finding(
         "adapter", .ok,
-        "\(adapter.index) has no valid address (\(adapter.address)); the daemon gives it one and keeps it"
-      )
+        "\(adapter.index) has no valid address (\(adapter.address)); the daemon gives it one and keeps it")
     }
-    let power =
-      adapter.current.contains(.powered) ? "switched on" : "switched off until the daemon serves it"
+    let power = adapter.current.contains(.powered) ? "switched on" : "switched off until the daemon serves it"
     return Finding("adapter", .ok, "\(name) has Bluetooth LE and Secure Connections; \(power)")
   }
 
   private func finding(about index: ControllerIndex, needsOnlyAddress: Bool) -> Finding {
     guard needsOnlyAddress else {
       return Finding(
-        "adapter", .problem,
-        "\(index) is unconfigured, and needs a tool from its vendor",
+        "adapter", .problem, "\(index) is unconfigured, and needs a tool from its vendor",
         command: "dmesg | grep -i bluetooth")
     }
     return Finding(
-      "adapter", .ok,
-      "\(index) is unconfigured, for lack of a valid address; the daemon gives it one and keeps it")
+      "adapter", .ok, "\(index) is unconfigured, for lack of a valid address; the daemon gives it one and keeps it")
   }
 
   private func radio(of adapter: AdapterFacts) -> [Finding] {
@@ -128,16 +122,14 @@ extension DoctorFacts {
         return Finding("bluetoothd", .ok, "it is not running")
       }
       return Finding(
-        "bluetoothd", .warning,
-        "it is not running, but the next boot may start it instead of ancsd",
+        "bluetoothd", .warning, "it is not running, but the next boot may start it instead of ancsd",
         command: (stop + start).line)
     }
     let isService = service?.isStarted == true
     return Finding(
       "bluetoothd", .problem,
       "it is running, and takes every phone's connection\(isService ? "" : "; no service has started it"); "
-        + "to use ancsd instead",
-      command: ((isService ? stop : [["kill", "\(bluetoothd)"]]) + start).line)
+        + "to use ancsd instead", command: ((isService ? stop : [["kill", "\(bluetoothd)"]]) + start).line)
   }
 
   private var secureConnections: Finding {
@@ -158,11 +150,9 @@ extension DoctorFacts {
     }
     if crypto.missing == nil {
       return Finding(
-        "crypto", .warning,
-        "the kernel shows whether it has P-256 for pairing only once an adapter is switched on")
+        "crypto", .warning, "the kernel shows whether it has P-256 for pairing only once an adapter is switched on")
     }
-    return Finding(
-      "crypto", .ok, "the modules for P-256 are available, and are loaded when pairing needs them")
+    return Finding("crypto", .ok, "the modules for P-256 are available, and are loaded when pairing needs them")
   }
 
   private var silentLinks: Finding {
@@ -199,13 +189,11 @@ extension DoctorFacts {
     case .unusable(let error) where error.errno == .permissionDenied:
       if isServed { return Finding("state", .ok, "\(stateDirectory) is in use by the daemon") }
       return Finding(
-        "state", .problem,
-        "\(stateDirectory) is not this user's: \(error); --state-dir DIR names another",
+        "state", .problem, "\(stateDirectory) is not this user's: \(error); --state-dir DIR names another",
         command: "sudo ancsd doctor", isPermission: true)
     case .unusable(let error):
       return Finding(
-        "state", .problem,
-        "bonds can't be saved in \(stateDirectory): \(error); --state-dir DIR names another")
+        "state", .problem, "bonds can't be saved in \(stateDirectory): \(error); --state-dir DIR names another")
     case .refused(let fault):
       let failure = Failure(in: stateDirectory, fault)
       // A daemon running as that user has no problem with it.
@@ -222,15 +210,12 @@ extension DoctorFacts {
     let why = bridge.why.map { ": \($0)" } ?? ""
     var findings = [
       Finding(
-        "mqtt", isConnected ? .ok : .warning,
-        "the bridge \(how) \(bridge.broker) \(who)\(isConnected ? "" : why)")
+        "mqtt", isConnected ? .ok : .warning, "the bridge \(how) \(bridge.broker) \(who)\(isConnected ? "" : why)")
     ]
     if !bridge.refused.isEmpty {
       findings.append(
         Finding(
-          "mqtt", .warning,
-          "the broker refuses \(bridge.refused.joined(separator: ", ")); the bridge's log says why"
-        ))
+          "mqtt", .warning, "the broker refuses \(bridge.refused.joined(separator: ", ")); the bridge's log says why"))
     }
     return findings
   }
@@ -247,12 +232,10 @@ extension DoctorFacts {
     }
     guard service.isStarted else {
       return Finding(
-        "daemon", .warning, "none is running: the service is stopped",
-        command: host.commands(to: .start, service).line)
+        "daemon", .warning, "none is running: the service is stopped", command: host.commands(to: .start, service).line)
     }
     return Finding(
-      "daemon", .warning, "none is running, although the service is started",
-      command: host.log(of: service))
+      "daemon", .warning, "none is running, although the service is started", command: host.log(of: service))
   }
 
   private var daemonFindings: [Finding] {
@@ -261,8 +244,7 @@ extension DoctorFacts {
     case .closed(let path):
       return [
         Finding(
-          "daemon", .problem,
-          "one is running at \(path), but refuses this user: join its group, then log in again",
+          "daemon", .problem, "one is running at \(path), but refuses this user: join its group, then log in again",
           command: host.admitting("$USER"), isPermission: true)
       ]
     case .mute(let path):
@@ -275,9 +257,7 @@ extension DoctorFacts {
     case .status(let report):
       let waits = report.waits.map { wait in
         let subject = [wait.adapter, wait.phone?.description].compactMap { $0 }
-        return Finding(
-          "daemon", wait.isFine ? .ok : .warning,
-          (subject + [wait.why]).joined(separator: ": "))
+        return Finding("daemon", wait.isFine ? .ok : .warning, (subject + [wait.why]).joined(separator: ": "))
       }
       let refusals = report.adapters.compactMap { adapter in
         adapter.parametersRefusalText.map {

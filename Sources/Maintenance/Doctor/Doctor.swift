@@ -17,8 +17,7 @@ extension Command {
     grammar: Grammar<DoctorOptions>(
       [
         .socket(set: { $0.socket = $1 }),
-        .stateDirectory(
-          default: "\(DefaultPaths.systemState) for root", set: { $0.stateDirectory = $1 }),
+        .stateDirectory(default: "\(DefaultPaths.systemState) for root", set: { $0.stateDirectory = $1 }),
       ] + CommandOption.output), defaults: DoctorOptions(),
     notes: [
       "It changes nothing, and works as far as it can without root. JSON is one object per line.",
@@ -35,9 +34,7 @@ extension Command {
   ) { options throws(Failure) in
     let console = try Console(options.output)
     return console.onLoop { () async throws(Failure) in
-      let findings = await DoctorFacts.gather(
-        stateDirectory: options.stateDirectory, socket: options.socket
-      ).findings
+      let findings = await DoctorFacts.gather(stateDirectory: options.stateDirectory, socket: options.socket).findings
       for finding in findings { try console.show(finding) { finding.text($0) } }
       return findings.status
     }
@@ -66,10 +63,7 @@ struct Finding: JSONObjectCodable, Hashable, Sendable {
   /// Whether only permission is missing.
   var isPermission = false
 
-  init(
-    _ check: String, _ verdict: Verdict, _ sentence: String, command: String? = nil,
-    isPermission: Bool = false
-  ) {
+  init(_ check: String, _ verdict: Verdict, _ sentence: String, command: String? = nil, isPermission: Bool = false) {
     self.check = check
     self.verdict = verdict
     self.sentence = sentence

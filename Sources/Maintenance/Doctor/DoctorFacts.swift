@@ -91,11 +91,9 @@ struct DoctorFacts: Hashable, Sendable {
     facts.host = .here
     facts.crypto = crypto(facts.kernelRelease)
     facts.stateDirectory =
-      stateDirectory
-      ?? (facts.host.daemon == nil ? DefaultPaths.stateDirectory : DefaultPaths.systemState)
+      stateDirectory ?? (facts.host.daemon == nil ? DefaultPaths.stateDirectory : DefaultPaths.systemState)
     facts.state = state(
-      facts.stateDirectory, of: facts.host,
-      isSystem: facts.stateDirectory == DefaultPaths.systemState)
+      facts.stateDirectory, of: facts.host, isSystem: facts.stateDirectory == DefaultPaths.systemState)
     facts.clock = WallTime.now.seconds
     facts.daemon = await DaemonProbe.status(DefaultPaths.sockets(socket))
     facts.gatherRadioFacts()
@@ -121,9 +119,8 @@ struct DoctorFacts: Hashable, Sendable {
       guard let adapter = try? await client.readControllerInformation(index) else { continue }
       found.append(
         AdapterFacts(
-          index: index, address: adapter.address, supported: adapter.supported,
-          current: adapter.current, hciVersion: adapter.hciVersion,
-          manufacturer: adapter.manufacturer, hardware: sysfs(index, "modalias"),
+          index: index, address: adapter.address, supported: adapter.supported, current: adapter.current,
+          hciVersion: adapter.hciVersion, manufacturer: adapter.manufacturer, hardware: sysfs(index, "modalias"),
           driver: sysfs(index, "uevent", after: "DRIVER=")))
     }
     var unconfigured: [ControllerIndex: Bool] = [:]
@@ -188,8 +185,7 @@ struct DoctorFacts: Hashable, Sendable {
       let values = ["type", "name", "soft", "hard"].map {
         text("\(directory)/\(entry)/\($0)")?.split(separator: "\n").first
       }
-      guard values[0] == "bluetooth", let name = values[1], name.hasPrefix("hci"),
-        let index = UInt16(name.dropFirst(3))
+      guard values[0] == "bluetooth", let name = values[1], name.hasPrefix("hci"), let index = UInt16(name.dropFirst(3))
       else { continue }
       radios[index] = values[3] == "1" ? .hard : values[2] == "1" ? .soft : .unblocked
     }
@@ -207,8 +203,7 @@ struct DoctorFacts: Hashable, Sendable {
 
   /// The users whose daemon may find its keys in a directory: the service's in the system's, else this process's.
   private static func users(_ host: ServiceHost, isSystem: Bool) -> Set<UInt32> {
-    guard isSystem, let service = host.daemon,
-      let user = UInt32(service.user) ?? Host.userID(named: service.user)
+    guard isSystem, let service = host.daemon, let user = UInt32(service.user) ?? Host.userID(named: service.user)
     else { return [Host.userID] }
     // When systemd starts the service, it gives it what root's daemon has left there.
     return host.manager == .systemd ? [user, 0] : [user]
@@ -286,9 +281,7 @@ struct KernelCrypto: Hashable, Sendable {
   var missing: [String]?
 
   /// The required modules: one of each group.
-  static let modules = [
-    ["ecdh_generic"], ["cmac"], ["hmac"], ["sha512_generic", "sha512"], ["drbg"],
-  ]
+  static let modules = [["ecdh_generic"], ["cmac"], ["hmac"], ["sha512_generic", "sha512"], ["drbg"]]
 
   /// The command that helps if the modules exist.
   static let command = "modprobe -a cmac hmac sha512_generic drbg ecdh_generic"

@@ -8,13 +8,9 @@ enum KnownRadioFaults {
   /// Debian's packages with the firmware of Bluetooth controllers, by the beginnings of the files' names (the lists of
   /// contents of `non-free-firmware` in Debian 12 and 13).
   static let firmware: [(prefix: String, package: String)] = [
-    ("brcm/BCM", "bluez-firmware"),
-    ("rtl_bt/", "firmware-realtek"),
-    ("intel/ibt", "firmware-iwlwifi"),
+    ("brcm/BCM", "bluez-firmware"), ("rtl_bt/", "firmware-realtek"), ("intel/ibt", "firmware-iwlwifi"),
     // Debian 12 has it in firmware-misc-nonfree.
-    ("mediatek/BT", "firmware-mediatek"),
-    ("mediatek/mt", "firmware-mediatek"),
-    ("ar3k/", "firmware-atheros"),
+    ("mediatek/BT", "firmware-mediatek"), ("mediatek/mt", "firmware-mediatek"), ("ar3k/", "firmware-atheros"),
     ("qca/", "firmware-atheros"),
   ]
 
@@ -40,9 +36,7 @@ enum KnownRadioFaults {
     Complaint(
       text: "Reading local name failed (-110)",
       sentence: "the controller did not respond when the kernel started it (-110)", isHang: true),
-    Complaint(
-      text: "tx timeout", sentence: "the controller stopped responding to the kernel's commands",
-      isHang: true),
+    Complaint(text: "tx timeout", sentence: "the controller stopped responding to the kernel's commands", isHang: true),
     // raspberrypi/linux 6462, meta-raspberrypi 1606
     Complaint(
       text: "Frame reassembly failed (-84)",
@@ -50,8 +44,7 @@ enum KnownRadioFaults {
     // Linux, drivers/bluetooth/btrtl.c; bluetooth-next 708
     Complaint(
       text: "RTL: unknown IC info",
-      sentence:
-        "this kernel does not know the Realtek controller, which runs without its firmware; "
+      sentence: "this kernel does not know the Realtek controller, which runs without its firmware; "
         + "a newer kernel may", isHang: false),
     // Linux, drivers/bluetooth/btusb.c
     Complaint(
@@ -144,9 +137,7 @@ extension DoctorFacts {
           "adapter", verdict, "\(complaint.sentence); the driver can restart it",
           command: "echo \(uart.device) | tee \(driver)/unbind \(driver)/bind")
       }
-      return Finding(
-        "adapter", verdict,
-        "\(complaint.sentence); unplug it and plug it in again, or restart the board")
+      return Finding("adapter", verdict, "\(complaint.sentence); unplug it and plug it in again, or restart the board")
     }
   }
 

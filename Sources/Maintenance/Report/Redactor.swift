@@ -93,9 +93,7 @@ struct Redactor {
     case .array(let elements): return .array(elements.map { self.value($0, member, in: event) })
     case .object(let object):
       var result = JSONObject()
-      for (name, below) in object.members.sorted(by: {
-        Self.order($0.name) < Self.order($1.name)
-      }) {
+      for (name, below) in object.members.sorted(by: { Self.order($0.name) < Self.order($1.name) }) {
         result.add(name, self.value(below, name, in: event))
       }
       return .object(result)
@@ -120,9 +118,8 @@ struct Redactor {
 
   /// Members whose values are words of the interface, numbers or times.
   private static let words: Set<String> = [
-    "event", "time", "adapter", "version", "change", "category", "flags", "date", "truncated",
-    "method", "services", "granted", "phone_time", "state", "shuffle", "repeat", "commands",
-    "changed", "wait", "profile",
+    "event", "time", "adapter", "version", "change", "category", "flags", "date", "truncated", "method", "services",
+    "granted", "phone_time", "state", "shuffle", "repeat", "commands", "changed", "wait", "profile",
   ]
 }
 

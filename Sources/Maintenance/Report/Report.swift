@@ -74,8 +74,7 @@ extension DoctorFacts.AdapterFacts {
   // MARK: Names (Assigned Numbers, 2.1 and 7; Core Specification Vol 6 Part B, 4.6)
 
   private static let versions = [
-    "1.0b", "1.1", "1.2", "2.0", "2.1", "3.0", "4.0", "4.1", "4.2", "5.0", "5.1", "5.2", "5.3",
-    "5.4", "6.0", "6.1",
+    "1.0b", "1.1", "1.2", "2.0", "2.1", "3.0", "4.0", "4.1", "4.2", "5.0", "5.1", "5.2", "5.3", "5.4", "6.0", "6.1",
   ]
 
   private static func name(ofVersion number: UInt8) -> String {
@@ -84,9 +83,8 @@ extension DoctorFacts.AdapterFacts {
 
   private static let makers: [UInt16: String] = [
     2: "Intel", 10: "Qualcomm (CSR)", 13: "Texas Instruments", 15: "Broadcom", 29: "Qualcomm",
-    48: "ST Microelectronics", 63: "Bluetooth SIG", 69: "Atheros", 70: "MediaTek", 72: "Marvell",
-    76: "Apple", 89: "Nordic Semiconductor", 93: "Realtek", 224: "Google", 305: "Cypress",
-    1521: "Linux Foundation",
+    48: "ST Microelectronics", 63: "Bluetooth SIG", 69: "Atheros", 70: "MediaTek", 72: "Marvell", 76: "Apple",
+    89: "Nordic Semiconductor", 93: "Realtek", 224: "Google", 305: "Cypress", 1521: "Linux Foundation",
   ]
 
   private static func name(ofMaker number: UInt16) -> String {
@@ -94,9 +92,8 @@ extension DoctorFacts.AdapterFacts {
   }
 
   private static let features = [
-    "Encryption", "Connection Parameters Request", "Extended Reject",
-    "Peripheral Features Exchange",
-    "Ping", "Data Packet Length Extension", "Privacy", "Extended Scanner Filter Policies", "2M PHY",
+    "Encryption", "Connection Parameters Request", "Extended Reject", "Peripheral Features Exchange", "Ping",
+    "Data Packet Length Extension", "Privacy", "Extended Scanner Filter Policies", "2M PHY",
     "Stable Modulation Index TX", "Stable Modulation Index RX", "Coded PHY", "Extended Advertising",
     "Periodic Advertising", "Channel Selection Algorithm #2", "Power Class 1",
   ]
@@ -164,9 +161,8 @@ struct Report {
   private var head: [String] {
     let kinds: [(Redactor.Kind, String)] = [
       (.address, "addresses"), (.hex, "keys or other long numbers"), (.phone, "names of phones"),
-      (.board, "names of boards"), (.host, "hosts"), (.user, "users"), (.client, "client ids"),
-      (.topic, "topics"), (.path, "paths"),
-      (.app, "apps and the like"), (.text, "texts"),
+      (.board, "names of boards"), (.host, "hosts"), (.user, "users"), (.client, "client ids"), (.topic, "topics"),
+      (.path, "paths"), (.app, "apps and the like"), (.text, "texts"),
     ]
     let replaced = kinds.compactMap { kind, what in
       redactor.count(of: kind) > 0 ? "\(what) \(redactor.count(of: kind))" : nil
@@ -176,10 +172,8 @@ struct Report {
       ? "Names and texts are kept (--keep-text); addresses and long numbers are replaced:"
       : "Addresses, names, paths and texts are replaced, each by the same word everywhere:"
     return [
-      "\(Self.beginning)\(facts.time.rfc3339)", "",
-      "Attach it to an issue. Read it through first: it is plain text.",
-      what,
-      replaced.isEmpty ? "there were none." : "\(replaced.joined(separator: ", ")).",
+      "\(Self.beginning)\(facts.time.rfc3339)", "", "Attach it to an issue. Read it through first: it is plain text.",
+      what, replaced.isEmpty ? "there were none." : "\(replaced.joined(separator: ", ")).",
       "Keys, attribute values and the numbers of a pairing are not in it at all.",
     ]
   }
@@ -225,8 +219,7 @@ struct Report {
   private mutating func writeTimelines() {
     guard status != nil else { return }
     guard let timeline = facts.memory.timeline else {
-      return section(
-        "Timeline", ["this daemon has none, or did not respond: it may be an older one"])
+      return section("Timeline", ["this daemon has none, or did not respond: it may be an older one"])
     }
     let last = timeline.links.last
     let pairing = timeline.links.last { $0.hasPairing }
@@ -243,10 +236,8 @@ struct Report {
     let place = [link.phone?.description, link.adapter].compactMap { $0 }.joined(separator: " on ")
     let gap = link.omitted > 0 ? ["           … \(link.omitted) more …"] : []
     let names = AttributeNames(facts.memory.known, link)
-    return [
-      "\(place.isEmpty ? "begun" : place + ", begun") \(link.started.rfc3339)"
-        + (link.isOver ? ", over" : "")
-    ] + link.beginning.map { line($0, names) } + gap + link.latest.map { line($0, names) }
+    return ["\(place.isEmpty ? "begun" : place + ", begun") \(link.started.rfc3339)" + (link.isOver ? ", over" : "")]
+      + link.beginning.map { line($0, names) } + gap + link.latest.map { line($0, names) }
   }
 
   private func line(_ entry: TimelineEntry, _ names: AttributeNames?) -> String {

@@ -61,16 +61,11 @@ extension Command {
 extension Grammar<ReportOptions> {
   static let report = Grammar(
     [
-      .flag(
-        "--keep-text", help: "leave names, paths and texts as they are",
-        set: { $0.keepsText = true }),
+      .flag("--keep-text", help: "leave names, paths and texts as they are", set: { $0.keepsText = true }),
       .file(
-        "--html",
-        help: "write the daemon's timeline as one HTML page for any browser instead",
-        set: { $0.html = $1 }), .force(set: { $0.isForced = true }),
-      .socket(set: { $0.socket = $1 }),
-      .stateDirectory(
-        default: "\(DefaultPaths.systemState) for root", set: { $0.stateDirectory = $1 }),
+        "--html", help: "write the daemon's timeline as one HTML page for any browser instead", set: { $0.html = $1 }),
+      .force(set: { $0.isForced = true }), .socket(set: { $0.socket = $1 }),
+      .stateDirectory(default: "\(DefaultPaths.systemState) for root", set: { $0.stateDirectory = $1 }),
     ], operands: "[FILE]", kinds: [.file]
   ) { options, operands throws(Failure) in
     try operands.check(atMost: 1)
@@ -96,7 +91,6 @@ extension ReportOptions {
     // If it contains texts, only its owner may read it.
     let file = try output.create(mode: keepsText ? 0o600 : 0o644)
     try attempt(try file.writeAll(content)) { Failure(writing: output.path, $0) }
-    try console.print(
-      line: "wrote \(output.path); read it through before you attach it to the issue")
+    try console.print(line: "wrote \(output.path); read it through before you attach it to the issue")
   }
 }

@@ -73,31 +73,23 @@ extension Command {
 /// The work of `setup`: a dialogue with the board's user, which ends with the first notification.
 struct SetUp {
   static let grammar = Grammar<SetupOptions>([
-    .text(
-      "--name", value: "NAME", expects: "a name", help: "the name that the phone shows",
-      set: { $0.name = $1 }),
+    .text("--name", value: "NAME", expects: "a name", help: "the name that the phone shows", set: { $0.name = $1 }),
     .value(
       "--user", value: "USER,...", expects: "a user, or several with commas",
-      help: "who may use the daemon, besides root (none: nobody)",
-      read: { users(typed: $0) }, set: { $0.users = $1 }),
+      help: "who may use the daemon, besides root (none: nobody)", read: { users(typed: $0) }, set: { $0.users = $1 }),
     .text(
       "--run", value: "PROGRAM", kind: .file, expects: "a program's path, or none",
       help: "a program to run for each notification (none: no program)",
       set: { $0.program = $1 == "none" ? "" : $1 }),
     .flag(
-      "--stop-bluetoothd", help: "stop bluetoothd without asking, if it is running",
-      set: { $0.stopsBluetoothd = true }),
+      "--stop-bluetoothd", help: "stop bluetoothd without asking, if it is running", set: { $0.stopsBluetoothd = true }),
     .flag(
-      "--virtual-phone",
-      help: "rehearse it with a virtual phone and a temporary folder, also without root",
+      "--virtual-phone", help: "rehearse it with a virtual phone and a temporary folder, also without root",
       set: { $0.rehearses = true }),
     .flag("--yes", help: "ask nothing, and keep the current values", set: { $0.isSilent = true }),
-    .file(
-      "--config",
-      help: "the file of settings (default: \(SettingsFolder.usualPath))", set: { $0.config = $1 }),
+    .file("--config", help: "the file of settings (default: \(SettingsFolder.usualPath))", set: { $0.config = $1 }),
     .timeout(
-      help: "how long to wait for the phone, and then for a notification (default: 10m)",
-      set: { $0.patience = $1 }),
+      help: "how long to wait for the phone, and then for a notification (default: 10m)", set: { $0.patience = $1 }),
     .socket(set: { $0.socket = $1 }),
   ])
 
@@ -117,8 +109,7 @@ struct SetUp {
   mutating func run() async throws(Failure) -> ExitStatus {
     guard board.isRoot else {
       throw Failure(
-        .noPermission, "setup", "only root may change this board's settings and services",
-        remedy: "sudo ancsd setup")
+        .noPermission, "setup", "only root may change this board's settings and services", remedy: "sudo ancsd setup")
     }
     // Up to here, and up to the last answer, nothing is changed.
     let host = try await examine()
@@ -147,8 +138,7 @@ struct SetUp {
     }
     if let process = facts.bluetoothd, facts.host.bluetooth?.isStarted != true {
       throw Failure(
-        .unavailable, "setup",
-        "bluetoothd is running, and takes every phone's connection; no service has started it",
+        .unavailable, "setup", "bluetoothd is running, and takes every phone's connection; no service has started it",
         remedy: "end it (kill \(process)), and run “ancsd setup” again")
     }
     for adapter in facts.adapters {
@@ -164,20 +154,16 @@ struct SetUp {
   /// Asks the user. Nothing is changed yet.
   ///
   /// - Returns: the settings file's old text, if it exists, the new one, and the users to admit.
-  private mutating func ask(
-    _ host: ServiceHost
-  ) async throws(Failure) -> (old: String?, new: String, users: [String]) {
+  private mutating func ask(_ host: ServiceHost) async throws(Failure) -> (old: String?, new: String, users: [String]) {
     if host.bluetooth != nil { try await agreeToEndBluetoothd(host) }
     let isUsual = options.config == SettingsFolder.usualPath
     try await board.perform(
-      ["/proc/self/exe", "config", "check"] + (isUsual ? [] : [options.config]),
-      "checking the settings")
+      ["/proc/self/exe", "config", "check"] + (isUsual ? [] : [options.config]), "checking the settings")
     let old = try board.settings(options.config)
     var settings = SettingsText(old ?? "")
     if let name = try await wantedName() { settings.set("name", to: name) }
     if let program = try await answer(
-      options.program, "A program to run for each notification, by its path", usually: "none"),
-      !program.isEmpty
+      options.program, "A program to run for each notification, by its path", usually: "none"), !program.isEmpty
     {
       settings.run(program, onEach: "notification")
     }
@@ -208,27 +194,23 @@ struct SetUp {
         return nil
       }
       throw Failure(
-        .usage, "setup", "\(current.path) names the board “\(current.name)”",
-        remedy: "change the name there")
+        .usage, "setup", "\(current.path) names the board “\(current.name)”", remedy: "change the name there")
     }
     return try await answer(
-      options.name, "The board's name, as the phone shows it",
-      usually: current?.name ?? board.hostName)
+      options.name, "The board's name, as the phone shows it", usually: current?.name ?? board.hostName)
   }
 
   /// Those who are to use the control socket and can't yet.
   private mutating func wantedUsers(_ host: ServiceHost) async throws(Failure) -> [String] {
     guard board.hasGroup else {
       let command = host.makeGroup(DefaultPaths.group).joined(separator: " ")
-      try say(
-        "There is no group \(DefaultPaths.group), so only root may use the daemon. (\(command))")
+      try say("There is no group \(DefaultPaths.group), so only root may use the daemon. (\(command))")
       return []
     }
     while true {
       var users = options.users
       if users == nil {
-        let typed = try await ask(
-          "Who may use the daemon, besides root (none: nobody)", usually: board.user ?? "none")
+        let typed = try await ask("Who may use the daemon, besides root (none: nobody)", usually: board.user ?? "none")
         // If nobody answers, nobody is let in.
         users = typed.map(Self.users(typed:)) ?? []
       }
@@ -237,8 +219,7 @@ struct SetUp {
       }
       guard options.users == nil else {
         throw Failure(
-          .usage, "setup", "there is no user “\(stranger)”",
-          remedy: "create that user, or name others with --user")
+          .usage, "setup", "there is no user “\(stranger)”", remedy: "create that user, or name others with --user")
       }
       try say("There is no user “\(stranger)”.")
     }
@@ -280,8 +261,7 @@ struct SetUp {
       }
       for (service, change) in changed.reversed() {
         let commands = host.commands(undoing: change, service)
-        await undo("restoring the service \(service.name)", commands.line) {
-          () async throws(Failure) in
+        await undo("restoring the service \(service.name)", commands.line) { () async throws(Failure) in
           for command in commands { try await board.perform(command, "") }
         }
       }
@@ -305,27 +285,21 @@ struct SetUp {
   /// Starts the daemon with the new settings.
   ///
   /// - Parameter afresh: whether a running one has other settings.
-  private func start(
-    _ host: ServiceHost, afresh: Bool, _ changed: inout [Changed]
-  ) async throws(Failure) {
+  private func start(_ host: ServiceHost, afresh: Bool, _ changed: inout [Changed]) async throws(Failure) {
     let isRunning = (try? client.connect()) != nil
     guard let service = host.daemon else {
       if isRunning, !afresh { return }
       client.close()
       let why =
-        host.manager == .none
-        ? "Found neither systemd nor OpenRC." : "The daemon is not installed as a service."
-      try say(
-        "\(why) Start the daemon in another terminal, or restart it: ancsd --config \(options.config)"
-      )
+        host.manager == .none ? "Found neither systemd nor OpenRC." : "The daemon is not installed as a service."
+      try say("\(why) Start the daemon in another terminal, or restart it: ancsd --config \(options.config)")
       try await client.connect(until: nil)
       return
     }
     if isRunning, !service.isStarted {
       return try say(
         "A daemon that somebody has started by hand is running, so the service was not started. "
-          + "\(afresh ? "Restart it for the new settings, or stop" : "Stop") it and run “ancsd setup” again."
-      )
+          + "\(afresh ? "Restart it for the new settings, or stop" : "Stop") it and run “ancsd setup” again.")
     }
     if isRunning, !afresh, service.isEnabled { return }
     client.close()
@@ -350,9 +324,7 @@ struct SetUp {
   }
 
   /// Undoes a change, and reports whether that has succeeded.
-  private func undo(
-    _ what: String, _ remedy: String?, _ body: () async throws(Failure) -> Void
-  ) async {
+  private func undo(_ what: String, _ remedy: String?, _ body: () async throws(Failure) -> Void) async {
     do throws(Failure) {
       try await body()
       try say("A step failed; \(what): done.")
@@ -384,9 +356,7 @@ struct SetUp {
       return try say("Paired already: \(names.isEmpty ? "a phone" : names).")
     }
     var pairing = PairingGuide(client)
-    guard
-      try await pairing.run(seconds: Int(clamping: options.patience.components.seconds)) == .done
-    else {
+    guard try await pairing.run(seconds: Int(clamping: options.patience.components.seconds)) == .done else {
       throw Failure(.refused, "setup", "the phone has not paired")
     }
   }
@@ -394,8 +364,7 @@ struct SetUp {
   /// Waits for a notification, and prints the current waits meanwhile.
   private func waitForNotification() async throws(Failure) -> ExitStatus {
     try say("Now send yourself a message, or wait for a notification.")
-    try await client.call(
-      ControlMethods.subscribe, Subscription(events: [.notification, .why], replay: true), "setup")
+    try await client.call(ControlMethods.subscribe, Subscription(events: [.notification, .why], replay: true), "setup")
     let timer = client.startTimer(options.patience)
     var said = Set<String>()
     while let line = try await client.nextLine(until: timer) {
@@ -404,9 +373,7 @@ struct SetUp {
       case .why(_, let why): if said.insert(why).inserted { try say("(\(why))") }
       case .notification(let report) where report.event.change != .removed:
         try client.console.show(event, on: line)
-        try say(
-          "Done. “ancsd watch” prints notifications as they arrive, “ancsd tui” shows a live screen."
-        )
+        try say("Done. “ancsd watch” prints notifications as they arrive, “ancsd tui” shows a live screen.")
         return .done
       default: break
       }
@@ -432,9 +399,7 @@ struct SetUp {
   }
 
   /// Asks, and returns the typed answer, or the default if it is empty; nil if nobody is there.
-  private mutating func ask(
-    _ question: String, usually usual: String
-  ) async throws(Failure) -> String? {
+  private mutating func ask(_ question: String, usually usual: String) async throws(Failure) -> String? {
     if isAlone { return nil }
     try client.console.print("\(question) [\(usual)]: ".printable.utf8)
     while true {

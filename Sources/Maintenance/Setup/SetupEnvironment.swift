@@ -136,8 +136,7 @@ struct SetupEnvironment {
       folder = try Files.makeTemporaryDirectory(named: "ancsd-setup")
       try Files.makeDirectory(folder + SettingsFolder.path)
       for (path, text) in [
-        ("/etc/passwd", DoctorFacts.text("/etc/passwd") ?? ""),
-        ("/etc/group", "\(DefaultPaths.group):x:999:\n"),
+        ("/etc/passwd", DoctorFacts.text("/etc/passwd") ?? ""), ("/etc/group", "\(DefaultPaths.group):x:999:\n"),
         // Without one, the daemon would read the board's own.
         (SettingsFolder.usualPath, ""),
       ] { try AtomicFile.save(Array(text.utf8), to: folder + path, mode: 0o600) }

@@ -156,12 +156,9 @@ public struct MediaPlayer: Hashable, Sendable {
   /// change.
   func changes(since before: MediaPlayer) -> [MediaAttribute] {
     let moved =
-      (state, rate, position, track == nil) != (
-        before.state, before.rate, before.position, before.track == nil
-      )
+      (state, rate, position, track == nil) != (before.state, before.rate, before.position, before.track == nil)
     return Entity.all.flatMap(\.attributes).filter {
-      $0 == .playbackInfo
-        ? moved : text(of: $0, at: position.instant) != before.text(of: $0, at: position.instant)
+      $0 == .playbackInfo ? moved : text(of: $0, at: position.instant) != before.text(of: $0, at: position.instant)
     }
   }
 }

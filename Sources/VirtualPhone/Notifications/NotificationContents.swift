@@ -12,8 +12,7 @@ public struct NotificationContents: Hashable, Sendable {
   public var attributes: [NotificationAttributeID: [UInt8]]
 
   public init(
-    category: ANCS.Category? = nil, flags: EventFlags? = nil,
-    attributes: [NotificationAttributeID: [UInt8]] = [:]
+    category: ANCS.Category? = nil, flags: EventFlags? = nil, attributes: [NotificationAttributeID: [UInt8]] = [:]
   ) {
     self.category = category
     self.flags = flags
@@ -22,9 +21,8 @@ public struct NotificationContents: Hashable, Sendable {
 
   /// Contents as text; `date` in ANCS's format, `20261121T070000`.
   public init(
-    _ category: ANCS.Category, app: String, title: String? = nil, subtitle: String? = nil,
-    message: String? = nil, date: String? = nil, positive: String? = nil, negative: String? = nil,
-    flags: EventFlags? = nil
+    _ category: ANCS.Category, app: String, title: String? = nil, subtitle: String? = nil, message: String? = nil,
+    date: String? = nil, positive: String? = nil, negative: String? = nil, flags: EventFlags? = nil
   ) {
     self.init(category: category, flags: flags)
     let texts: [(NotificationAttributeID, String?)] = [

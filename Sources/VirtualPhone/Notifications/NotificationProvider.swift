@@ -40,9 +40,7 @@ final class NotificationProvider {
 
   // MARK: What happens on the phone
 
-  func add(
-    _ contents: NotificationContents, uid: NotificationUID?
-  ) throws(PhoneRefusal) -> NotificationUID {
+  func add(_ contents: NotificationContents, uid: NotificationUID?) throws(PhoneRefusal) -> NotificationUID {
     if let uid, self[uid] != nil { throw PhoneRefusal("notification \(uid) already exists") }
     let uid = uid ?? nextUID()
     lastUID = max(lastUID, uid == .probe ? 0 : uid.rawValue)
@@ -120,18 +118,14 @@ final class NotificationProvider {
     for notification in notifications { announce(.added, notification, preExisting: true) }
   }
 
-  private func announce(
-    _ change: NotificationChange, _ notification: PhoneNotification, preExisting: Bool = false
-  ) {
+  private func announce(_ change: NotificationChange, _ notification: PhoneNotification, preExisting: Bool = false) {
     guard hasSession, isAuthorized, !isHidden(notification) else { return }
     let count = notifications.count { $0.category == notification.category }
     var flags = notification.flags
     if preExisting { flags.formUnion(profile.preExistingFlags) }
     if change == .added, isLate(notification) { flags.insert(.preExisting) }
     let event = NotificationEvent(
-      change, notification.uid, category: notification.category,
-      categoryCount: UInt8(clamping: count),
-      flags: flags)
+      change, notification.uid, category: notification.category, categoryCount: UInt8(clamping: count), flags: flags)
     phone?.enqueue { $0.notify(.notificationSource, event.encoded) }
   }
 
@@ -142,8 +136,7 @@ final class NotificationProvider {
 
   /// Whether it is delivered long after it was posted.
   private func isLate(_ notification: PhoneNotification) -> Bool {
-    guard rules.marksLate, let date = phone?.date,
-      let now = CivilTime(notificationDate: Array(date.utf8)),
+    guard rules.marksLate, let date = phone?.date, let now = CivilTime(notificationDate: Array(date.utf8)),
       let posted = notification.value(of: .date).flatMap({ CivilTime(notificationDate: $0) })
     else { return false }
     return now.secondsSince1970 - posted.secondsSince1970 > 30

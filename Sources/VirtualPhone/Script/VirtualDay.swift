@@ -17,47 +17,35 @@ public enum VirtualDay {
 
   /// Commands from the first session on, once.
   public static let moments: [Moment] = [
-    (.milliseconds(800), .add(Texts.mother, uid: 10)),
-    (.milliseconds(700), .add(Texts.headline, uid: 11)),
-    (.milliseconds(700), .remote(.nextTrack)),
-    (.milliseconds(700), .add(Texts.letter, uid: 12)),
-    (.milliseconds(700), .add(Texts.rings, uid: 13)),
-    (.milliseconds(600), .modify(10, Texts.motherAgain)),
-    (.milliseconds(700), .add(Texts.payment, uid: 14)),
-    (.milliseconds(700), .add(Texts.call, uid: 15)),
+    (.milliseconds(800), .add(Texts.mother, uid: 10)), (.milliseconds(700), .add(Texts.headline, uid: 11)),
+    (.milliseconds(700), .remote(.nextTrack)), (.milliseconds(700), .add(Texts.letter, uid: 12)),
+    (.milliseconds(700), .add(Texts.rings, uid: 13)), (.milliseconds(600), .modify(10, Texts.motherAgain)),
+    (.milliseconds(700), .add(Texts.payment, uid: 14)), (.milliseconds(700), .add(Texts.call, uid: 15)),
     (.milliseconds(200), .media(Texts.paused)),
     // The call is answered: its notification is removed, and the music pauses.
-    (.milliseconds(2200), .remove(15)),
-    (.milliseconds(500), .add(Texts.arrival, uid: 16)),
-    (.milliseconds(700), .add(Texts.episode, uid: 17)),
-    (.milliseconds(600), .remote(.play)), (.milliseconds(500), .remote(.volumeUp)),
-    (.milliseconds(500), .add(Texts.secondCall, uid: 18)),
+    (.milliseconds(2200), .remove(15)), (.milliseconds(500), .add(Texts.arrival, uid: 16)),
+    (.milliseconds(700), .add(Texts.episode, uid: 17)), (.milliseconds(600), .remote(.play)),
+    (.milliseconds(500), .remote(.volumeUp)), (.milliseconds(500), .add(Texts.secondCall, uid: 18)),
     // The call is missed.
-    (.milliseconds(1300), .remove(18)),
-    (.milliseconds(100), .add(Texts.missedCall, uid: 19)),
-    (.milliseconds(700), .add(Texts.voicemail, uid: 20)),
-    (.milliseconds(500), .battery(79)), (.milliseconds(500), .remote(.nextTrack)),
-    (.milliseconds(600), .add(Texts.update, uid: 21)),
-    (.milliseconds(500), .remove(11)),
-    (.milliseconds(500), .add(Texts.meeting, uid: 22)),
+    (.milliseconds(1300), .remove(18)), (.milliseconds(100), .add(Texts.missedCall, uid: 19)),
+    (.milliseconds(700), .add(Texts.voicemail, uid: 20)), (.milliseconds(500), .battery(79)),
+    (.milliseconds(500), .remote(.nextTrack)), (.milliseconds(600), .add(Texts.update, uid: 21)),
+    (.milliseconds(500), .remove(11)), (.milliseconds(500), .add(Texts.meeting, uid: 22)),
     (.milliseconds(500), .media(Texts.paused)),
   ]
 
   /// Commands after those, repeated.
   static let afterwards: [Moment] = [
-    (.seconds(20), .add(Texts.mother)), (.seconds(15), .remote(.togglePlayPause)),
-    (.seconds(25), .add(Texts.headline)), (.seconds(20), .remote(.nextTrack)),
-    (.seconds(30), .add(Texts.letter)), (.seconds(20), .add(Texts.arrival)),
-    (.seconds(10), .remote(.volumeDown)), (.seconds(10), .remote(.volumeUp)),
-    (.seconds(30), .add(Texts.payment)),
+    (.seconds(20), .add(Texts.mother)), (.seconds(15), .remote(.togglePlayPause)), (.seconds(25), .add(Texts.headline)),
+    (.seconds(20), .remote(.nextTrack)), (.seconds(30), .add(Texts.letter)), (.seconds(20), .add(Texts.arrival)),
+    (.seconds(10), .remote(.volumeDown)), (.seconds(10), .remote(.volumeUp)), (.seconds(30), .add(Texts.payment)),
   ]
 
   /// The names of the script's apps, and of some others.
   static let apps = [
-    "com.apple.MobileSMS": "Messages", "com.apple.mobilephone": "Phone",
-    "com.apple.facetime": "FaceTime", "com.apple.mobilemail": "Mail",
-    "com.apple.mobilecal": "Calendar", "com.apple.reminders": "Reminders", "com.apple.news": "News",
-    "com.apple.Health": "Health", "com.apple.Fitness": "Fitness", "com.apple.Maps": "Maps",
+    "com.apple.MobileSMS": "Messages", "com.apple.mobilephone": "Phone", "com.apple.facetime": "FaceTime",
+    "com.apple.mobilemail": "Mail", "com.apple.mobilecal": "Calendar", "com.apple.reminders": "Reminders",
+    "com.apple.news": "News", "com.apple.Health": "Health", "com.apple.Fitness": "Fitness", "com.apple.Maps": "Maps",
     "com.apple.podcasts": "Podcasts", "com.apple.Music": "Music", "com.apple.AppStore": "App Store",
     "com.example.bank": "Sparkasse", "com.example.parcel": "Paketdienst",
   ]
@@ -71,8 +59,7 @@ extension EventFlags {
 /// The contents of the script.
 private enum Texts {
   static let dentist = NotificationContents(
-    .schedule, app: "com.apple.mobilecal", title: "Dentist", message: "Today at 10:30",
-    negative: "Clear")
+    .schedule, app: "com.apple.mobilecal", title: "Dentist", message: "Today at 10:30", negative: "Clear")
   static let newsletter = NotificationContents(
     .email, app: "com.apple.mobilemail", title: "Debian Project", subtitle: "Updated Debian 12",
     message: "The Debian project is pleased to announce an update of its stable distribution.",
@@ -93,8 +80,7 @@ private enum Texts {
     negative: "Clear", flags: .attachment)
   static let rings = NotificationContents(
     .healthAndFitness, app: "com.apple.Fitness", title: "Activity",
-    message: "You closed your Move ring, two hours earlier than usual.", negative: "Clear",
-    flags: .silent)
+    message: "You closed your Move ring, two hours earlier than usual.", negative: "Clear", flags: .silent)
   static let payment = NotificationContents(
     .businessAndFinance, app: "com.example.bank", title: "Bäckerei Müller",
     subtitle: "Card payment", message: "−4,80 €", negative: "Clear")
@@ -118,8 +104,7 @@ private enum Texts {
     .entertainment, app: "com.apple.podcasts", title: "Nachtwache 夜間放送",
     subtitle: "Folge 118", message: "Wie ein Signal um die Erde reist 📡", negative: "Clear")
   static let update = NotificationContents(
-    .other, app: "com.apple.AppStore", title: "3 apps were updated", message: "",
-    negative: "Clear", flags: .silent)
+    .other, app: "com.apple.AppStore", title: "3 apps were updated", message: "", negative: "Clear", flags: .silent)
   static let meeting = NotificationContents(
     .schedule, app: "com.apple.mobilecal", title: "Stand-up", subtitle: "Room 2",
     message: "In 15 minutes", positive: "Snooze", negative: "Clear")
@@ -135,22 +120,18 @@ private enum Texts {
     ].joined()
     let days = (1...7).map { "Day \($0): \(day)" }
     return NotificationContents(
-      .email, app: "com.apple.mobilemail", title: "Jürgen Åström",
-      subtitle: "Seven days in the mountains 🏔️",
+      .email, app: "com.apple.mobilemail", title: "Jürgen Åström", subtitle: "Seven days in the mountains 🏔️",
       message: "Dear family,\n" + days.joined(separator: "\n") + "\nJ.", negative: "Clear")
   }()
 
   static let album = [
-    MediaState.Track(
-      artist: "Nina Simone", album: "Pastel Blues", title: "Sinnerman", duration: 622.04),
+    MediaState.Track(artist: "Nina Simone", album: "Pastel Blues", title: "Sinnerman", duration: 622.04),
     // Too long for an Entity Update at the usual MTU, so the remote reads it whole.
     MediaState.Track(
-      artist: "Johann Sebastian Bach; Collegium Vocale Gent, Philippe Herreweghe",
-      album: "Johannes-Passion, BWV 245",
+      artist: "Johann Sebastian Bach; Collegium Vocale Gent, Philippe Herreweghe", album: "Johannes-Passion, BWV 245",
       title: "Johannes-Passion, BWV 245, Erster Teil: 1. Chor „Herr, unser Herrscher, dessen "
         + "Ruhm in allen Landen herrlich ist! Zeig uns durch deine Passion, dass du, der wahre "
-        + "Gottessohn, zu aller Zeit, auch in der größten Niedrigkeit, verherrlicht worden bist“",
-      duration: 521.5),
+        + "Gottessohn, zu aller Zeit, auch in der größten Niedrigkeit, verherrlicht worden bist“", duration: 521.5),
     MediaState.Track(artist: "坂本龍一", album: "async", title: "andata", duration: 279.1),
   ]
 
