@@ -48,29 +48,7 @@ class OnLoopback:
         return f"mqtt://127.0.0.1:{self.port}"
 
 
-class Broker(OnLoopback, Process):
-    """Another project's broker."""
-
-    #: In how many seconds it listens.
-    WITHIN = 5.0
-    environment: Mapping[str, str] = {}
-
-    async def up(self) -> Self:
-        """Starts it, and waits until it listens."""
-        await self.start(environment=self.environment)
-        deadline = asyncio.get_running_loop().time() + patient(self.WITHIN)
-        while True:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", self.port)
-                writer.close()
-                return self
-            except OSError:
-                if not self.running or asyncio.get_running_loop().time() > deadline:
-                    raise Failure(f"the broker does not listen: {self.log[-300:]}") from None
-                await asyncio.sleep(0.02)
-
-
-class Mosquitto(Broker):
+class Mosquitto(OnLoopback, Process):
     """A broker. It keeps its port after a restart."""
 
     def __init__(
@@ -107,93 +85,21 @@ class Mosquitto(Broker):
         settings_file.write_text("\n".join(lines) + "\n")
         super().__init__([program("mosquitto"), "-c", settings_file], directory)
 
+    async def up(self) -> Self:
+        """Starts it, and waits until it listens."""
+        await self.start()
+        deadline = asyncio.get_running_loop().time() + patient(5)
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                writer.close()
+                return self
+            except OSError:
+                if not self.running or asyncio.get_running_loop().time() > deadline:
+                    raise Failure(f"the broker does not listen: {self.log[-300:]}") from None
+                await asyncio.sleep(0.02)
+
     async def stop_cleanly(self) -> None:
         """Ends it as its service does, so that it saves its state."""
         self.send_signal(signal.SIGTERM)
         await self.ended()
-
-
-class Ejabberd(Broker):
-    """Debian's ejabberd, another broker, with two users: kitchen and watcher, whose passwords are their names. It drops root, so
-    everybody may write to its folder."""
-
-    SETTINGS = """
-hosts: [localhost]
-loglevel: info
-listen:
-  - {{port: {port}, ip: "127.0.0.1", module: mod_mqtt, backlog: 100}}
-auth_method: [internal]
-modules:
-  mod_mqtt: {{}}
-"""
-
-    def __init__(self, work: Path, directory: Path) -> None:
-        self.port = free_port()
-        self.folder = work / "ejabberd"
-        self.control = [program("ejabberdctl")]
-        for folder in (work, self.folder, self.folder / "spool", self.folder / "logs"):
-            folder.mkdir(exist_ok=True)
-            folder.chmod(0o777)
-        (self.folder / "ejabberd.yml").write_text(self.SETTINGS.format(port=self.port))
-        (self.folder / "ejabberdctl.cfg").write_text("EJABBERD_BYPASS_WARNINGS=true\nINET_DIST_INTERFACE=127.0.0.1\n")
-        for option, value in [("node", f"ancsd{self.port}@localhost"), ("spool", self.folder / "spool"), ("logs", self.folder / "logs"),
-                              ("config", self.folder / "ejabberd.yml"), ("ctl-config", self.folder / "ejabberdctl.cfg")]:
-            self.control += [f"--{option}", str(value)]
-        super().__init__([*self.control, "foreground"], directory)
-
-    async def up(self) -> Self:
-        """Starts it, and waits until it has its users."""
-        await self.start()
-        for user in ("kitchen", "watcher"):
-            await self.managed("register", user, "localhost", user)
-        return self
-
-    async def managed(self, *words: str) -> None:
-        for _ in range(60):
-            manager = await asyncio.create_subprocess_exec(
-                *self.control, *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT)
-            said, _ = await manager.communicate()
-            if manager.returncode == 0:
-                return
-            await asyncio.sleep(1)
-        raise Failure(f"ejabberdctl {words[0]}: {said.decode()[-300:]}")
-
-    async def close(self) -> None:
-        """Ends it through ejabberdctl, because the started process is a script."""
-        if self.running:
-            await self.managed("stop")
-        await super().close()
-
-
-class RabbitMQ(Broker):
-    """RabbitMQ with its MQTT plugin, to which everybody may connect."""
-
-    FOLDER = Path("/usr/lib/rabbitmq")
-    WITHIN = 60.0
-
-    def __init__(self, work: Path, directory: Path) -> None:
-        versions = [path.name.partition("-")[2] for path in self.FOLDER.glob("lib/rabbitmq_server-*")]
-        if not versions:
-            raise Skipped("rabbitmq-server is not installed")
-        if [int(number) for number in versions[0].split(".")[:2]] < [3, 13]:
-            raise Skipped(f"rabbitmq-server {versions[0]} does not support MQTT 5, as 3.13 does")
-        self.port = free_port()
-        folder = work / "rabbitmq"
-        folder.mkdir()
-        (folder / "rabbitmq.conf").write_text(f"listeners.tcp = none\nmqtt.listeners.tcp.default = 127.0.0.1:{self.port}\n")
-        (folder / "plugins").write_text("[rabbitmq_mqtt].\n")
-        self.environment = {
-            "HOME": str(folder), "RABBITMQ_NODENAME": f"ancsd{self.port}@localhost", "RABBITMQ_DIST_PORT": str(free_port()),
-            "RABBITMQ_MNESIA_BASE": str(folder), "RABBITMQ_LOG_BASE": str(folder), "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq.conf"),
-            "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
-            "ERL_EPMD_ADDRESS": "127.0.0.1", "ERL_EPMD_PORT": str(free_port()),
-        }
-        super().__init__([self.FOLDER / "bin/rabbitmq-server"], directory)
-
-    async def close(self) -> None:
-        """Ends it, and the port mapper that it has started."""
-        await super().close()
-        mapper = self.environment["ERL_EPMD_PORT"]
-        with contextlib.suppress(FileNotFoundError):
-            subprocess.run(["epmd", "-port", mapper, "-kill"], capture_output=True)
