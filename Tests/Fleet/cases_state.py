@@ -3,7 +3,6 @@
 
 import asyncio
 import json
-import signal
 
 from Harness import procfs
 from Harness.ancs import Notification, call
@@ -49,22 +48,6 @@ async def states(bed: Testbed) -> None:
     for message in watcher.of("ancsd/#"):
         check(message.qos == 1, f"{message.topic} came with QoS {message.qos}")
     check(not any("AA:" in m.payload.decode() or m.topic.count(":") for m in watcher.messages), "an address is in a topic")
-
-
-@case("mqtt-will")
-async def will(bed: Testbed) -> None:
-    """A killed bridge is offline by its will; a stopped one publishes that itself, immediately."""
-    _, _, _, bridge, watcher = await bed.watched()
-    since = watcher.now
-    await bridge.stop(signal.SIGTERM)
-    await watcher.message("ancsd/kitchen/state", since=since, within=8, state="offline")
-    await bridge.start()
-    await watcher.message("ancsd/kitchen/state", since=since, state="online")
-    since = watcher.now
-    await bridge.kill()
-    await watcher.message("ancsd/kitchen/state", since=since, within=20, state="offline")
-    kept = (await watcher.retained("ancsd/kitchen/state"))["ancsd/kitchen/state"]
-    expect(kept.json, state="offline")
 
 
 @case("mqtt-older-daemon")

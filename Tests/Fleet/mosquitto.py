@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""mosquitto on private ports: with TLS, passwords and ACLs, with and without persistence; it can be killed and restarted."""
+"""mosquitto on private ports: with TLS, passwords and ACLs; it can be killed and restarted."""
 
 import asyncio
 import contextlib
 import itertools
 import random
 import shutil
-import signal
 import socket
 import subprocess
 from collections.abc import Mapping
@@ -53,10 +52,9 @@ class Mosquitto(OnLoopback, Process):
 
     def __init__(
         self, work: Path, directory: Path, *settings: str, users: Mapping[str, str] = {}, acl: str = "",
-        persistent: bool = False, tls: Path | None = None,
+        tls: Path | None = None,
     ) -> None:
-        """`users` has passwords by name; without any, everybody may connect. `persistent`: it has a file, to which it
-        saves every change. `tls` is an Authority's folder."""
+        """`users` has passwords by name; without any, everybody may connect. `tls` is an Authority's folder."""
         self.port = free_port()
         self.tls_port = free_port() if tls else 0
         lines = [
@@ -77,10 +75,6 @@ class Mosquitto(OnLoopback, Process):
         if acl:
             (work / "acl").write_text(acl)
             lines.append(f"acl_file {work}/acl")
-        if persistent:
-            (work / "persistence").mkdir()
-            lines += ["persistence true", f"persistence_location {work}/persistence/",
-                      "autosave_interval 1", "autosave_on_changes true"]
         settings_file = work / "mosquitto.conf"
         settings_file.write_text("\n".join(lines) + "\n")
         super().__init__([program("mosquitto"), "-c", settings_file], directory)
@@ -98,8 +92,3 @@ class Mosquitto(OnLoopback, Process):
                 if not self.running or asyncio.get_running_loop().time() > deadline:
                     raise Failure(f"the broker does not listen: {self.log[-300:]}") from None
                 await asyncio.sleep(0.02)
-
-    async def stop_cleanly(self) -> None:
-        """Ends it as its service does, so that it saves its state."""
-        self.send_signal(signal.SIGTERM)
-        await self.ended()

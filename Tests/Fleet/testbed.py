@@ -3,7 +3,6 @@
 
 import json
 import signal
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +81,7 @@ class Testbed(testbed.Testbed):
         return path
 
     async def bridge(
-        self, daemon: Daemon | Path, url: str, /, names: Names | None = None, environment: Mapping[str, str] = {},
-        state: Path | None = None, **settings: Any,
+        self, daemon: Daemon | Path, url: str, /, names: Names | None = None, state: Path | None = None, **settings: Any,
     ) -> Process:
         """Connects a daemon to a broker; resolves names in the system's way, or in this one."""
         file = self.settings(url, **settings)
@@ -91,7 +89,7 @@ class Testbed(testbed.Testbed):
         name = f"bridge{self.bridges}"
         self.bridges += 1
         command = [self.program, "--config", file, "--socket", socket, "--state-dir", state or self.work / name]
-        return await self.start(Process(names.command(command) if names else command, self.out / name), environment=environment)
+        return await self.start(Process(names.command(command) if names else command, self.out / name))
 
     @property
     def file(self) -> Path:

@@ -39,8 +39,7 @@ class Watcher:
     """`messages` has everything that arrived, in order, with the retain flag as it was published: what is `retained` here stays
     at the broker."""
 
-    def __init__(self, port: int, *, name: str = "watcher", user: str = "", password: str = "", session: int = 0) -> None:
-        """`session`: for how many seconds the broker keeps what it is to get while it is away."""
+    def __init__(self, port: int, *, name: str = "watcher", user: str = "", password: str = "") -> None:
         self.loop = asyncio.get_running_loop()
         self.port = port
         self.messages: list[Message] = []
@@ -48,7 +47,6 @@ class Watcher:
         self.client = paho.Client(paho.CallbackAPIVersion.VERSION2, client_id=name, protocol=paho.MQTTv5)
         if user:
             self.client.username_pw_set(user, password)
-        self.session = session
         self.client.on_message = self.on_message
         self.client.on_subscribe = self.on_subscribe
         self.client.on_connect = lambda *_: self.subscribe()
@@ -81,10 +79,7 @@ class Watcher:
         """Connects, and subscribes to these filters; it reconnects by itself."""
         self.filters = list(filters) or ["#"]
         self.client.reconnect_delay_set(1, 1)
-        properties = Properties(PacketTypes.CONNECT)
-        if self.session:
-            properties.SessionExpiryInterval = self.session
-        self.client.connect_async("127.0.0.1", self.port, clean_start=not self.session, properties=properties)
+        self.client.connect_async("127.0.0.1", self.port)
         self.client.loop_start()
         await self.back(0)
         return self
