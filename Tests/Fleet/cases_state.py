@@ -57,20 +57,15 @@ async def older_daemon(bed: Testbed) -> None:
     daemon, _, _ = await bed.served()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        responses, requests = await asyncio.open_unix_connection(str(daemon.socket))
-
-        async def back() -> None:
-            while line := await responses.readline():
-                writer.write(line)
-            writer.close()
-
-        bed.cleanups += [requests.close, asyncio.create_task(back()).cancel]
+        responses, requests = await asyncio.open_unix_connection(str(daemon.socket), limit=1 << 20)
+        bed.cleanups.append(requests.close)
         while line := await reader.readline():
-            if b'"subscribe"' not in line:
+            if b'"subscribe"' in line:
+                error = {"code": -32602, "message": "max_age is no parameter"}
+                writer.write(json.dumps({"jsonrpc": "2.0", "id": json.loads(line)["id"], "error": error}).encode() + b"\n")
+            else:
                 requests.write(line)
-                continue
-            error = {"code": -32602, "message": "max_age is no parameter"}
-            writer.write(json.dumps({"jsonrpc": "2.0", "id": json.loads(line)["id"], "error": error}).encode() + b"\n")
+                writer.write(await responses.readline())
 
     path = bed.work / "older.sock"
     server = await asyncio.start_unix_server(serve, path)

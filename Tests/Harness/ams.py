@@ -47,9 +47,6 @@ class MediaSource:
 
     def __init__(self, server: GATTServer) -> None:
         self.server = server
-        #: The ATT error for a remote command, or None to accept it.
-        self.refusal: Callable[[bytes], int | None] = lambda _: None
-
         self.remote_commands: list[str] = []
         self.remote_subscriptions = 0
         self.registrations: list[bytes] = []
@@ -122,8 +119,6 @@ class MediaSource:
 
     def on_remote_command(self, bearer: Any, value: bytes) -> None:
         require_encryption(bearer)
-        if (code := self.refusal(value)) is not None:
-            raise refuse(code)
         if len(value) != 1 or value[0] >= len(COMMANDS):
             raise refuse(INVALID_COMMAND)
         name = COMMANDS[value[0]]

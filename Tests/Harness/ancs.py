@@ -22,8 +22,6 @@ DATA_SOURCE = UUID("22EAC6E9-24D6-4BB5-BE44-B36ACE7C7BFB")
 
 ADDED, MODIFIED, REMOVED = range(3)
 SILENT, IMPORTANT, PRE_EXISTING, POSITIVE, NEGATIVE = (1 << bit for bit in range(5))
-#: A flag that iOS 26 sets on some notifications, and that Apple has not described.
-NAMELESS = 1 << 5
 GET_NOTIFICATION, GET_APP, PERFORM = range(3)
 UNKNOWN_COMMAND, INVALID_COMMAND, INVALID_PARAMETER, ACTION_FAILED = range(0xA0, 0xA4)
 
@@ -131,8 +129,6 @@ class NotificationProvider:
 
         self.authorized = True  # Share System Notifications; off: every command is refused with 0x03
         self.actions_fail = False
-        #: The ATT error for a command, or None to accept it.
-        self.refusal: Callable[[bytes], int | None] = lambda _: None
         self.delay = 0.0  # seconds before a response
         self.fragment = 0  # the greatest size of a fragment; 0: what the MTU holds
 
@@ -214,9 +210,8 @@ class NotificationProvider:
         require_encryption(bearer)
         self.commands.append(value)
         is_open = self.authorized or self.server.profile.unshared
-        code = self.refusal(value) if is_open else att.WRITE_NOT_PERMITTED
-        if code is not None:
-            raise refuse(code)
+        if not is_open:
+            raise refuse(att.WRITE_NOT_PERMITTED)
         if not value:
             raise refuse(INVALID_COMMAND)
         if value[0] == GET_NOTIFICATION:

@@ -76,10 +76,6 @@ def by_type(opcode: int, kind: int) -> bytes:
     return struct.pack("<BHHH", opcode, 1, 0xFFFF, kind)
 
 
-def find_information(first: int) -> bytes:
-    return struct.pack("<BHH", FIND_INFORMATION, first, 0xFFFF)
-
-
 def notification(handle: int, value: bytes) -> bytes:
     return struct.pack("<BH", NOTIFY, handle) + value
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What events have: every attribute of a notification, many at once, what iPhones do with them, and what the player tells."""
+"""What events have: every attribute of a notification, and what iPhones do with them."""
 
 import asyncio
 
-from Harness.ams import COMMANDS, COUNT, DURATION, PLAYER, QUEUE, REPEAT, SHUFFLE, TRACK, VOLUME
-from Harness.ancs import NAMELESS, Notification
-from Harness.case import case, check, eventually, expect
+from Harness.ancs import Notification
+from Harness.case import case, check, expect
 from Harness.process import Event, EventProcess
-from Harness.profiles import IDEAL, REAL
+from Harness.profiles import REAL
 from Harness.testbed import check_served
 
 from .testbed import Testbed
@@ -44,26 +43,6 @@ async def all_attributes(bed: Testbed) -> None:
     phone.ancs.remove(notification.uid)
     gone = await daemon.event("notification", since=changed, uid=notification.uid)
     expect(gone, change="removed", category="social")
-
-
-@case("cut-characters")
-async def cut_characters(bed: Testbed) -> None:
-    """A text cut inside a character loses the broken end and is marked as truncated."""
-    limit = 30
-    daemon, phone, since = await bed.served("--max-length", str(limit), profile=IDEAL)
-    texts = [
-        "a" * lead + character * 20
-        for character in ("é", "€", "🎂", "👨‍👩‍👧", "e\u0301", "가", "\u05d0")
-        for lead in range(8)
-    ]
-    phone.ancs.post(*(Notification(n, title=t, subtitle=t, message=t) for n, t in enumerate(texts)))
-    for uid, text in enumerate(texts):
-        event = await daemon.event("notification", since=since, uid=uid, within=15)
-        whole = text.encode()[:limit].decode(errors="ignore")
-        expect(event, title=whole, subtitle=whole, message=whole)
-        cut = event.get("truncated", [])
-        check("message" in cut, f"truncated is {cut} where {len(text.encode())} bytes became 30")
-        check(set(cut) <= {"title", "subtitle", "message"}, f"truncated is {cut}")
 
 
 @case("dates")
@@ -118,57 +97,6 @@ async def early(bed: Testbed) -> None:
 def uids(daemon: EventProcess, since: Event | int) -> list[int]:
     """The UIDs of the notification events since then, in order."""
     return [event["uid"] for event in daemon.since(since, "notification")]
-
-
-@case("five-hundred", seconds=70)
-async def five_hundred(bed: Testbed) -> None:
-    """500 notifications at once: none lost, none twice, in the phone's order, each one whole."""
-    daemon, phone, since = await bed.served()
-    posted = [
-        Notification(n, title=f"title {n}", message=f"message {n} " * (n % 40), category=n % 12)
-        for n in range(1, 501)
-    ]
-    phone.ancs.post(*posted)
-    await eventually(lambda: len(uids(daemon, since)) >= 500, "not all events came", 30)
-    order = uids(daemon, since)
-    check(order == list(range(1, 501)), f"the order is wrong: {order}")
-    for notification, event in zip(posted, daemon.since(since, "notification"), strict=True):
-        expect(event, title=notification.title, message=notification.message)
-    listed = await daemon.listed("notifications")
-    check(len(listed) == 500, f"notifications.list has {len(listed)}")
-
-
-@case("media-state")
-async def state(bed: Testbed) -> None:
-    """All eleven attributes, from the start and as they change; absent ones are null."""
-    daemon, phone, _ = await bed.served()
-    event = await daemon.event("media", where=lambda e: e["track"]["title"] == "Sinnerman", wanted="the first track")
-    whole = await daemon.answer("media.get", lambda s: s["queue"]["repeat"] is not None, "all values")
-    player = whole["player"]
-    expect(player, name="Music", state="playing", rate=1, volume=0.5)
-    check(0 <= player["elapsed"] < 10, f"player is {player}")
-    expect(
-        whole, queue={"index": 0, "count": 3, "shuffle": "off", "repeat": "off"}, commands=COMMANDS,
-        track={"artist": "Nina Simone", "album": "Pastel Blues", "title": "Sinnerman", "duration": 622},
-    )
-    phone.ams.set({(QUEUE, SHUFFLE): "2", (QUEUE, REPEAT): "1", (PLAYER, VOLUME): "0.0625"})
-    event = await daemon.event("media", where=lambda e: e["player"]["volume"] == 0.0625, wanted="the new volume", since=event)
-    check("changed" in event, f"the event has no `changed`: {event}")
-    await daemon.answer("media.get", lambda s: (s["queue"]["shuffle"], s["queue"]["repeat"]) == ("all", "one"), "the new modes")
-    # Empty means unknown: null.
-    phone.ams.set({(TRACK, DURATION): "", (PLAYER, VOLUME): "", (QUEUE, COUNT): ""})
-    await daemon.answer(
-        "media.get", lambda s: {s["track"]["duration"], s["player"]["volume"], s["queue"]["count"]} == {None}, "nulls")
-
-
-@case("iphone-waiting")
-async def waiting(bed: Testbed) -> None:
-    """Pre-existing notifications are silent, whatever they were when they arrived; a flag without a name has its number."""
-    phone = bed.phone()
-    phone.ancs.post(Notification(8, flags=NAMELESS))
-    daemon = await bed.daemon(phone)
-    event = await daemon.event("notification", uid=8)
-    check(set(event["flags"]) == {"silent", "pre-existing", "negative-action", "0x20"}, f"flags: {event['flags']}")
 
 
 @case("iphone-rules")

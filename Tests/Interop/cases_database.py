@@ -2,10 +2,8 @@
 """The daemon's own GATT server as the phone sees it: complete for an independent client, and with the right
 errors."""
 
-import struct
 from typing import Any
 
-from bumble.crypto import aes_cmac  # type: ignore[attr-defined]
 from bumble.gatt import Characteristic
 
 from Harness import att
@@ -70,31 +68,3 @@ async def discovered(bed: Testbed) -> None:
         check(not indicated, f"the daemon indicated {indicated}")
 
     await bed.every([23, 64, 185, 517], one, name=lambda mtu: f"mtu-{mtu}")
-
-
-@case("server-hash")
-async def database_hash(bed: Testbed) -> None:
-    """The Database Hash is that of what the phone sees (Core Specification Vol 3 Part G, 7.3.1)."""
-    daemon, phone, _ = await bed.served(mtu=517)
-    link = phone.link
-    attributes: list[tuple[int, bytes]] = []
-    while True:
-        answer = await link.request(att.find_information(attributes[-1][0] + 1 if attributes else 1))
-        if answer[0] == att.ERROR:
-            break
-        step = 4 if answer[1] == 1 else 18
-        entries = [answer[at : at + step] for at in range(2, len(answer), step)]
-        attributes += [(int.from_bytes(entry[:2], "little"), entry[2:]) for entry in entries]
-    data = b""
-    for handle, uuid in attributes:
-        kind = int.from_bytes(uuid, "little") if len(uuid) == 2 else 0
-        if kind in (att.PRIMARY, att.SECONDARY, att.INCLUDE, att.CHARACTERISTIC, 0x2900):
-            value = await link.request(att.read(handle))
-            check(value[0] == att.READ_RESPONSE, f"0x{handle:04X} can't be read: {value.hex(' ')}")
-            data += struct.pack("<H", handle) + uuid + value[1:]
-        elif kind in range(0x2901, 0x2906):
-            data += struct.pack("<H", handle) + uuid
-    answer = await link.request(att.by_type(att.READ_BY_TYPE, 0x2B2A))
-    wanted = aes_cmac(m=data, k=bytes(16))[::-1]
-    check(answer[4:] == wanted, f"the hash is {answer[4:].hex()}, not {wanted.hex()}")
-    await check_served(daemon, phone, 1)

@@ -2,7 +2,7 @@
 """`ancsd gatt` on a device whose responses are refusals, wrong, or mixed with noise: what it has is printed,
 what failed is named, and the exit status reports it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from Harness import att
 from Harness.att import DISCOVERY
@@ -192,21 +192,3 @@ async def notify_next_link(device: OddDevice) -> None:
     await eventually(lambda: device.server.subscribed(link, temperature), "no subscription")
     for value in (b"\x66\x08", b"\x00\x00"):
         link.notify(temperature.handle, value)
-
-
-@case("gatt-faults")
-async def faults(bed: Testbed) -> None:
-    """A descriptor that can't be reported: named with its place, the rest is found, status 1."""
-    device = bed.device(23)
-
-    def hide(_link: Link, pdu: bytes) -> Sequence[bytes] | None:
-        first, last = att.handle_range(pdu) or (0, 0)
-        return [att.error(pdu[0], 0x38, att.UNLIKELY)] if pdu[0] == att.FIND_INFORMATION and first <= 0x38 <= last else None
-
-    device.intercept = hide
-    outcome = (await bed.gatt(device, "tree", "--format", "json")).expect(1)
-    check("tree: the device returned" in outcome.err, f"it says {outcome.err!r}")
-    said = [e for e in outcome.objects if e["event"] == "fault"]
-    check(0 < len(said) <= 4 and all(e["error"] for e in said), f"the faults are {said[:5]}")
-    hidden = [e["unknown"] for e in said if "unknown" in e]
-    check(any(h["start"] <= 0x38 <= h["end"] for h in hidden), f"it hides {hidden}")

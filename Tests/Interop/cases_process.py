@@ -107,20 +107,6 @@ async def one_thread(bed: Testbed) -> None:
     check(threads == 1, f"{threads} threads when idle")
 
 
-@case("state-kept")
-async def state_kept(bed: Testbed) -> None:
-    """The state directory is private, and a restarted daemon can use it."""
-    daemon, phone, _ = await bed.served()
-    await check_served(daemon, phone, 1)
-    await daemon.stop()
-    check(bed.state.is_dir(), "there is no state directory")
-    bed.check_state_private()
-    left = [f.name for f in bed.state.rglob("*") if "tmp" in f.name or f.name.endswith("~")]
-    check(not left, f"left behind: {left}")
-    await restart(daemon)
-    await check_served(daemon, phone, 2)
-
-
 @case("two-daemons")
 async def two(bed: Testbed) -> None:
     """A second daemon on the same control socket is refused; a socket left behind is no obstacle."""

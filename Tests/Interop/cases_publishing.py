@@ -2,7 +2,7 @@
 """Services that come and go while the link is up."""
 
 from Harness import att
-from Harness.case import case, check, eventually
+from Harness.case import case, check
 from Harness.process import Daemon, Event
 from Harness.services import SERVICES
 from Harness.testbed import check_served
@@ -54,58 +54,3 @@ async def ancs(bed: Testbed) -> None:
     check(len(phone.links) == 1, "the daemon reconnected")
     status = await daemon.call("status")
     check("ancs" in str(status.get("services", status)), f"status has no ancs: {status}")
-
-
-@case("missing-at-first")
-async def missing(bed: Testbed) -> None:
-    """A phone without ANCS, without AMS, or without both: they are found when they come."""
-
-    async def one(part: Testbed, gone: tuple[str, ...]) -> None:
-        phone = part.phone()
-        by_name = {"ancs": phone.ancs.service, "ams": phone.ams.service}
-        for name in gone:
-            await phone.server.unpublish(by_name[name])
-        daemon = await part.daemon(phone)
-        await daemon.event("connected")
-        await phone.connected()
-        server = phone.server
-        await eventually(
-            lambda: server.configuration(phone.link, server.service_changed) & 2,
-            "no subscription to Service Changed",
-        )
-        await phone.quiet()  # it has searched for them without success
-        for name in gone:
-            await phone.server.publish(by_name[name])
-            await phone.subscribed(name)
-        await eventually(
-            lambda: any(set(e["services"]) == SERVICES for e in daemon.events if "services" in e),
-            "no event says that all services are there",
-        )
-        await check_served(daemon, phone, 1)
-
-    await bed.every([("ancs",), ("ams",), ("ancs", "ams")], one, name="-and-".join)
-
-
-@case("everything-changed")
-async def everything(bed: Testbed) -> None:
-    """Service Changed for all handles, many times, and malformed: each is confirmed, the session lives."""
-    daemon, phone, _ = await bed.served()
-    await check_served(daemon, phone, 1)
-
-    async def indicate(handle: int, value: bytes) -> None:
-        before = phone.link.confirmations()
-        phone.link.indicate(handle, value)
-        await eventually(
-            lambda: phone.link.confirmations() > before,
-            f"no confirmation of an indication of {value.hex(' ') or 'nothing'} at 0x{handle:04X}",
-        )
-
-    odd = ["", "01", "01 00 ff", "01 00 ff ff 00", "09 00 03 00", "00 00 00 00", "ff ff ff ff"]
-    for value in [*odd, *["01 00 ff ff"] * 3]:
-        await indicate(phone.server.service_changed.handle, bytes.fromhex(value))
-    await phone.subscribed("ancs")
-    await check_served(daemon, phone, 2)
-    # An indication of an unknown handle is confirmed too.
-    await indicate(0x7777, b"what?")
-    await check_served(daemon, phone, 3)
-    check(len(phone.links) == 1, "the daemon reconnected")

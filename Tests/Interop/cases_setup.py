@@ -4,7 +4,7 @@
 import asyncio
 
 from Harness import att
-from Harness.ancs import GET_APP, Notification
+from Harness.ancs import GET_APP
 from Harness.case import case, check
 from Harness.process import Daemon
 from Harness.services import SERVICES
@@ -57,21 +57,6 @@ async def check_frugal(
     await check_served(daemon, phone, len(phone.links))
 
 
-@case("mtus")
-async def mtus(bed: Testbed) -> None:
-    """A long notification arrives whole at every MTU from 23 to 60, and at others up to 517."""
-    sizes = [*range(23, 61), 64, 65, 96, 100, 127, 128, 129, 158, 184, 185, 186, 200, 247, 251]
-    sizes += [255, 256, 257, 258, 300, 400, 511, 512, 513, 514, 515, 516, 517]
-
-    async def one(part: Testbed, mtu: int) -> None:
-        daemon, phone, subscribed = await part.served(mtu=mtu, within=20)
-        check(subscribed["mtu"] == mtu, f"the event's mtu is {subscribed['mtu']}")
-        check(set(subscribed["services"]) == SERVICES, f"services are {subscribed['services']}")
-        await check_served(daemon, phone, mtu)
-
-    await bed.every(sizes, one, name=lambda mtu: f"mtu-{mtu}")
-
-
 @case("phone-comes-late")
 async def comes_late(bed: Testbed) -> None:
     """The daemon waits while there is no socket, then one that refuses connections, then a phone."""
@@ -102,42 +87,3 @@ async def growing_pause(bed: Testbed) -> None:
     check(daemon.running, f"the daemon ended: {daemon.ending}")
     phone.on_accept = lambda _link: None
     await daemon.event("subscribed", within=15)
-
-
-@case("twenty-reconnections", seconds=100)
-async def reconnections(bed: Testbed) -> None:
-    """The phone disconnects twenty times, and is served after each return."""
-    daemon, phone, subscribed = await bed.served()
-    for turn in range(20):
-        await check_served(daemon, phone, turn + 1)
-        # Removed, because otherwise all earlier ones would come again each time.
-        phone.ancs.remove(turn + 1)
-        await daemon.event("notification", since=subscribed, uid=turn + 1, change="removed")
-        phone.disconnect()
-        subscribed = await daemon.event("subscribed", since=subscribed, within=15)
-    await check_served(daemon, phone, 99)
-    took = phone.links[-1].opened - phone.links[0].opened
-    check(took < 60, f"twenty reconnections took {took:.0f} s")
-    bed.remark(f"{took / 20:.2f} s a reconnection")
-
-
-@case("sharing-off", seconds=62)
-async def sharing_off(bed: Testbed) -> None:
-    """0x03 from the Control Point becomes `authorization`; the daemon keeps trying, now and then."""
-    phone = bed.phone()
-    phone.ancs.authorized = False
-    phone.ancs.post(Notification(1, title="hidden"))
-    daemon = await bed.daemon(phone)
-    denied = await daemon.event("authorization", granted=False)
-    await daemon.event("subscribed")
-    await asyncio.sleep(3)  # long enough to see how often it tries
-    commands = len(phone.ancs.commands)
-    check(commands <= 8, f"{commands} commands in 3 s while sharing is off")
-    said = list(daemon.since(0, "authorization"))
-    check(len(said) == 1, f"there are {len(said)} authorization events")
-    failed = daemon.find("notification", uid=1)
-    check(failed is None or "title" not in failed, f"a notification that may not be read: {failed}")
-    phone.ancs.authorized = True
-    await daemon.event("authorization", since=denied, granted=True, within=20)
-    await daemon.event("notification", since=denied, uid=1, title="hidden", within=15)
-    daemon.none("disconnected")

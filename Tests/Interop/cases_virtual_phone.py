@@ -95,28 +95,3 @@ async def rehearsal(bed: Testbed) -> None:
         check(ending in outcome.out + outcome.err, f"it said {outcome.out} {outcome.err}")
         check("This is a rehearsal" in outcome.out and not list(bed.work.glob("ancsd-setup*")), f"it left {list(bed.work.iterdir())}")
     check("Wrote /etc/ancsd/ancsd.toml." not in outcome.out, "it wrote before the last answer")
-
-
-@case("own-phone-actions")
-async def actions(bed: Testbed) -> None:
-    """`ancsd phone`: a call is declined, a track is skipped, and the phone reads the board's name."""
-    daemon, phone, _ = await pair(bed)
-    await phone.do(
-        "add", uid=7, category="incoming-call", app_id="com.apple.mobilephone", title="Ada",
-        positive="Answer", negative="Decline",
-    )
-    await daemon.event("notification", uid=7, where=lambda e: e["date"], wanted="a date")
-    await daemon.call("notifications.act", uid=7, action="negative")
-    await phone.event("action", uid=7, action="negative")
-    await daemon.event("notification", change="removed", uid=7)
-    await daemon.event("notification", category="missed-call", title="Ada")
-    playlist = [{"title": "one"}, {"title": "é" * 200}]
-    await phone.do("media", player={"state": "playing"}, playlist=playlist)
-    await daemon.call("media.command", command="next")
-    await phone.event("remote-command", name="next")
-    await daemon.event("media", where=lambda e: e["track"]["title"] == "é" * 200, wanted="the whole title")
-    await phone.do("battery", level=12)
-    await daemon.event("battery", level=12)
-    await phone.do("read", uuid="2A00")
-    await phone.event("read", value=bed.NAME.encode().hex())
-    phone.check_rules()
