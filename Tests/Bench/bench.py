@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -23,19 +22,12 @@ sys.dont_write_bytecode = True
 sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from Bench import runs  # noqa: E402
-from Bench.runs import INSTRUCTIONS, SYSTEM_CALLS, Ancsd, Unavailable  # noqa: E402
+from Bench.runs import Ancsd, Unavailable  # noqa: E402
 from Harness import procfs  # noqa: E402
 
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = Path(__file__).with_name("figures.json")
-
-
-@dataclass(frozen=True)
-class Bench(Ancsd):
-    """What is measured, and for how many seconds while it is idle."""
-
-    idle: float
 
 
 # MARK: What is measured
@@ -47,9 +39,7 @@ class Row:
 
     name: str
     goal: float
-    measure: Callable[[Bench], float]
-    #: Whether it takes long, and so is left out of a quick run.
-    is_slow: bool = False
+    measure: Callable[[Ancsd], float]
     #: Whether it is counted, not timed, and so the same on any machine, and can be recorded.
     is_counted: bool = False
 
@@ -58,54 +48,27 @@ class Row:
 each = cache(runs.each)
 
 
-def allocations(bench: Bench) -> float:
-    count = each(bench, INSTRUCTIONS).allocations
+def allocations(bench: Ancsd) -> float:
+    count = each(bench).allocations
     if count == 0:
         raise Unavailable("the program has neither symbols nor the linker's map (scripts/build) beside it")
     return count
 
 
-def each_client(bench: Bench) -> float:
-    # Of several clients, because the difference of two runs varies by hundreds.
-    return (each(bench, INSTRUCTIONS, clients=5).count - each(bench, INSTRUCTIONS).count) / 5
-
-
 @cache
-def idle(bench: Bench) -> tuple[int, int]:
-    """The wake-ups of an idle daemon, and its threads."""
-    # The phone has no AMS, and the daemon would keep searching for it.
-    with runs.served(bench, 200, "--quirk", "search=off") as (pid, phone):
-        runs.pause(phone, 3)  # until it has nothing more to request
-        before = procfs.wake_ups(pid)
-        time.sleep(bench.idle)
-        return procfs.wake_ups(pid) - before, procfs.status(pid)["Threads"]
-
-
-@cache
-def memory(bench: Bench) -> dict[str, int]:
+def memory(bench: Ancsd) -> dict[str, int]:
     """The memory of a daemon that is ready, in KiB."""
     with runs.ready(bench) as pid:
         return procfs.status(pid)
 
 
 def start(bench: Ancsd) -> int:
-    with runs.ready(bench, INSTRUCTIONS):
+    with runs.ready(bench, is_counted=True):
         pass
-    return INSTRUCTIONS.read(bench.log)
+    return bench.instructions()
 
 
-def status(bench: Bench) -> float:
-    with runs.ready(bench):
-        return runs.instructions(bench, "status")
-
-
-def listing(bench: Bench) -> float:
-    with runs.served(bench, 1_000) as (_, phone):
-        runs.pause(phone, 1)
-        return runs.instructions(bench, "list", "--format", "json")
-
-
-def stripped(bench: Bench) -> float:
+def stripped(bench: Ancsd) -> float:
     copy = bench.work / "stripped"
     if shutil.which("objcopy") is None:
         raise Unavailable("objcopy is not installed")
@@ -115,20 +78,13 @@ def stripped(bench: Bench) -> float:
 
 #: The table, by goal.
 ROWS = (
-    Row("instructions a notification, MTU 185", 30_000, lambda bench: each(bench, INSTRUCTIONS).count, is_counted=True),
-    Row("instructions a notification, MTU 23", 41_500, lambda bench: each(bench, INSTRUCTIONS, mtu=23).count, is_slow=True, is_counted=True),
+    Row("instructions a notification, MTU 185", 30_000, lambda bench: each(bench).instructions, is_counted=True),
+    Row("instructions a notification, MTU 23", 41_500, lambda bench: each(bench, mtu=23).instructions, is_counted=True),
     Row("allocations a notification", 8, allocations, is_counted=True),
-    Row("instructions, each of five subscribed clients", 2_500, each_client, is_slow=True, is_counted=True),
-    Row("system calls a notification, MTU 185", 4.1, lambda bench: each(bench, SYSTEM_CALLS).count, is_counted=True),
-    Row("system calls a notification, MTU 23", 4.6, lambda bench: each(bench, SYSTEM_CALLS, mtu=23).count, is_slow=True, is_counted=True),
-    Row("wake-ups while idle", 0, lambda bench: idle(bench)[0]),
-    Row("threads", 1, lambda bench: idle(bench)[1]),
     Row("binary, stripped, MB", 14, stripped),
     Row("anonymous memory when ready, KiB", 1_024, lambda bench: memory(bench)["RssAnon"]),
     Row("resident memory when ready, KiB", 7_168, lambda bench: memory(bench)["VmRSS"]),
     Row("instructions from start to ready, and to the end", 4.5e6, start, is_counted=True),
-    Row("instructions of “ancsd status”", 4.5e6, status, is_counted=True),
-    Row("instructions of “ancsd list”, 1,000", 8e6, listing, is_counted=True),
 )
 
 
@@ -139,7 +95,7 @@ def number(value: float) -> str:
     return f"{value:,.1f}" if abs(value) < 100 and value != int(value) else f"{value:,.0f}"
 
 
-def table(bench: Bench, rows: list[Row]) -> Iterator[tuple[Row, float]]:
+def table(bench: Ancsd, rows: list[Row]) -> Iterator[tuple[Row, float]]:
     """Prints the table line by line; if something can't be measured here, its line says why."""
     print(f"{'figure':48} {'ancsd':>12} {'goal':>12}")
     for row in rows:
@@ -205,9 +161,9 @@ def functions(profile: Path) -> set[str]:
 def write_order(path: Path, ancsd: Ancsd) -> None:
     """Writes the symbols of the functions that ancsd calls: those of a start, then those of a session."""
     start(ancsd)
-    first = functions(ancsd.log)
-    runs.cost(ancsd, SESSION, INSTRUCTIONS, clients=1)
-    session = functions(ancsd.log) - first
+    first = functions(ancsd.profile)
+    runs.cost(ancsd, SESSION)
+    session = functions(ancsd.profile) - first
     path.write_text("".join(f"{name}\n" for name in [*sorted(first), *sorted(session)]))
     print(f"{path.name}: {len(first)} functions of a start, {len(session)} more")
 
@@ -228,13 +184,10 @@ class Parser(argparse.ArgumentParser):
 
 def parsed() -> argparse.Namespace:
     parser = Parser(prog="scripts/bench", description=__doc__, epilog="""
-        Instructions, allocations and the order need valgrind, system calls strace; without them, the figure's line says so.
+        Instructions, allocations and the order need valgrind; without it, the figure's line says so.
         With --fleet as the first option, it measures how long a notification takes to a broker's subscriber (docs/fleet.md);
-        further options: --boards N (idle ones beside it, with the same broker), --count N (notifications).""")
+        a further option: --count N (notifications).""")
     parser.add_argument("--binary", type=Path, help="the ancsd to measure (default: .build/release/ancsd, built if it is missing)")
-    parser.add_argument("--quick", action="store_true", help="only the quick figures")
-    parser.add_argument("--row", metavar="TEXT", action="append", help="only the figures with TEXT in their names; may repeat")
-    parser.add_argument("--idle", metavar="SECONDS", type=float, default=60, help="how long to watch the idle daemon (default 60)")
     parser.add_argument("--check", action="store_true", help="""compare the counted figures with those in Tests/Bench/figures.json;
         exit status 1, with a sentence for each, if one is worse by more than its tolerance there""")
     parser.add_argument("--keep", action="store_true", help="record the counted figures in that file")
@@ -254,22 +207,14 @@ def main() -> int:
     else:
         binary = arguments.binary or built(".build")
     binary = binary.resolve()
-    wanted = [text.lower() for text in arguments.row or []]
-
-    def is_measured(row: Row) -> bool:
-        if arguments.check:
-            return row.is_counted
-        return any(text in row.name.lower() for text in wanted) if wanted else not (arguments.quick and row.is_slow)
-
     with tempfile.TemporaryDirectory(prefix="ancsd.") as directory:
         work = Path(directory)
         # scripts/build leaves the linker's map there.
-        linker_map = binary.parents[2] / "ancsd.map"
-        bench = Bench(readable(binary, work), work, linker_map, min(arguments.idle, 5) if arguments.quick else arguments.idle)
+        bench = Ancsd(readable(binary, work), work, linker_map=binary.parents[2] / "ancsd.map")
         if arguments.order:
             write_order(ROOT / "scripts/ancsd.order", bench)
             return 0
-        found = dict(table(bench, [row for row in ROWS if is_measured(row)]))
+        found = dict(table(bench, [row for row in ROWS if row.is_counted or not arguments.check]))
     failures = check(found) if arguments.check else []
     for failure in failures:
         print(f"bench: {failure}", file=sys.stderr)

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long a notification takes to a subscriber of the broker (docs/fleet.md): one after the other at one board, with all others
-idle, in parts (latency.py); beside it a bare mosquitto_pub of as many bytes, in the same run. Each board is a daemon, a bridge
-and `ancsd phone`, processes of their own; the broker is a mosquitto on the loopback. scripts/bench --fleet calls it.
+"""How long a notification takes to a subscriber of the broker (docs/fleet.md): one after the other, in parts (latency.py); beside
+it a bare mosquitto_pub of as many bytes, in the same run. The daemon and the bridge are processes of their own; the broker is a
+mosquitto on the loopback. scripts/bench --fleet calls it.
 """
 
 import argparse
 import asyncio
 import sys
-import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -16,16 +15,15 @@ sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from Bench.latency import Way, serve, serve_until_quiet  # noqa: E402
 from Bench.phone import Phone  # noqa: E402
-from Fleet.mosquitto import Mosquitto  # noqa: E402
 from Fleet.testbed import Testbed  # noqa: E402
-from Harness.case import Failure, eventually  # noqa: E402
+from Harness.case import Failure  # noqa: E402
 from Harness.process import Process  # noqa: E402
 
 
-async def measure_latency(bed: Testbed, broker: Mosquitto, count: int) -> None:
-    """One notification after the other on a board whose phone is in this process, with all others idle."""
-    phone = Phone(bed.work / "phone", sys.maxsize)
-    phone.held = True
+async def measure(bed: Testbed, count: int) -> None:
+    """One notification after the other on a board whose phone is in this process."""
+    broker = await bed.mosquitto()
+    phone = Phone(bed.work / "phone", 0)
     # Its events go into a file, so that nobody has to read them.
     options = ["--state-dir", bed.state, "--socket", bed.socket(), "--name", "measured", "--quirk", "search=off"]
     await bed.start(Process([bed.binary, "run", "--att", f"unix:{bed.work}/phone", *options], bed.out))
@@ -39,39 +37,20 @@ async def measure_latency(bed: Testbed, broker: Mosquitto, count: int) -> None:
         await asyncio.to_thread(way.measure, count)
     finally:
         way.close()
-    sys.stdout.flush()
 
 
 async def run(arguments: argparse.Namespace) -> None:
-    beds: list[Testbed] = []
-
-    def bed(name: str) -> Testbed:
-        beds.append(Testbed(arguments.binary, arguments.out / name))
-        return beds[-1]
-
+    bed = Testbed(arguments.binary, arguments.out)
     try:
-        broker = await bed("broker").mosquitto()
-        began = time.monotonic()
-        names = [f"b{number}" for number in range(arguments.boards)]
-        for name in names:
-            await bed(name).scripted_board(broker, board=name)
-        online = {f"ancsd/{name}/phone/iphone/state" for name in names}
-        states = await beds[0].watcher(broker, "ancsd/+/phone/+/state", name="states")
-        await eventually(
-            lambda: {m.topic for m in states.messages if m.json["state"] == "online"} >= online, "not all boards are online", 300)
-        print(f"{arguments.boards} boards are online after {time.monotonic() - began:.0f} s", flush=True)
-        states.close()
-        await measure_latency(bed("measured"), broker, arguments.count)
+        await measure(bed, arguments.count)
     finally:
-        for one in reversed(beds):
-            await one.close()
+        await bed.close()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", type=Path, required=True, help="the ancsd to run, with ancsd-mqtt beside it")
     parser.add_argument("--out", type=Path, required=True, help="where logs are left")
-    parser.add_argument("--boards", type=int, default=1, help="boards that are idle meanwhile")
     parser.add_argument("--count", type=int, default=500, help="notifications whose latency is measured")
     try:
         asyncio.run(run(parser.parse_args()))

@@ -2,7 +2,7 @@
 """A minimal phone, so that the consumer is what is measured: without Bumble, a
 table of attributes with ANCS, and one consumer on a UNIX SOCK_SEQPACKET socket.
 
-It sends a few notifications at a time, because a socket holds some hundred packets only, and none while it is `held`.
+It sends a few notifications at a time, because a socket holds some hundred packets only.
 """
 
 import itertools
@@ -91,7 +91,6 @@ class Phone:
         self.data = self.handles[DATA_SOURCE]
         self.count = count
         self.posted = self.fetched = 0
-        self.held = False
         self.offered_mtu = mtu
         self.mtu = 23
         self.subscribed = False
@@ -117,7 +116,7 @@ class Phone:
 
     def post(self) -> None:
         """Sends notifications as long as there is room."""
-        if not self.subscribed or self.held:
+        if not self.subscribed:
             return
         while self.posted < min(self.fetched + WINDOW, self.count):
             self.posted += 1
