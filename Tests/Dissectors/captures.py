@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Captures made without ancsd, in every kind of file that `ancsd decode` reads: the transcripts of
-Tests/Vectors/att-gatt.json as HCI traffic, and random PDUs."""
+"""Captures of random PDUs, made without ancsd, in a file of each format that `ancsd decode` reads."""
 
-import json
 import os
 import random
 import struct
@@ -13,17 +11,9 @@ import random_pdus
 sys.path.append(os.path.join(os.path.dirname(__file__), ".."))
 from Harness.btsnoop import EPOCH, records  # noqa: E402
 
-NEW_INDEX, COMMAND, EVENT, ACL_TX, ACL_RX, OPEN_INDEX = 0, 2, 3, 4, 5, 8
+NEW_INDEX, EVENT, ACL_TX, ACL_RX, OPEN_INDEX = 0, 3, 4, 5, 8
 OTHER_SERVER = 0x40
 BEGINNING = 1_795_241_100_000_000  # microseconds since 1970
-
-
-def transcripts(path):
-    """The PDUs of each transcript; a PDU is (sent by the board?, bytes)."""
-    with open(path) as file:
-        for test in json.load(file)["tests"]:
-            pdus = [(p["dir"] == "tx", bytes.fromhex(p["hex"])) for p in test["pdus"]]
-            yield [p for p in pdus if p[1]]
 
 
 def acl(handle, data, sent, first=True):
@@ -41,18 +31,13 @@ def connected(handle, peer):
             + peer.to_bytes(6, "little") + struct.pack("<HHHB", 24, 0, 500, 0))
 
 
-def disconnected(handle):
-    return bytes([0x05, 4, 0x00]) + struct.pack("<HB", handle, 0x13)
-
-
 class Traffic:
     """Packets (microseconds, adapter, monitor opcode, bytes) in the order of their times."""
 
-    def __init__(self, fragment=None):
+    def __init__(self):
         self.packets = []
         self.adapter = 0
         self.time = BEGINNING
-        self.fragment = fragment
         self.pdus = 0
 
     def add(self, opcode, data):
@@ -63,20 +48,6 @@ class Traffic:
         self.adapter = adapter
         self.add(NEW_INDEX, bytes([0, 0]) + adapter.to_bytes(6, "little") + b"hci\0\0\0\0\0")
         self.add(OPEN_INDEX, b"")
-
-    def pdu(self, handle, sent, pdu):
-        data = frame(pdu)
-        step = self.fragment or len(data)
-        for start in range(0, len(data), step):
-            part = acl(handle, data[start:start + step], sent, first=start == 0)
-            self.add(ACL_TX if sent else ACL_RX, part)
-        self.pdus += 1
-
-    def talk(self, handle, peer, pdus):
-        self.add(EVENT, connected(handle, peer))
-        for sent, pdu in pdus:
-            self.pdu(handle, sent, pdu)
-        self.add(EVENT, disconnected(handle))
 
 
 def crc24(pdu, state):
@@ -188,16 +159,6 @@ def of_noise(seed, broken=False, loses=False, adapters=2):
     return traffic
 
 
-def of_transcripts(path, fragment=None):
-    """Every transcript as a connection, one after the other. Each is on an adapter of its own, since it has
-    its own database."""
-    traffic = Traffic(fragment)
-    for number, pdus in enumerate(transcripts(path)):
-        traffic.begin(number)
-        traffic.talk(0, 0xC00000000000 + number, pdus)
-    return traffic
-
-
 def by_server(path):
     """A monitor capture with each adapter as two: PDUs about the board's own server move to the second.
     tshark takes the servers of both ends of a link for one: it pairs requests to one with responses from
@@ -232,78 +193,58 @@ def is_hci(packet):
     return packet[2] in (EVENT, ACL_TX, ACL_RX)
 
 
-def h4(packet):
-    return bytes([4 if packet[2] == EVENT else 2]) + packet[3]
-
-
 def received(packet):
     return packet[2] != ACL_TX
 
 
-def btsnoop(traffic, datalink):
+def btsnoop(traffic, datalink=2001):
     out = [b"btsnoop\0" + struct.pack(">II", 1, datalink)]
     for packet in traffic.packets:
         time, adapter, opcode, data = packet
         if datalink == 2001:
             flags = adapter << 16 | opcode
-        elif not is_hci(packet):
-            continue
-        else:
+        elif is_hci(packet):
             flags = (1 if received(packet) else 0) | (2 if opcode == EVENT else 0)
-            data = h4(packet) if datalink == 1002 else data
+        else:
+            continue
         out.append(struct.pack(">IIIIq", len(data), len(data), flags, 0, time + EPOCH))
         out.append(data)
     return b"".join(out)
 
 
-def link_packet(packet, link_type):
-    if link_type == 187:
-        return h4(packet)
-    if link_type == 201:
-        return struct.pack(">I", 1 if received(packet) else 0) + h4(packet)
-    return struct.pack(">HH", packet[1], packet[2]) + packet[3]
+def monitor_pcap(traffic):
+    """Linktype 254: the adapter and the opcode of the monitor."""
+    return pcap_file(254, ((packet[0], struct.pack(">HH", packet[1], packet[2]) + packet[3]) for packet in traffic.packets))
 
 
-def pcap(traffic, link_type, order="<", nanoseconds=False):
-    packets = ((packet[0], link_packet(packet, link_type)) for packet in traffic.packets
-               if link_type == 254 or is_hci(packet))
-    return pcap_file(link_type, packets, order, nanoseconds)
-
-
-def pcap_file(link_type, packets, order="<", nanoseconds=False):
+def pcap_file(link_type, packets):
     """A pcap file of packets: microseconds and bytes."""
-    magic = 0xA1B23C4D if nanoseconds else 0xA1B2C3D4
-    out = [struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 65535, link_type)]
+    out = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link_type)]
     for time, data in packets:
-        seconds, part = divmod(time, 1_000_000)
-        part = part * 1000 if nanoseconds else part
-        out.append(struct.pack(order + "IIII", seconds, part, len(data), len(data)) + data)
+        out.append(struct.pack("<IIII", *divmod(time, 1_000_000), len(data), len(data)) + data)
     return b"".join(out)
 
 
-def pcapng(traffic, link_type, order="<"):
+def pcapng(traffic):
+    """Linktype 201: H4 with a direction."""
     def block(kind, body):
         body += bytes(-len(body) % 4)
-        length = struct.pack(order + "I", len(body) + 12)
-        return struct.pack(order + "I", kind) + length + body + length
+        length = struct.pack(">I", len(body) + 12)
+        return struct.pack(">I", kind) + length + body + length
 
-    out = [block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1)),
-           block(1, struct.pack(order + "HHI", link_type, 0, 65535))]
-    for packet in traffic.packets:
-        if link_type != 254 and not is_hci(packet):
-            continue
-        data = link_packet(packet, link_type)
-        head = struct.pack(order + "IIIII", 0, packet[0] >> 32, packet[0] & 0xFFFFFFFF,
-                           len(data), len(data))
-        flags = struct.pack(order + "HHIHH", 2, 4, 1 if received(packet) else 2, 0, 0)
+    out = [block(0x0A0D0D0A, struct.pack(">IHHq", 0x1A2B3C4D, 1, 0, -1)), block(1, struct.pack(">HHI", 201, 0, 65535))]
+    for packet in filter(is_hci, traffic.packets):
+        data = struct.pack(">I", received(packet)) + bytes([4 if packet[2] == EVENT else 2]) + packet[3]
+        head = struct.pack(">IIIII", 0, packet[0] >> 32, packet[0] & 0xFFFFFFFF, len(data), len(data))
+        flags = struct.pack(">HHIHH", 2, 4, 1 if received(packet) else 2, 0, 0)
         out.append(block(6, head + data + bytes(-len(data) % 4) + flags))
     return b"".join(out)
 
 
-def packetlogger(traffic, order=">"):
+def packetlogger(traffic):
     """Apple's format, without notes: they would be frames for tshark."""
     def record(kind, time, data):
-        return struct.pack(order + "IIIB", len(data) + 9, *divmod(time, 1_000_000), kind) + data
+        return struct.pack("<IIIB", len(data) + 9, *divmod(time, 1_000_000), kind) + data
 
     kinds = {EVENT: 1, ACL_TX: 2, ACL_RX: 3}
     return b"".join(record(kinds[packet[2]], packet[0], packet[3])
@@ -312,15 +253,9 @@ def packetlogger(traffic, order=">"):
 
 #: The files by name: what makes them of traffic. All but the monitor's have packets of one adapter, without its number.
 FILES = {
-    "monitor.btsnoop": lambda traffic: btsnoop(traffic, 2001),
-    "uart.btsnoop": lambda traffic: btsnoop(traffic, 1002),
+    "monitor.btsnoop": btsnoop,
     "unencapsulated.btsnoop": lambda traffic: btsnoop(traffic, 1001),
-    "h4.pcap": lambda traffic: pcap(traffic, 187),
-    "h4-direction.pcap": lambda traffic: pcap(traffic, 201, ">"),
-    "monitor.pcap": lambda traffic: pcap(traffic, 254, "<", nanoseconds=True),
-    "h4.pcapng": lambda traffic: pcapng(traffic, 187),
-    "h4-direction.pcapng": lambda traffic: pcapng(traffic, 201, ">"),
-    "monitor.pcapng": lambda traffic: pcapng(traffic, 254, ">"),
-    "big.pklg": packetlogger,
-    "little.pklg": lambda traffic: packetlogger(traffic, "<"),
+    "monitor.pcap": monitor_pcap,
+    "h4-direction.pcapng": pcapng,
+    "little.pklg": packetlogger,
 }
