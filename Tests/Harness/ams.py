@@ -140,7 +140,7 @@ class MediaSource:
         # A list replaces the entity's earlier one; an empty list ends the registration.
         others = {key for key in self.registered.get(bearer, set()) if key[0] != value[0]}
         self.registered[bearer] = others | set(keys)
-        for key in [] if self.server.profile.media_changes else keys:
+        for key in keys:
             self.later(self.send, bearer, key)
 
     def on_selection(self, bearer: Any, value: bytes) -> None:

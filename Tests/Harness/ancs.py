@@ -12,7 +12,6 @@ from typing import Any
 from bumble.core import UUID
 from bumble.gatt import Service
 
-from . import att
 from .server import GATTServer, Properties, characteristic, extend, refuse, require_encryption
 
 SERVICE = UUID("7905F431-B5CE-4E99-A40F-4B1E122D00D0")
@@ -127,7 +126,6 @@ class NotificationProvider:
         self.actions: list[tuple[int, str]] = []
         self.sessions = 0
 
-        self.authorized = True  # Share System Notifications; off: every command is refused with 0x03
         self.actions_fail = False
         self.delay = 0.0  # seconds before a response
         self.fragment = 0  # the greatest size of a fragment; 0: what the MTU holds
@@ -165,13 +163,10 @@ class NotificationProvider:
         self.announce(REMOVED, self.notifications.pop(uid))
 
     def announce(self, event: int, notification: Notification) -> None:
-        is_told = self.authorized or not self.server.profile.unshared
-        for bearer in list(self.subscribers) if is_told else []:
+        for bearer in list(self.subscribers):
             self.send_event(bearer, event, notification)
 
     def send_event(self, bearer: Any, event: int, notification: Notification, flags: int = 0) -> None:
-        if (app := self.server.profile.previews) and notification.attributes[0] == app.encode():
-            return
         category = notification.category
         count = sum(n.category == category for n in self.notifications.values())
         flags |= notification.event_flags
@@ -196,9 +191,6 @@ class NotificationProvider:
             return
         self.subscribers.discard(bearer)
         self.modified.clear()
-        if not self.subscribers and self.server.profile.fresh_uids:
-            kept = [replace(one, uid=uid) for uid, one in enumerate(self.notifications.values(), 1)]
-            self.notifications = {one.uid: one for one in kept}
 
     def replay(self, bearer: Any) -> None:
         """A session begins with the notifications that exist already."""
@@ -209,9 +201,6 @@ class NotificationProvider:
     def on_command(self, bearer: Any, value: bytes) -> None:
         require_encryption(bearer)
         self.commands.append(value)
-        is_open = self.authorized or self.server.profile.unshared
-        if not is_open:
-            raise refuse(att.WRITE_NOT_PERMITTED)
         if not value:
             raise refuse(INVALID_COMMAND)
         if value[0] == GET_NOTIFICATION:
@@ -227,7 +216,7 @@ class NotificationProvider:
         uid = command_uid(command)
         if uid is None:
             raise refuse(INVALID_COMMAND)
-        if uid not in self.notifications or not self.authorized:
+        if uid not in self.notifications:
             raise refuse(INVALID_PARAMETER)
         self.modified.discard(uid)
         how = cut_with_ellipsis if self.server.profile.ellipsis else cut

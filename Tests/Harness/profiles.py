@@ -26,8 +26,8 @@ class Profile:
     #: Notifications from before the session are silent.
     hushes: bool = False
 
-    # The rules of real phones, under the names of Sources/VirtualPhone/PhoneRules.swift, which has their sources; by default
-    # none is kept.
+    # The rules of real phones, under the names of Sources/VirtualPhone/PhoneRules.swift, which has their sources, as far as a
+    # case needs them; by default none is kept.
 
     #: After how many links in a row without a subscription it stays away; 0: never.
     strikes: int = 0
@@ -37,14 +37,6 @@ class Profile:
     late: bool = False
     #: Modified is announced once until it was fetched again.
     modified_once: bool = False
-    #: UIDs begin at 1 after the last unsubscription.
-    fresh_uids: bool = False
-    #: The Control Point responds although sharing is off.
-    unshared: bool = False
-    #: Entity Update tells only what changed.
-    media_changes: bool = False
-    #: The app with “Show Previews: Never”, of which nothing is announced; empty: none.
-    previews: str = ""
 
 
 IDEAL = Profile(hash=True)
