@@ -3,7 +3,7 @@
 """Compares `ancsd decode` with tshark.
 
 For every ATT PDU, both agree on opcode, handle, UUID and value: in random and malformed PDUs of every opcode on many links at
-once, in a file of each format, in a capture of `ancsd run --btsnoop`, and in each FILE. Exit status: 0 all agree, 1 one does not.
+once, in a file of each format, in a capture of `ancsd run --btsnoop`, and in each FILE. Exit status: 0 all agree, 1 not all.
 """
 
 import argparse

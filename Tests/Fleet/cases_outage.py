@@ -191,8 +191,8 @@ async def full_disk(bed: Testbed) -> None:
 
 @case("mqtt-leaves-cleanly")
 async def leaves(bed: Testbed) -> None:
-    """On SIGTERM, with a broker, without one, or with a silent one, the bridge exits within 5 s with status 143. What it tells a
-    broker at once is that the board is offline."""
+    """On SIGTERM, with a broker, without one, or with a silent one, the bridge exits within 5 s with status 143. It tells
+    the broker at once that the board is offline."""
     broker, daemon, _, bridge, watcher = await bed.watched()
     await bridge.stop(signal.SIGTERM, within=5)
     await watcher.message("ancsd/kitchen/state", within=4, state="offline")

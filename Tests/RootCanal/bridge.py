@@ -28,7 +28,6 @@ class Fault:
     opcode: int
     times: float = math.inf
     status: int | None = None  # the controller refuses with it
-    late: float | None = None  # the controller gets it that many seconds later
     struck: int = 0
 
 
@@ -109,8 +108,6 @@ class BridgedAdapter(Adapter):
             self.writer.write(packet)
         elif fault.status is not None:
             self.on_packet(refusal(opcode, fault.status))
-        elif fault.late is not None:
-            asyncio.get_running_loop().call_later(fault.late, self.writer.write, packet)
 
     def fault(self, opcode: int) -> Fault | None:
         """The fault that strikes a command."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Controllers whose commands are lost, refused or late, that fail, are exchanged for another, or lack an address."""
+"""Controllers whose commands are lost or refused, that fail, are exchanged for another, or lack an address."""
 
 import asyncio
 import time
@@ -18,7 +18,6 @@ from .testbed import Testbed
 
 RESET = 0x0C03
 LE_SET_PARAMETERS, LE_SET_EXTENDED_PARAMETERS = 0x2006, 0x2036
-LE_SET_ENABLE = 0x200A
 #: Seconds of the fast pace while bonded phones are awaited, then comes the slow one.
 FAST_PACE = 30
 
@@ -70,17 +69,6 @@ async def slow_pace_refused(bed: Testbed) -> None:
     daemon.none("error")
 
 
-@case("fault-late-answers", seconds=120)
-async def late(bed: Testbed) -> None:
-    """A controller that takes a second for what concerns advertising: nothing is lost."""
-    await bed.use("plain")
-    bed.adapter.spoil(Fault(LE_SET_ENABLE, late=1), Fault(LE_SET_PARAMETERS, late=1))
-    daemon, phone, subscribed = await bed.served()
-    last = await gone(daemon, phone, subscribed)
-    await check_returns(daemon, phone, last, within=20)
-    daemon.none("error")
-
-
 @case("fault-hardware-error", seconds=120)
 async def hardware_error(bed: Testbed) -> None:
     """A hardware error, with a phone and without: the first recovery succeeds."""
@@ -108,21 +96,6 @@ async def recovers(bed: Testbed, daemon: Daemon, since: Event) -> Event:
     return ready
 
 
-async def exchanged(bed: Testbed, daemon: Daemon, phone: Phone, since: Event) -> None:
-    """The adapter has vanished, and another one takes its name: that has bonds of its own."""
-    name = bed.adapter.name
-    await eventually_says(daemon, "wait", "no-adapter")
-    bed.adapter = await bed.plug(bed.SECOND_ADDRESS)
-    check(bed.adapter.name == name, f"the other adapter is {bed.adapter.name}, not {name}")
-    ready = await daemon.event("ready", since=since, within=30)
-    check(ready["address"] == bed.SECOND_ADDRESS, f"it is ready as {ready}")
-    await phone.disconnect()
-    await phone.forget()
-    await phone.connect(within=20)
-    await daemon.event("paired", since=ready)
-    await daemon.event("subscribed", since=ready)
-
-
 async def eventually_says(daemon: Daemon, member: str, value: Any, within: float = 30) -> None:
     """Waits until status says this of the one adapter."""
     await daemon.answer(
@@ -132,26 +105,23 @@ async def eventually_says(daemon: Daemon, member: str, value: Any, within: float
 
 @case("fault-vanished-blocked", seconds=150, alone=True)
 async def vanished_blocked(bed: Testbed) -> None:
-    """An adapter is pulled out while it is blocked: noticed, and another one is not taken for it."""
+    """An adapter is pulled out while it is blocked: noticed, and another one that takes its name has bonds of its own."""
     await bed.use("modern")
     daemon, phone, subscribed = await bed.served()
+    name = bed.adapter.name
     async with blocked():
         lost = await daemon.event("disconnected", since=subscribed)
         bed.adapter.unplug()
         await eventually_says(daemon, "wait", "no-adapter")
-    await exchanged(bed, daemon, phone, lost)
-
-
-@case("fault-vanished-set-up", seconds=150, alone=True)
-async def vanished_in_set_up(bed: Testbed) -> None:
-    """The same with an adapter that does not answer any more while the kernel sets it up."""
-    await bed.use("modern")
-    daemon, phone, subscribed = await bed.served()
-    fault = bed.adapter.spoil(Fault(RESET))
-    bed.adapter.fail()
-    await eventually(lambda: fault.struck, "the kernel does not reset the controller", within=15)
-    bed.adapter.unplug()
-    await exchanged(bed, daemon, phone, subscribed)
+    bed.adapter = await bed.plug(bed.SECOND_ADDRESS)
+    check(bed.adapter.name == name, f"the other adapter is {bed.adapter.name}, not {name}")
+    ready = await daemon.event("ready", since=lost, within=30)
+    check(ready["address"] == bed.SECOND_ADDRESS, f"it is ready as {ready}")
+    await phone.disconnect()
+    await phone.forget()
+    await phone.connect(within=20)
+    await daemon.event("paired", since=ready)
+    await daemon.event("subscribed", since=ready)
 
 
 @case("fault-update-drops", seconds=120)
