@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long a notification takes to a subscriber of the broker (docs/fleet.md): one after the other, in parts (latency.py), beside
-a bare mosquitto_pub of as many bytes. The daemon and the bridge are processes of their own; the broker is a mosquitto on the
-loopback. scripts/bench --fleet calls it.
+"""How long a notification takes to a subscriber of the broker (docs/fleet.md): one after the other, in parts (latency.py),
+beside a bare mosquitto_pub of as many bytes. The daemon and the bridge are processes of their own; the broker is a mosquitto on
+the loopback. scripts/bench --fleet calls it.
 """
 
 import argparse

@@ -6,7 +6,6 @@ import asyncio
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from bumble.core import UUID
@@ -67,12 +66,6 @@ def call(uid: int) -> Notification:
 def source_value(event: int, flags: int, category: int, count: int, uid: int) -> bytes:
     """A value of the Notification Source."""
     return struct.pack("<BBBBI", event, flags, category, count, uid)
-
-
-def is_late(notification: Notification) -> bool:
-    """Whether it is announced long after it was posted."""
-    posted = datetime.strptime(notification.date, "%Y%m%dT%H%M%S") if notification.date else datetime.now()
-    return (datetime.now() - posted).total_seconds() > 30
 
 
 def cut(value: bytes, maximum: int) -> bytes:
@@ -170,8 +163,6 @@ class NotificationProvider:
         category = notification.category
         count = sum(n.category == category for n in self.notifications.values())
         flags |= notification.event_flags
-        if event == ADDED and self.server.profile.late and is_late(notification):
-            flags |= PRE_EXISTING
         value = source_value(event, flags, category, min(count, 255), notification.uid)
         self.server.notify(bearer, self.source, value)
 
@@ -220,10 +211,7 @@ class NotificationProvider:
             raise refuse(INVALID_PARAMETER)
         self.modified.discard(uid)
         how = cut_with_ellipsis if self.server.profile.ellipsis else cut
-        limit = self.server.profile.text_limit or 0xFFFF
-        return attributes_response(
-            command, self.notifications[uid].attributes, lambda value, most: how(value, min(most, limit))
-        )
+        return attributes_response(command, self.notifications[uid].attributes, how)
 
     def app_attributes(self, rest: bytes) -> bytes:
         app_id, end, wanted = rest.partition(b"\0")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The kinds of phones: one like the captured iPhones, and an ideal one."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,6 @@ class Profile:
 
     #: After how many links in a row without a subscription it stays away; 0: never.
     strikes: int = 0
-    #: The longest text in bytes, whatever was asked for; 0: no limit.
-    text_limit: int = 0
-    #: What is older than 30 s when it is delivered is pre-existing.
-    late: bool = False
     #: Modified is announced once until it was fetched again.
     modified_once: bool = False
 
@@ -44,5 +40,3 @@ IPHONE = Profile(
     captured=True, announces=True, asks_mtu=True, names_ending=True, waits=True, ellipsis=True, hushes=True,
     strikes=3, modified_once=True,
 )
-#: The same with those of the rules that change what cases of long texts and of old notifications expect.
-REAL = replace(IPHONE, text_limit=512, late=True)

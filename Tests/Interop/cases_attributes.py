@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What events have: every attribute of a notification, and what iPhones do with them."""
-
-import asyncio
+"""What events have: every attribute of a notification."""
 
 from Harness.ancs import Notification
 from Harness.case import case, check, expect
-from Harness.process import Event, EventProcess
-from Harness.profiles import REAL
 from Harness.testbed import check_served
 
 from .testbed import Testbed
@@ -92,22 +88,3 @@ async def early(bed: Testbed) -> None:
     plain, other, since = await bed.served()
     await check_served(plain, other, 2)
     plain.none("incoming")
-
-
-def uids(daemon: EventProcess, since: Event | int) -> list[int]:
-    """The UIDs of the notification events since then, in order."""
-    return [event["uid"] for event in daemon.since(since, "notification")]
-
-
-@case("iphone-rules")
-async def rules(bed: Testbed) -> None:
-    """Texts cut at 512 bytes, late deliveries that are marked as pre-existing, and a change that is announced once."""
-    daemon, phone, _ = await bed.served("--quirk", "preexisting=1", profile=REAL)
-    await asyncio.sleep(1.5)
-    event = await daemon.passes_on(phone, Notification(4, message="ä" * 400))
-    check(len(event["message"].encode()) <= 512, f"{len(event['message'].encode())} bytes")
-    check(event["message"].endswith("…") and event["truncated"] == ["message"], f"it is not known as cut: {event}")
-    check("pre-existing" not in event["flags"], f"what came late is no news: {event['flags']}")
-    for title in ["one", "two", "three"]:
-        phone.ancs.modify(4, title=title)
-    await daemon.event("notification", since=event, uid=4, change="modified", title="three")
