@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from Harness import att
 from Harness.ancs import source_value
-from Harness.att import COMMAND_FLAG, CONFIRM, ERROR, INDICATE, NOTIFY, REQUESTS, RESPONSES
+from Harness.att import ERROR, INDICATE, NOTIFY, REQUESTS, RESPONSES
 from Harness.case import Failure, case, check, settled
 from Harness.process import Daemon
 from Harness.testbed import check_served
@@ -21,17 +21,6 @@ from .testbed import Testbed
 SEED = 0xA9C5
 #: A wrong response that is taken for a right one may cost a notification its 10 s, even more than once.
 RECOVERY = 40
-
-
-def well_formed(pdu: bytes) -> bool:
-    """Whether a request has a length that its opcode allows (Core Specification Vol 3 Part F, 3.4)."""
-    length = len(pdu)
-    exact = {0x02: {3}, 0x04: {5}, 0x08: {7, 21}, 0x0A: {3}, 0x0C: {5}, 0x10: {7, 21}, 0x18: {2}}
-    if pdu[0] in exact:
-        return length in exact[pdu[0]]
-    if pdu[0] in (0x0E, 0x20):
-        return length >= 5 and length % 2 == 1
-    return length >= {0x06: 7, 0x12: 3, 0x16: 5}[pdu[0]]
 
 
 async def name_handle(link: Link) -> int:
@@ -60,45 +49,6 @@ async def responses_to(link: Link, burst: Sequence[bytes], name: int) -> list[by
 def request_of(response: bytes) -> int:
     """The opcode of the request that a response is to."""
     return response[1] if response[0] == ERROR and len(response) > 1 else response[0] - 1
-
-
-def check_responses(pdu: bytes, responses: list[bytes]) -> None:
-    """Checks the responses to one PDU: one to a request, none to anything else that is known."""
-    opcode, shown = pdu[0], f"{pdu.hex(' ')} got {' '.join(r.hex() for r in responses) or 'nothing'}"
-    if opcode in REQUESTS:
-        check(len(responses) == 1 and request_of(responses[0]) == opcode, f"the request {shown}")
-        if not well_formed(pdu):
-            code = att.error_code(responses[0])
-            check(code in (att.INVALID_PDU, att.REQUEST_NOT_SUPPORTED), f"the malformed request {shown}")
-    elif opcode & COMMAND_FLAG or opcode in RESPONSES | {NOTIFY, INDICATE, CONFIRM, att.NOTIFY_MULTIPLE}:
-        check(not responses, f"{shown}, but is no request")
-    elif opcode % 2 == 0:
-        wanted = [att.error(opcode, 0, att.REQUEST_NOT_SUPPORTED)]
-        check(responses == wanted, f"the unknown {shown}")
-
-
-@case("malformed-requests", seconds=75)
-async def requests(bed: Testbed) -> None:
-    """All opcodes at all lengths up to 30: requests get one response, malformed ones an error."""
-    daemon, phone, _ = await bed.served()
-    link = phone.link
-    name = await name_handle(link)
-    link.strict = False
-    dice = random.Random(SEED)
-    sent = 0
-    for opcode in range(256):
-        for length in [*range(1, 31), 64, 185]:
-            pdu = bytes([opcode]) + dice.randbytes(length - 1)
-            if opcode == att.READ_BLOB or (opcode == att.MTU_REQUEST and length == 3):
-                continue  # these mark the end of the responses, and would change the MTU
-            sent += 1
-            check_responses(pdu, await responses_to(link, [pdu], name))
-    for length in (1, 2, 3, 4, 6, 7, 30):
-        response = await link.request(bytes([att.READ_BLOB]) + bytes(length - 1))
-        check(att.error_code(response) == att.INVALID_PDU, f"a read blob request of {length} bytes")
-    await be_strict(link)
-    bed.remark(f"{sent} PDUs")
-    await still_works(daemon, phone)
 
 
 async def be_strict(link: Link) -> None:
