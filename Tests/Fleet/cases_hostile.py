@@ -44,15 +44,10 @@ UNREADABLE = {
 #: What is no packet for a client.
 GARBAGE = {
     "HTTP": b"HTTP/1.1 400 Bad Request\r\n\r\n",
-    "zeros": b"\x00" * 64,
-    "ones": b"\xff" * 64,
     "a PUBLISH of 256 MB": b"\x30\xff\xff\xff\x7f",
     "a PUBLISH whose topic is cut short": b"\x32\x05\x00\x09abc",
-    "a PUBACK for nothing": b"\x40\x02\x00\x00",
     "a second CONNACK": b"\x20\x03\x00\x00\x00",
     "an empty SUBACK": b"\x90\x00",
-    "an empty DISCONNECT": b"\xe0\x00",
-    "an empty AUTH": b"\xf0\x00",
 }
 
 

@@ -84,11 +84,6 @@ def indication(handle: int, value: bytes) -> bytes:
     return struct.pack("<BH", INDICATE, handle) + value
 
 
-def error_code(response: bytes) -> int | None:
-    """The code of an error response, None for any other."""
-    return response[4] if len(response) == 5 and response[0] == ERROR else None
-
-
 def first_handle(request: bytes) -> int:
     """The handle that a request is about, or begins with."""
     return int.from_bytes(request[1:3], "little")
