@@ -117,7 +117,8 @@ public struct TextPattern: Hashable, Sendable {
         }, search)
       let result = pcre2_match_8(code, text, text.count, start, 0, data, context)
       guard result >= 0, let ends = pcre2_get_ovector_pointer_8(data) else { return (result, nil) }
-      return (result, ends[0]..<ends[1])
+      // `\K` in a group that a look-ahead calls puts the start behind the end.
+      return (result, min(ends[0], ends[1])..<ends[1])
     }
   }
 

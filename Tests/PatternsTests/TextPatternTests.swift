@@ -18,6 +18,7 @@ struct TextPatternTests {
       ("^[^]a]$", "]", false), ("[[:digit:]]+", "a1", true), ("^[[:alpha:]]$", "É", true),
       ("^[[:space:][:punct:]]+$", " !", true), ("(a|b)\\1", "bb", true), ("a|", "x", true),
       ("()", "x", true), ("a{2,3}", "caa", true), ("^\\+49 900", "+49 900 1", true),
+      ("(?=(?1))|(a\\K)", "ab", true),
     ])
   func matching(_ pattern: String, _ text: String, _ isMatch: Bool) throws {
     #expect(try TextPattern(pattern).matches(text) == isMatch)
