@@ -140,7 +140,7 @@ public struct EventFlags: OptionSet, Hashable, Sendable {
   public init?(name: String) {
     if let flag = Self.named.first(where: { $0.1 == name }) {
       self = flag.0
-    } else if name.hasPrefix("0x"), let bits = UInt8(name.dropFirst(2), radix: 16) {
+    } else if name.hasPrefix("0x"), let bits = UInt8(digits: name.dropFirst(2), radix: 16) {
       self.init(rawValue: bits)
     } else {
       return nil
@@ -178,7 +178,7 @@ public struct Category: NamedNumber {
 extension Category: LosslessStringConvertible {
   /// Reads a category's name or number.
   public init?(_ description: String) {
-    guard let category = Self(name: description) ?? UInt8(description).map(Self.init(rawValue:))
+    guard let category = Self(name: description) ?? UInt8(digits: description).map(Self.init(rawValue:))
     else { return nil }
     self = category
   }

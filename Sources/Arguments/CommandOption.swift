@@ -246,7 +246,7 @@ public final class CommandOption<Options>: Sendable {
     help: @autoclosure @escaping LazyText, set: @escaping Setter<String>
   ) -> CommandOption {
     let form = OptionForm(names: ["--hciN"], help: help) {
-      $0.hasPrefix("--hci") ? UInt16($0.dropFirst(5)).map { "hci\($0)" } : nil
+      $0.hasPrefix("--hci") ? UInt16(digits: $0.dropFirst(5)).map { "hci\($0)" } : nil
     }
     return CommandOption(form) { options, _, name throws(Failure) in set(&options, name ?? "") }
   }

@@ -75,7 +75,7 @@ extension JSONNamedNumber {
 
   /// Reads a number as well.
   fileprivate init?(nameOrNumber json: JSONValue) {
-    let number = UInt8(json: json) ?? json.string.flatMap { UInt8($0) }
+    let number = UInt8(json: json) ?? json.string.flatMap { UInt8(digits: $0) }
     let named = json.string.flatMap(Self.init(name:))
     guard let read = named ?? number.map(Self.init(rawValue:)) else { return nil }
     self = read
@@ -94,7 +94,7 @@ extension NotificationUID: JSONCodable {
 
   /// Reads a number as it is typed: `20`, or `#20` as it is printed.
   public init?(typed text: String) {
-    guard let number = UInt32(text.first == "#" ? text.dropFirst() : text[...]) else { return nil }
+    guard let number = UInt32(digits: text.first == "#" ? text.dropFirst() : text[...]) else { return nil }
     self.init(rawValue: number)
   }
 }

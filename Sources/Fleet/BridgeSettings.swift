@@ -214,7 +214,7 @@ public struct BrokerAddress: Hashable, Sendable, CustomStringConvertible {
     let isHost = host.allSatisfy { (0x21...0x7E).contains($0) && !"@/?#[]".utf8.contains($0) }
     guard isHost, (1...253).contains(host.count) else { return nil }
     let usual: UInt16 = transport == .tls ? 8_883 : 1_883
-    guard let port = rest.isEmpty ? usual : UInt16(rest.dropFirst()), port > 0,
+    guard let port = rest.isEmpty ? usual : UInt16(digits: rest.dropFirst()), port > 0,
       [":", nil].contains(rest.first)
     else { return nil }
     self.port = port
@@ -242,6 +242,6 @@ extension String {
   /// Whether it is an address in 127.0.0.0/8, not a host name that begins like one.
   fileprivate var isLoopback: Bool {
     let parts = split(separator: ".", omittingEmptySubsequences: false)
-    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8(digits: $0) != nil }
   }
 }

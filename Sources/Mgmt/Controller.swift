@@ -139,8 +139,8 @@ public struct AdapterChoice: Hashable, Sendable, LosslessStringConvertible {
   public init?(_ description: String) {
     if let address = Address(description) {
       self.description = "\(address)"
-    } else if description.hasPrefix("hci"), let index = UInt16(description.dropFirst(3)),
-      index != UInt16.max, description.dropFirst(3).utf8.allSatisfy({ (48...57).contains($0) })
+    } else if description.hasPrefix("hci"), let index = UInt16(digits: description.dropFirst(3)),
+      index != UInt16.max
     {
       self.description = "hci\(index)"
     } else {

@@ -51,6 +51,14 @@ extension String {
   }
 }
 
+extension FixedWidthInteger {
+  /// A number of digits alone; the standard library also reads one with a sign.
+  public init?(digits: some StringProtocol, radix: Int = 10) {
+    guard let first = digits.utf8.first, !"+-".utf8.contains(first) else { return nil }
+    self.init(digits, radix: radix)
+  }
+}
+
 extension StringProtocol {
   /// Whether a text occurs in this one, byte by byte. (The standard library's method is in its module for regular
   /// expressions, which the release leaves out.)

@@ -215,7 +215,7 @@ struct ValueTests {
       #expect(category.name.flatMap { Category($0) } == category)
     }
     #expect(Category("weather") == nil)
-    #expect(Category("256") == nil)
+    #expect(Category("256") == nil && Category("+4") == nil && EventFlags(name: "0x+1") == nil)
     #expect(EventFlags(name: "loud") == nil)
     #expect(EventFlags(name: "pre-existing") == .preExisting)
     #expect(AttributeSelection("title,nonsense") == nil)

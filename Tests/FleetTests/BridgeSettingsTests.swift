@@ -113,7 +113,7 @@ import Wire
     "Text goes over a network only with TLS, or if it is asked for",
     arguments: [
       ("mqtt://ha.lan", false), ("mqtt://127.evil.example", false), ("mqtt://10.0.0.1", false),
-      ("mqtt://127.0.0.1", true), ("mqtt://localhost", true), ("mqtt://[::1]:1884", true),
+      ("mqtt://127.0.0.+1", false), ("mqtt://127.0.0.1", true), ("mqtt://localhost", true), ("mqtt://[::1]:1884", true),
       ("mqtts://ha.lan", true), ("unix:/run/mosquitto.sock", true),
     ])
   func plainText(_ url: String, _ isPrivate: Bool) throws {
@@ -151,8 +151,7 @@ import Wire
       ("mqtt://ha.lan", "mqtt://ha.lan:1883"), ("mqtt://ha.lan:1884/", "mqtt://ha.lan:1884"),
       ("mqtts://10.0.0.1", "mqtts://10.0.0.1:8883"), ("mqtt://[fe80::1]", "mqtt://[fe80::1]:1883"),
       ("unix:/run/x", "unix:/run/x"), ("unix:/" + String(repeating: "x", count: 107), nil),
-      ("mqtt://", nil), ("mqtt://a:0", nil),
-      ("mqtt://a:70000", nil),
+      ("mqtt://", nil), ("mqtt://a:0", nil), ("mqtt://a:70000", nil), ("mqtt://a:+1883", nil),
       ("mqtt://a/b", nil), ("mqtt://a b", nil), ("mqtt://[::1", nil), ("unix:x", nil), ("a", nil),
     ])
   func address(_ text: String, _ shown: String?) {

@@ -136,6 +136,14 @@ struct WireTests {
   }
 
   @Test(
+    "A number of digits has no sign",
+    arguments: [("12", 12), ("0", 0), ("+12", nil), ("-0", nil), ("", nil), ("256", nil)] as [(String, UInt8?)])
+  func digits(text: String, number: UInt8?) {
+    #expect(UInt8(digits: text) == number)
+    #expect(UInt8(digits: "+f", radix: 16) == nil && UInt8(digits: "ff", radix: 16) == 255)
+  }
+
+  @Test(
     "The name that was meant is found by its beginning, despite errors, abbreviated, and by a part",
     arguments: [
       ("vol", "volume-down"), ("volmue-up", "volume-up"), ("vol-up", "volume-up"),

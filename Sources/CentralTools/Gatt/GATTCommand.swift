@@ -222,7 +222,7 @@ enum AttributeReference: Hashable, Sendable, LosslessStringConvertible {
   /// (`battery-level`).
   init?(_ description: String) {
     if description.hasPrefix("0x") || description.hasPrefix("0X"), description.utf8.count <= 6 {
-      guard let handle = Handle(description.dropFirst(2), radix: 16), handle != 0 else {
+      guard let handle = Handle(digits: description.dropFirst(2), radix: 16), handle != 0 else {
         return nil
       }
       self = .handle(handle)
@@ -275,7 +275,7 @@ enum WrittenValue {
   /// A decimal number, or a hexadecimal one after `0x`, of the type `u8` to `i32`.
   private static func number(_ type: Substring, _ text: String) -> [UInt8]? {
     guard let bits = ["8": 8, "16": 16, "32": 32][type.dropFirst()],
-      let number = text.hasPrefix("0x") ? Int64(text.dropFirst(2), radix: 16) : Int64(text, radix: 10)
+      let number = text.hasPrefix("0x") ? Int64(digits: text.dropFirst(2), radix: 16) : Int64(text, radix: 10)
     else { return nil }
     switch type.first {
     case "u": guard (0..<1 << bits).contains(number) else { return nil }

@@ -140,7 +140,7 @@ extension JSONReader {
     try required("code", "an error code from 1 to 255") { value in
       let number = value.int.flatMap(UInt8.init(exactly:))
       let text = value.string.flatMap {
-        $0.hasPrefix("0x") ? UInt8($0.dropFirst(2), radix: 16) : nil
+        $0.hasPrefix("0x") ? UInt8(digits: $0.dropFirst(2), radix: 16) : nil
       }
       return (number ?? text).flatMap { $0 > 0 ? $0 : nil }
     }

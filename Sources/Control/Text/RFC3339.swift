@@ -33,7 +33,7 @@ extension WallTime {
     let point = body.utf8.firstIndex(of: UInt8(ascii: "."))
     let fraction = point.map { body[$0...].dropFirst() } ?? "0"
     guard body.utf8.count > 10, let time = CivilTime(completing: String(body[..<(point ?? body.endIndex)])),
-      fraction.utf8.count <= 9, fraction.utf8.first != UInt8(ascii: "+"), let number = UInt32(fraction)
+      fraction.utf8.count <= 9, let number = UInt32(digits: fraction)
     else { return nil }
     let scale = (fraction.utf8.count..<9).reduce(1) { scale, _ in scale * 10 }
     self.init(

@@ -184,9 +184,8 @@ struct TimeOfDay: Hashable, Comparable, Sendable {
   /// Reads `22:30`.
   init?(_ text: some StringProtocol) {
     let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-    guard parts.count == 2,
-      parts.allSatisfy({ (1...2).contains($0.utf8.count) && $0.first != "+" }),
-      let hours = UInt8(parts[0]), let minutes = UInt8(parts[1]), hours < 24, minutes < 60
+    guard parts.count == 2, parts.allSatisfy({ $0.utf8.count <= 2 }), let hours = UInt8(digits: parts[0]),
+      let minutes = UInt8(digits: parts[1]), hours < 24, minutes < 60
     else { return nil }
     self.minutes = Int(hours) * 60 + Int(minutes)
   }
