@@ -67,6 +67,17 @@ struct ForwardTarget: Hashable, Sendable {
     return report
   }
 
+  /// Tells the destination from others, without what may be secret in it.
+  var digest: String {
+    var hash = StableHash()
+    let text =
+      switch destination {
+      case .url(let text), .file(let text): text
+      }
+    hash.combine(Array(text.utf8)[...])
+    return String(hash.value, radix: 16)
+  }
+
   /// The destination without what may be secret in it.
   var shown: String { report.shown }
 

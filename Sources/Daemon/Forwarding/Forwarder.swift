@@ -205,8 +205,8 @@ import Wire
         life: life, seen: lanes.map(\.queue.handled).max() ?? 0,
         handled: lanes.map {
           .init(
-            name: $0.queue.target.name, destination: $0.queue.target.destination,
-            seq: $0.queue.handled, calls: $0.queue.calls)
+            name: $0.queue.target.name, destination: $0.queue.target.digest, seq: $0.queue.handled,
+            calls: $0.queue.calls)
         })
     }
   }
@@ -231,10 +231,9 @@ struct ForwardRecord: JSONObjectCodable, Hashable {
   ///
   /// - Parameter targets: all destinations.
   func former(of target: ForwardTarget, among targets: [ForwardTarget]) -> Handled? {
-    let same = handled.filter { $0.destination == target.destination }
+    let same = handled.filter { $0.destination == target.digest }
     let named = handled.filter { one in
-      one.name == target.name
-        && (one.destination.map { !targets.map(\.destination).contains($0) } ?? true)
+      one.name == target.name && !targets.contains { $0.digest == one.destination }
     }
     return same.first { $0.name == target.name } ?? (same.isEmpty ? named : same).min { $0.seq < $1.seq }
   }
@@ -242,8 +241,8 @@ struct ForwardRecord: JSONObjectCodable, Hashable {
   struct Handled: JSONObjectCodable, Hashable {
     /// The destination's name.
     var name = ""
-    /// It itself, which no file has: it may be a secret.
-    var destination: ForwardTarget.Destination?
+    /// Its digest; nil if an earlier version has written the file.
+    var destination: String?
     var seq: UInt64 = 0
     /// The calls that were sent, which no file has: they name the callers.
     var calls: [ForwardMessage.Call: Instant] = [:]
@@ -260,6 +259,7 @@ struct ForwardRecord: JSONObjectCodable, Hashable {
 @LoopActor final class Delivery {
   /// How many messages were not delivered yet.
   private var left: Int
+      try json.optional("destination", &destination)
   /// Why the next one was not, as far as the program has said.
   private var why: String?
   private var child: ChildProcess?
