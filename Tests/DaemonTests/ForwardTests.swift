@@ -113,6 +113,18 @@ struct ForwardTests {
     #expect(queue.count == 0)
   }
 
+  @Test("What its destination will never take is over, and delays nothing")
+  func refused() throws {
+    var queue = ForwardQueue(try target())
+    for seq: UInt64 in 1...3 { take(event(seq), &queue) }
+    #expect(titles(&queue).count == 3)
+    finish(&queue, delivered: 0, at: .zero)
+    #expect(queue.next(at: .zero + .seconds(1))?.count == 1)
+    queue.refused()
+    #expect(finish(&queue, delivered: 0, at: .zero + .seconds(1)) == 0)
+    #expect(queue.handled == 1 && queue.next(at: .zero + .seconds(1))?.count == 2)
+  }
+
   @Test("What is too old or too much is given up, and counted")
   func lost() throws {
     var queue = ForwardQueue(try target("max-age = 60"))

@@ -25,11 +25,13 @@ class Listener:
 
 
 class Service(Listener):
-    """A web service that takes what Apprise sends to `json://`; a silent one takes the connection, and answers nothing."""
+    """A web service that takes what Apprise sends to `json://`, or refuses a title with a status; a silent one takes the
+    connection, and answers nothing."""
 
     def __init__(self, bed: Testbed, silent: bool = False) -> None:
         self.messages: list[tuple[str, str]] = []
         self.requests = 0
+        self.refusals: dict[str, int] = {}
         self.silent = silent
         bed.cleanups.append(self.close)
 
@@ -46,8 +48,10 @@ class Service(Listener):
             if self.silent:
                 await reader.read()
                 return
-            self.messages.append((message["title"], message["message"]))
-            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+            status = self.refusals.get(message["title"], 200)
+            if status == 200:
+                self.messages.append((message["title"], message["message"]))
+            writer.write(f"HTTP/1.1 {status} Status\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".encode())
             await writer.drain()
         except (OSError, EOFError):
             pass

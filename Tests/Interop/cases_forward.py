@@ -80,6 +80,29 @@ async def day(bed: Testbed) -> None:
     check(whole.messages[2] == ("Dad – Messages", "Hello"), f"{whole.messages}")
 
 
+@case("forward-refused", seconds=60)
+async def refused(bed: Testbed) -> None:
+    """What the service will never take is given up at once, and delays nothing; what new settings may correct is tried again."""
+    daemon, phone, _ = await bed.served()
+    service = await Service(bed).start()
+    service.refusals = {"1 – Messages": 400, "4 – Messages": 403}
+    running = await forwarder(bed, daemon, {"to": service.url, "content": "title"})
+    phone.ancs.post(*(Notification(uid, title=f"{uid}") for uid in (1, 2, 3)))
+    await becomes(daemon, lambda forwards: [(one["sent"], one["lost"], one["waiting"]) for one in forwards] == [(2, 1, 0)],
+                  "the others are sent")
+    check([title for title, _ in service.messages] == ["2 – Messages", "3 – Messages"], f"{service.messages}")
+    check(running.log.count("error=400") == 1 and service.requests == 3, f"{service.requests} requests; log: {running.log}")
+    phone.ancs.post(Notification(4, title="4"))
+    await eventually(lambda: service.requests >= 5, "it is not tried again", 20)
+    service.refusals = {}
+    await eventually(lambda: service.messages[-1][0] == "4 – Messages", lambda: f"{service.messages}", 20)
+    told = await bed.run("forward", "--test", "--config", bed.work / "forward.toml", "--program", DELIVER)
+    check(told.status == 0, f"{told}")
+    service.refusals = {"ancsd": 413}
+    told = await bed.run("forward", "--test", "--config", bed.work / "forward.toml", "--program", DELIVER)
+    check(told.status == 69 and "error=413" in told.err, f"{told}")
+
+
 @case("forward-killed", seconds=90)
 async def killed(bed: Testbed) -> None:
     """What was not delivered when it is killed is sent by the next run, and what was delivered is not sent again."""

@@ -42,8 +42,11 @@ extension Command {
     for target in targets {
       let message = ForwardMessage(title: "ancsd", body: "A test: notifications arrive here.")
       var running: Delivery?
+      var refusal: String?
       let why = await withCheckedContinuation { done in
-        running = Delivery([message], to: target, by: program) { done.resume(returning: $0) }
+        running = Delivery([message], to: target, by: program, onOutcome: { refusal = $0 }) {
+          done.resume(returning: $0 ?? refusal)
+        }
       }
       withExtendedLifetime(running) {}
       if why != nil { status = .unavailable }

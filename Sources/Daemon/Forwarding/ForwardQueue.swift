@@ -7,7 +7,7 @@ import Wire
 
 /// The messages for one destination: what waits, what is being sent, and when to try again. Without a clock or a process.
 ///
-///     take(event) ──▶ waiting ── next() ──▶ being sent ──┬─ delivered(), each
+///     take(event) ──▶ waiting ── next() ──▶ being sent ──┬─ delivered() or refused(), each
 ///                        ▲                               │
 ///                        └───────── after a pause ───────┴─ finished()
 struct ForwardQueue {
@@ -23,7 +23,7 @@ struct ForwardQueue {
 
   private enum State {
     case ready
-    /// The first `count` of those that wait, less those that were delivered meanwhile.
+    /// The first `count` of those that wait, less those that were delivered or refused meanwhile.
     case sending(count: Int)
     case pausing(until: Instant)
   }
@@ -123,7 +123,7 @@ struct ForwardQueue {
     return 0
   }
 
-  /// What to send now, which is told with `delivered` for each and then `finished`; nil if nothing is.
+  /// What to send now, which is told with `delivered` or `refused` for each and then `finished`; nil if nothing is.
   mutating func next(at now: Instant) -> [ForwardMessage]? {
     guard !waiting.isEmpty else { return nil }
     switch state {
@@ -138,17 +138,23 @@ struct ForwardQueue {
 
   /// The first of the messages that are being sent was delivered.
   mutating func delivered(at now: Instant) {
-    guard inFlight > 0 else { return }
-    (state, failures) = (.sending(count: inFlight - 1), 0)
-    let message = waiting.removeFirst()
-    guard let call = message.call, !message.isMissed else { return }
+    guard let message = takeFirst(), let call = message.call, !message.isMissed else { return }
     calls = calls.filter { now < $0.value }
     calls[call] = now + Self.callTime
     // It may have been missed meanwhile.
     waiting.removeAll { $0.call == call && $0.isMissed }
   }
 
-  /// Nothing is being sent anymore: what was not delivered has failed.
+  /// The destination will never take the first of the messages that are being sent.
+  mutating func refused() { takeFirst() }
+
+  @discardableResult private mutating func takeFirst() -> ForwardMessage? {
+    guard inFlight > 0 else { return nil }
+    (state, failures) = (.sending(count: inFlight - 1), 0)
+    return waiting.removeFirst()
+  }
+
+  /// Nothing is being sent anymore: what was neither delivered nor refused has failed.
   ///
   /// - Parameter pauses: how long to wait after a failure.
   /// - Returns: how many attempts have failed in a row.

@@ -148,28 +148,38 @@ import Wire
     let target = lanes[place].queue.target
     if let messages = lanes[place].queue.next(at: now) {
       lanes[place].delivery = Delivery(
-        messages, to: target, by: program, onDelivered: { [weak self] in self?.delivered(place) },
+        messages, to: target, by: program, onOutcome: { [weak self] in self?.settled(place, $0) },
         onEnd: { [weak self] in self?.ended(place, $0) })
     }
     lanes[place].retry.due = lanes[place].queue.deadline
   }
 
-  private func delivered(_ place: Int) {
-    lanes[place].queue.delivered(at: Loop.shared.now)
-    lanes[place].report.sent += 1
+  /// - Parameter refusal: why the destination will never take a message; nil if it was delivered.
+  private func settled(_ place: Int, _ refusal: String?) {
+    let report = lanes[place].report
+    lanes[place].report.why = refusal
+    if let refusal {
+      lanes[place].queue.refused()
+      lanes[place].report.lost += 1
+      if report.why != refusal {
+        say("\(report.shown): \(refusal); not sent again: if this is so of every message, see its URL", .error)
+      }
+    } else {
+      lanes[place].queue.delivered(at: Loop.shared.now)
+      lanes[place].report.sent += 1
+      if report.why != nil { say("\(report.shown): delivering again", .notice) }
+    }
     settling.limit(to: Loop.shared.now + .seconds(1))
   }
 
-  /// - Parameter why: why not everything was delivered; nil if it was.
+  /// - Parameter why: why some messages have neither been delivered nor refused; nil if all have.
   private func ended(_ place: Int, _ why: String?) {
     lanes[place].delivery = nil
     let failures = lanes[place].queue.finished(at: Loop.shared.now, Self.pauses)
-    let report = lanes[place].report
-    lanes[place].report.why = failures > 0 ? why : nil
     if failures > 0, let why {
+      let report = lanes[place].report
       if report.why != why { say("\(report.shown): \(why); trying again", .warning) }
-    } else if report.why != nil {
-      say("\(report.shown): delivering again", .notice)
+      lanes[place].report.why = why
     }
     settling.limit(to: Loop.shared.now + .seconds(1))
     send(place)
@@ -249,21 +259,22 @@ struct ForwardRecord: JSONObjectCodable, Hashable {
 
     mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
       try json.required("name", &name)
+      try json.optional("destination", &destination)
       try json.required("seq", &seq)
     }
   }
 }
 
 /// One run of the program that sends messages to a destination (packaging/forward/deliver). It reads lines of JSON from its
-/// standard input, the destination and then the messages, and writes a line for each message: `ok`, or why it failed.
+/// standard input, the destination and then the messages, and writes a line for each message: `ok`, `refused: ` and why the
+/// destination will never take it, or why it failed, after which the rest is not tried.
 @LoopActor final class Delivery {
-  /// How many messages were not delivered yet.
+  /// How many messages were neither delivered nor refused yet.
   private var left: Int
-      try json.optional("destination", &destination)
   /// Why the next one was not, as far as the program has said.
   private var why: String?
   private var child: ChildProcess?
-  private let onDelivered: () -> Void
+  private let onOutcome: (_ refusal: String?) -> Void
   private var onEnd: ((String?) -> Void)?
   private lazy var patience = Deadline(Loop.shared) { [weak self] in
     self?.end(because: "no response within \(Self.patienceTime.components.seconds) s")
@@ -273,13 +284,13 @@ struct ForwardRecord: JSONObjectCodable, Hashable {
   private static let patienceTime = Duration.seconds(60)
   private static let environment = ["PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/nonexistent"]
 
-  /// Starts it. `onDelivered` is called for each message, in order. `onEnd` is called once, later, with why the others
-  /// were not delivered; not if this is released earlier, which ends the program.
+  /// Starts it. `onOutcome` is called for each message that is delivered or refused, in order. `onEnd` is called once, later,
+  /// with why the others were not; not if this is released earlier, which ends the program.
   init(
     _ messages: [ForwardMessage], to target: ForwardTarget, by program: String,
-    onDelivered: @escaping () -> Void = {}, onEnd: @escaping (String?) -> Void
+    onOutcome: @escaping (_ refusal: String?) -> Void, onEnd: @escaping (String?) -> Void
   ) {
-    (left, self.onDelivered, self.onEnd) = (messages.count, onDelivered, onEnd)
+    (left, self.onOutcome, self.onEnd) = (messages.count, onOutcome, onEnd)
     patience.due = Loop.shared.now + Self.patienceTime
     do throws(ForwardFault) {
       let url = try target.url()
@@ -305,11 +316,13 @@ struct ForwardRecord: JSONObjectCodable, Hashable {
 
   private func heard(_ line: [UInt8]) {
     patience.due = Loop.shared.now + Self.patienceTime
-    guard line == Array("ok".utf8) else { return why = String(decoding: line, as: UTF8.self) }
+    let text = String(decoding: line, as: UTF8.self)
+    let isRefused = text.hasPrefix("refused: ")
+    guard text == "ok" || isRefused else { return why = text }
     why = nil
     if left > 0 {
       left -= 1
-      onDelivered()
+      onOutcome(isRefused ? text : nil)
     }
   }
 
