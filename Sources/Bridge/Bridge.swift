@@ -217,9 +217,11 @@ import Wire
     // A broker with a small window gets the rest as it acknowledges.
     if case .leaving(_?, _) = stage { leaving.due = Loop.shared.now + Self.slowestRemoval }
     if publication.isEvent { memory.moved() }
-    if !isKept {
+    guard isKept else {
+      // A bridge that leaves does not try again: what it could not remove is left to the next one.
+      guard isRunning else { return }
       mirror.notKept(publication.topic)
-      scheduleRefresh(after: Self.spaceInterval)
+      return scheduleRefresh(after: Self.spaceInterval)
     }
     guard publication.isRemoval else { return }
     let isFirst = mirror.retained.contains(publication.topic)

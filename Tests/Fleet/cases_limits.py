@@ -124,6 +124,35 @@ async def keep_alive(bed: Testbed) -> None:
     check(1.4 <= gap, f"it pings every {gap:.1f} s")
 
 
+@case("mqtt-no-space")
+async def no_space(bed: Testbed) -> None:
+    """A state for which the broker has no space is published again, also while the daemon is away."""
+    broker = await bed.scripted()
+    daemon, _, _ = await bed.board(broker)
+    await broker.seen(f"{PHONE}/counts")
+    since, topic = len(broker.published), "ancsd/kitchen/state"
+    broker.reasons = {topic: 0x97}
+    await daemon.kill()
+    expect(json.loads((await broker.seen(topic, since)).payload), state="offline")
+    broker.reasons = {}
+    expect(json.loads((await broker.seen(topic, len(broker.published))).payload), state="offline")
+
+
+@case("mqtt-no-space-moves")
+async def no_space_moves(bed: Testbed) -> None:
+    """A bridge that moves neither repeats a removal for which the broker has no space nor waits for it."""
+    broker = await bed.scripted()
+    _, _, bridge = await bed.board(broker)
+    await broker.seen(f"{PHONE}/counts")
+    topic = "homeassistant/device/kitchen/board/config"
+    broker.reasons = {topic: 0x97}
+    right = bed.file.read_text()
+    bed.reload(bridge, right.replace('"kitchen"', '"attic"'))
+    check((await broker.connected(2)).client == "ancsd-attic", "another board has come")
+    refused = [one for one in broker.of(topic) if not one.payload]
+    check(len(refused) < 3, f"it was removed {len(refused)} times")
+
+
 @case("mqtt-births")
 async def births(bed: Testbed) -> None:
     """However often Home Assistant says that it has started, a board publishes everything for it once."""

@@ -131,6 +131,8 @@ class ScriptedBroker(OnLoopback, Listener):
         #: Whether it responds to CONNECT, and to PUBLISH.
         self.answers = True
         self.acknowledges = True
+        #: The reason codes in the PUBACK of these topics.
+        self.reasons: dict[str, int] = {}
         #: How long each PUBACK takes, in seconds.
         self.pause = 0.0
         self.connects: list[Connect] = []
@@ -172,7 +174,7 @@ class ScriptedBroker(OnLoopback, Listener):
                 self.withheld.append(published.number)
                 self.most_open = max(self.most_open, len(self.withheld))
                 if self.acknowledges:
-                    answer = partial(self.acknowledge, published.number)
+                    answer = partial(self.acknowledge, published.number, self.reasons.get(published.topic, 0))
                     if self.pause:
                         asyncio.get_running_loop().call_later(self.pause, answer)
                     else:
@@ -190,12 +192,12 @@ class ScriptedBroker(OnLoopback, Listener):
             self.pings.append(asyncio.get_running_loop().time())
             writer.write(packet(PINGRESP, b""))
 
-    def acknowledge(self, number: int) -> None:
+    def acknowledge(self, number: int, reason: int = 0) -> None:
         assert self.writer is not None
         if number not in self.withheld:
             return  # that of an earlier connection
         self.withheld.remove(number)
-        self.writer.write(packet(PUBACK, struct.pack(">H", number)))
+        self.writer.write(packet(PUBACK, struct.pack(">HB", number, reason)))
 
     def acknowledge_all(self) -> None:
         for number in list(self.withheld):
