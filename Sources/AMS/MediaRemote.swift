@@ -97,7 +97,8 @@ public final class MediaRemote {
     }
     var refusal: ATTFailure?
     var registered = false
-    for entity in Entity.all {
+    // Where the service was, there may be another one once it has ended.
+    for entity in Entity.all where !isEnded {
       let registration = EntityRegistration(entity, without: unwanted)
       let attributes = registration.attributes.map { MediaAttribute(entity, $0) }
       do {
@@ -230,7 +231,7 @@ public final class MediaRemote {
   private func refreshCommands() async throws(ATTFailure) {
     commandsAreStale = false
     guard let cccd = service[.remoteCommand]?.cccd else { return }
-    for wanted in [[], ClientConfiguration.notifications] {
+    for wanted in [[], ClientConfiguration.notifications] where !isEnded {
       do { try await client.configure(cccd, wanted) } catch { if error.isEnd { throw error } }
     }
   }

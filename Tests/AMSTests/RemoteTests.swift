@@ -235,6 +235,27 @@ struct RemoteTests {
     }
   }
 
+  @Test("A service that has ended is not written to: where it was, there may be another one")
+  func lateWrites() throws {
+    try RemoteSession.run { loop, session in
+      try await session.remote.subscribe()
+      _ = loop.start { try await session.remote.run() }
+      await loop.settle()
+      session.remote.end()
+      await loop.sleep(for: .seconds(1))
+      #expect(session.source.log == ["53 = 0100", "50 = 0100", "52 = 00000102"])
+
+      let changing = try RemoteSession(loop.clock)
+      changing.source.values = Self.playing
+      try await changing.begin(loop)
+      changing.source.notify(.playerName, "Podcasts")
+      await loop.settle()
+      changing.remote.end()
+      await loop.sleep(for: .seconds(1))
+      #expect(changing.source.log.count == 6)
+    }
+  }
+
   @Test("Nothing that a phone sends causes a trap, and the next value is published")
   func fuzz() throws {
     try RemoteSession.run { loop, session in
