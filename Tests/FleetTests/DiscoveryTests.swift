@@ -90,14 +90,6 @@ import Wire
     #expect(least.there.union(least.removed) == usual.there.union(usual.removed))
   }
 
-  @Test("The categories that the user chooses trigger automations")
-  func triggers() throws {
-    let (_, _, phone) = try devices(MirrorPolicy(triggers: [.email]))
-    let triggers = try components(phone).filter { $0.key.hasPrefix("notification-") }.map(\.value)
-    #expect(triggers.map { $0["p"] } == ["device_automation"] && triggers[0]["pl"] == "email")
-    #expect(triggers[0]["t"] == "ancsd/kitchen/phone/anna/event/notification")
-  }
-
   @Test("The board has its model and the page in its settings; a newer version is shown if apt knows of one")
   func board() throws {
     var board = try MirroredBoard(MirrorPolicy(link: "https://kitchen.lan/"))

@@ -34,25 +34,6 @@ struct FleetViewTests {
     view.receive(message.0, Array(message.1.utf8))
   }
 
-  @Test("Boards and phones in the order of their names, as a table")
-  func table() {
-    let lines = Self.view().table(TextStyle()).split(separator: "\n").map(String.init)
-    #expect(lines.count == 4)
-    #expect(lines[0].hasPrefix("BOARD   STATE   VERSION PHONE  STATE   BATTERY SIGNAL  ACTIVE"))
-    #expect(lines[1].hasPrefix("attic   offline"))
-    #expect(lines[1].hasSuffix("the daemon is not running"))
-    #expect(lines[2].hasPrefix("kitchen online  0.3.0   anna   offline"))
-    #expect(lines[3].contains("iphone online  80 %    -58 dBm 3"))
-  }
-
-  @Test("What is known of a board, as JSON")
-  func json() throws {
-    let kitchen = Self.view().all[1]
-    #expect(try FleetBoard(reading: JSONValue(parsing: kitchen.json)) == kitchen)
-    #expect(kitchen.phones[1].battery == 80)
-    #expect(Self.view().only(TopicName("attic") ?? .board).all.map(\.board) == ["attic"])
-  }
-
   @Test("A message says whether anything has changed; an empty state removes a phone, or a board")
   func changes() {
     var view = Self.view()
@@ -66,16 +47,6 @@ struct FleetViewTests {
     for topic in ["ancsd/attic/state", "ancsd/attic/board", "ancsd/attic/phone/anna/battery"] {
       #expect(!Self.receive((topic, ""), in: &view) && view.all.count == 1)
     }
-  }
-
-  @Test("A board that returns has the same pending state, unless it has changed")
-  func back() {
-    var view = Self.view()
-    let before = view.all[1]
-    _ = Self.receive(("ancsd/kitchen/state", #"{"state":"offline","why":"the daemon has left"}"#), in: &view)
-    #expect(view.all[1].why == "the daemon has left" && view.all[1].wait == nil)
-    _ = Self.receive(Self.messages[0], in: &view)
-    #expect(view.all[1] == before)
   }
 
   @Test(

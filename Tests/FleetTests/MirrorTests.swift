@@ -37,18 +37,6 @@ import Wire
     #expect(board.update().topics == all.topics)
   }
 
-  @Test("Counts and calls are published once the notifications are known")
-  func counts() throws {
-    var board = try MirroredBoard()
-    #expect(board.update()["phone/anna/counts"] == nil)
-    let told = try board.list()
-    #expect(told["phone/anna/counts"]?["total"] == 0)
-    #expect(told["phone/anna/call"] == ["state": "idle"])
-    let news = try board.tell(notification(category: "missed-call"))
-    #expect(news["phone/anna/counts"]?["total"] == 1)
-    #expect(news["phone/anna/counts"]?["categories"]?["missed-call"] == 1)
-  }
-
   @Test(
     "A notification is told as the content has it, and what is withheld is named",
     arguments: [
@@ -348,57 +336,6 @@ import Wire
         "homeassistant/device/kitchen/board/config", "homeassistant/device/kitchen/p1/config",
       ])
     #expect(board.update().filter(\.isOfDevice).isEmpty)
-  }
-
-  @Test("After a change of settings no stale message stays retained")
-  func removals() throws {
-    var board = try MirroredBoard.begun(MirrorPolicy())
-    _ = try board.tell(Self.playing)
-    func next(_ name: String, phone: String = "anna", discovery: String? = "homeassistant") throws -> [String] {
-      let topics = BoardTopics(board: try #require(TopicName(name)))
-      let names = PhoneNames(
-        given: [MirroredBoard.anna: try #require(TopicName(phone))], records: Array(board.mirror.names.records.values))
-      let successor = BoardMirror(topics, MirrorPolicy(discovery: discovery), names: names, newID: MirroredBoard.newID)
-      var mirror = board.mirror
-      var removals = mirror.removals(for: successor)
-      for removal in removals where removal.topic.hasSuffix("/config") {
-        mirror.removed(removal.topic)
-      }
-      removals += mirror.removals(for: successor)
-      #expect(removals.allSatisfy { $0.payload.isEmpty && $0.isState })
-      return removals.topics
-    }
-    #expect(try next("kitchen") == [])
-    let devices = ["homeassistant/device/kitchen/board/config", "homeassistant/device/kitchen/p1/config"]
-    #expect(try next("kitchen", discovery: nil) == devices)
-    // The device of a phone stays, whatever its name is; its states go once it is known where the new ones are.
-    #expect(try next("kitchen", phone: "mum") == [])
-    let retained = board.mirror.retained
-    let all = try next("attic")
-    #expect(all.count == 9 && Set(all) == retained && all.starts(with: devices))
-    var successor = try board.next(named: "mum")
-    let told = successor.update()
-    let device = try #require(told.topics.firstIndex(of: devices[1]))
-    let removed = told.indices.filter { told[$0].payload.isEmpty }
-    #expect(removed.count == 5 && removed.allSatisfy { $0 > device })
-    #expect(removed.allSatisfy { told[$0].topic.contains("phone/anna/") })
-    // Without a successor everything goes, the devices first.
-    var mirror = board.mirror
-    let first = mirror.removals(for: nil).topics
-    for topic in first { mirror.removed(topic) }
-    #expect(first == devices && Set(first + mirror.removals(for: nil).topics) == retained)
-  }
-
-  @Test("A stranger is no phone of the board's")
-  func strangers() throws {
-    var board = try MirroredBoard.begun()
-    let connected = try board.tell(
-      """
-      {"event":"connected","seq":9,"time":"2026-11-24T07:00:00.000Z","adapter":"hci0",\
-      "phone":"DE:AD:BE:EF:00:01","encrypted":false,"bonded":false}
-      """)
-    #expect(connected.topics == ["ancsd/kitchen/event"])
-    #expect(connected["event"]?["phone"] == nil)
   }
 
   @Test("Texts from the daemon do not leave the board, wherever an address or a name is in them")

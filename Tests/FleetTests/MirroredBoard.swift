@@ -55,10 +55,8 @@ struct MirroredBoard {
   func next(named name: String) throws -> MirroredBoard { try next(names: [Self.anna: name]) }
 
   /// A board that has begun.
-  static func begun(
-    _ policy: MirrorPolicy = MirrorPolicy(discovery: nil), isNamed: Bool = true
-  ) throws -> MirroredBoard {
-    var board = try MirroredBoard(policy, isNamed: isNamed)
+  static func begun(_ policy: MirrorPolicy = MirrorPolicy(discovery: nil)) throws -> MirroredBoard {
+    var board = try MirroredBoard(policy)
     board.begin()
     return board
   }

@@ -72,27 +72,4 @@ import Wire
     for number: UInt16 in 1...16 { outbox.sent(as: number) }
     #expect(outbox.next(at: .zero) == nil && outbox.isFull && outbox.hasSpaceForResponse)
   }
-
-  @Test("An event for which the broker has no space until it is too old is given up; the rest of its time counts")
-  func expired() throws {
-    var outbox = Outbox()
-    outbox.begin(receiveMaximum: 20)
-    let full = ReasonCode(0x97)
-    outbox.add([event(1)], at: .zero)
-    outbox.sent(as: 1)
-    #expect(outbox.acknowledged(1, full, at: .zero) == .postponed(event(1)))
-    outbox.add([event(2)], at: .zero + .seconds(300))
-    let later = Instant.zero + .seconds(590)
-    #expect(outbox.dropExpired(at: later) == 0)
-    #expect(outbox.next(at: later)?.kind == .event(Position(life: "a", seq: 1), expiry: 10))
-    outbox.sent(as: 2)
-    #expect(outbox.acknowledged(2, full, at: later) == .postponed(event(1)))
-    #expect(outbox.deadline(after: later) == later + .seconds(2))
-    #expect(outbox.deadline(after: later + .seconds(2)) == .zero + .seconds(600))
-    #expect(outbox.dropExpired(at: .zero + .seconds(600)) == 1)
-    // What was never tried ages, too.
-    let second = outbox.next(at: .zero + .seconds(700))
-    #expect(second?.kind == .event(Position(life: "a", seq: 2), expiry: 200))
-    #expect(outbox.dropExpired(at: .zero + .seconds(900)) == 1)
-  }
 }

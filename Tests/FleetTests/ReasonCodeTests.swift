@@ -12,19 +12,6 @@ import Testing
     #expect(ReasonCode(0x80).isRefusal && !ReasonCode(0x10).isRefusal && !ReasonCode(0).isRefusal)
   }
 
-  @Test("A refused topic is named, with the line for the broker's ACL")
-  func topics() {
-    func sentence(_ attempt: ReasonCode.Attempt) -> String {
-      ReasonCode(0x87).sentence(attempt, named: "Not authorized", as: "k")
-    }
-    #expect(
-      sentence(.publishing("ancsd/k/state"))
-        == "the broker does not let “k” publish ancsd/k/state: Not authorized (0x87); its ACL has to "
-        + "allow that (mosquitto: topic write ancsd/k/state)")
-    #expect(sentence(.subscribing("a/+")).hasSuffix("(mosquitto: topic read a/+)"))
-    #expect(sentence(.removing("a/b")).hasSuffix("mosquitto_pub -r -n -t a/b"))
-  }
-
   @Test("The broker's own words are quoted")
   func remarks() {
     #expect(
