@@ -14,21 +14,6 @@ import Wire
 
 @Suite("run --btsnoop")
 struct CaptureWriterTests {
-  /// The bytes of a capture of one link: a request, its response, the end.
-  private static func captured() async throws -> [UInt8] {
-    let scratch = try Scratch()
-    let path = "\(scratch.path)/capture"
-    try await onLoop {
-      let writer = try CaptureWriter(path)
-      let link = stubLink()
-      writer.record([0x02, 0x05, 0x02], .sent, on: link)
-      writer.record([0x03, 0xB9, 0x00], .received, on: link)
-      writer.ended(link)
-      writer.ended(link)
-    }
-    return try Files.read(path)
-  }
-
   private static func records(_ file: [UInt8]) throws -> [CaptureRecord] {
     var reader = CaptureReader()
     reader.feed(file)
@@ -42,7 +27,17 @@ struct CaptureWriterTests {
   @Test("What was written is read again: the adapter, the link, its PDUs and its end, once")
   func roundTrip() async throws {
     let before = WallTime.now
-    let records = try Self.records(try await Self.captured())
+    let scratch = try Scratch()
+    let path = "\(scratch.path)/capture"
+    try await onLoop {
+      let writer = try CaptureWriter(path)
+      let link = stubLink()
+      writer.record([0x02, 0x05, 0x02], .sent, on: link)
+      writer.record([0x03, 0xB9, 0x00], .received, on: link)
+      writer.ended(link)
+      writer.ended(link)
+    }
+    let records = try Self.records(try Files.read(path))
     let after = WallTime.now
     #expect(
       records.map(\.opcode) == [

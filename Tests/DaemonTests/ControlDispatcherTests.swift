@@ -44,14 +44,6 @@ struct ControlDispatcherTests {
       case .nothing: .nothing
       }
     }
-
-    /// The reply to a call.
-    func reply(to line: String) async -> String? {
-      guard case .call(let call, let id?) = dispatcher.receive(Array(line.utf8)).requests[0] else {
-        return nil
-      }
-      return String(decoding: await call(id, Cancellation()), as: UTF8.self)
-    }
   }
 
   private func meaning(of line: String) async throws -> Meaning {
@@ -104,18 +96,6 @@ struct ControlDispatcherTests {
   @Test("An empty line is nothing")
   func empty() async throws { #expect(try await meaning(of: " \t\r") == .nothing) }
 
-  @Test("A batch is its requests, each judged by itself (JSON-RPC 2.0, 6)")
-  func batches() async throws {
-    let meaning = try await meaning(
-      of: #"[{"jsonrpc":"2.0","id":1,"method":"status"},{"jsonrpc":"2.0","method":"status"},"#
-        + #"{"jsonrpc":"2.0","id":2,"method":"subscribe"},7]"#)
-    #expect(
-      meaning
-        == .batch([
-          .call(RequestID(1)), .call(nil), .subscribe(Subscription(), RequestID(2)), Self.invalid("not an object"),
-        ]))
-  }
-
   /// The reply to what is no request.
   private static func invalid(_ why: String) -> Meaning {
     .reply(#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request: \#(why)"}}"#)
@@ -134,24 +114,6 @@ struct ControlDispatcherTests {
       try await meaning(of: line)
         == (count <= 64
           ? .batch(Array(repeating: call, count: count)) : Self.invalid("a batch of more than 64 requests")))
-  }
-
-  @Test(
-    "The response to a call has its id, and a result or an error",
-    arguments: [
-      (#""id":"a","method":"apps.list""#, #""id":"a","result":{"apps":[]}"#),
-      (
-        #""id":2,"method":"media.get""#,
-        #""id":2,"error":{"code":2,"message":"no phone is connected"}"#
-      ),
-      (
-        #""id":3,"method":"pairing.close""#,
-        #""id":3,"error":{"code":2,"message":"no radio is in use, so pairing is not possible"}"#
-      ),
-    ])
-  func calls(request: String, response: String) async throws {
-    let reply = try await onLoop { await Bench().reply(to: #"{"jsonrpc":"2.0",\#(request)}"#) }
-    #expect(reply == #"{"jsonrpc":"2.0",\#(response)}"#)
   }
 
   @Test(
@@ -229,22 +191,6 @@ struct ControlDispatcherTests {
     #expect(
       replies.last == #"{"jsonrpc":"2.0","id":1,"error":{"code":2,"#
         + #""message":"the response is larger than 768 KiB"}}"#)
-  }
-
-  @Test("Random bytes never trap")
-  func random() async throws {
-    try await onLoop {
-      let bench = Bench()
-      var generator = SeededGenerator(seed: 8)
-      let brackets = Array("{}[]\":,0".utf8)
-      for _ in 0..<2_000 {
-        let line = (0..<Int.random(in: 0..<40, using: &generator)).map { _ in
-          Bool.random(using: &generator)
-            ? UInt8.random(in: .min ... .max, using: &generator) : brackets.randomElement(using: &generator) ?? 0
-        }
-        _ = bench.meaning(of: line)
-      }
-    }
   }
 }
 

@@ -288,10 +288,4 @@ struct ForwardTests {
     take(event(5), &queue)
     #expect(queue.count == 2 && queue.handled == 4)
   }
-
-  @Test("A destination is shown without what may be secret in it")
-  func shown() throws {
-    let file = SettingsFile(Array("[[forward]]\nto = 'tgram://12345:token/chat'".utf8))
-    #expect(file.forwards.first?.value.shown == "“1” (tgram://…)")
-  }
 }

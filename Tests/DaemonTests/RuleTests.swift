@@ -44,17 +44,6 @@ struct RuleTests {
     #expect([rules[0]].verdict(on: Self.facts()) == RuleVerdict())
   }
 
-  @Test("One whose expression goes beyond its limit is not met, and the next may be")
-  func beyondLimit() throws {
-    let costly = try TextPattern("(a+)+$")
-    let rules = [Self.rule { $0.title = costly }, Self.rule { $0.message = costly }, Self.rule { _ in }]
-    let text = String(repeating: "a", count: 40)
-    #expect(
-      rules.verdict(on: Self.facts(title: text + "!", message: text + "!"))
-        == RuleVerdict(rule: 2, beyondLimit: [0, 1]))
-    #expect(rules.verdict(on: Self.facts(title: text + "!", message: text)) == RuleVerdict(rule: 1, beyondLimit: [0]))
-  }
-
   @Test(
     "Unknown values are requested, the app before the text, and only if the other conditions match")
   func order() throws {

@@ -134,16 +134,6 @@ struct JournalTests {
     }
   }
 
-  @Test("An entry arrives whole; without a listener, the caller gets an error")
-  func taken() throws {
-    let receiver = DatagramReceiver()
-    let entry = LogEntry(priority: .notice, text: "on the air")
-    try DatagramSocket(to: receiver.path).send(entry.fields)
-    #expect(receiver.datagrams() == [String(decoding: entry.fields, as: UTF8.self)])
-    let none = try DatagramSocket(to: "/tmp/ancsd-test-nobody")
-    #expect(throws: SystemError.self) { try none.send(entry.fields) }
-  }
-
   @Test("Only the open file that the variable names is the journal's")
   func stream() {
     let number = Standard.error
