@@ -75,49 +75,6 @@ extension OnTheLoop {
       #expect(await ran.wait(for: 1000) == Array(0..<1000))
     }
 
-    @Test("A task that was started on another thread runs on the loop's")
-    func fromAnotherThread() async throws {
-      LoopThread.begin()
-      await withTaskGroup(of: Bool.self) { group in
-        for _ in 0..<100 {
-          group.addTask {
-            #expect(!LoopThread.isCurrent)
-            return await Task { @LoopActor in LoopThread.isCurrent }.value
-          }
-        }
-        for await onLoop in group { #expect(onLoop) }
-      }
-    }
-
-    @Test("A continuation that is resumed on the loop continues there, without another thread", .onLoop) @LoopActor
-    func continuationsStay() async throws {
-      let threads = try Files.names(in: "/proc/self/task").count
-      for _ in 0..<100 {
-        await nested()
-        #expect(LoopThread.isCurrent)
-      }
-      #expect(try Files.names(in: "/proc/self/task").count <= threads)
-    }
-
-    /// Like the procedures of the pure modules: runs on the caller's actor and awaits a continuation.
-    private func nested() async {
-      #expect(LoopThread.isCurrent)
-      await withCheckedContinuation { waiter in Loop.shared.later { waiter.resume() } }
-      #expect(LoopThread.isCurrent)
-    }
-
-    @Test("A task that is started by a timer, which is no job, runs on the loop", .onLoop)
-    @LoopActor func startedInTimer() async throws {
-      let ran = Arrivals<Bool>()
-      _ = Loop.shared.schedule(after: .milliseconds(1)) {
-        Loop.start {
-          await Loop.shared.sleep(for: .milliseconds(1))
-          ran.append(LoopThread.isCurrent)
-        }
-      }
-      #expect(await ran.wait(for: 1) == [true])
-    }
-
     @Test("An idle loop does not wake up, not even for a cancelled time-out")
     func idle() throws {
       let loop = try Loop()

@@ -66,11 +66,4 @@ struct LineEditorTests {
   func insertion(typed: Int, words: [String], wanted: String) {
     #expect(Completion(typed: typed, words: words).insertion == wanted)
   }
-
-  @Test("Words are listed in as many columns as fit")
-  func listing() {
-    let completion = Completion(typed: 0, words: ["one", "three", "two", "x"])
-    #expect(completion.listing(width: 15) == "one    three\ntwo    x")
-    #expect(completion.listing(width: 3) == "one\nthree\ntwo\nx")
-  }
 }

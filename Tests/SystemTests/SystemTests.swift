@@ -117,16 +117,6 @@ struct SystemTests {
     ] as [(String, String?)])
   func parents(path: String, parent: String?) { #expect(Files.parent(of: path) == parent) }
 
-  @Test("Only one descriptor at a time holds a lock")
-  func locks() throws {
-    let path = scratch.path + "/lock"
-    let one = try Files.create(path)
-    let other = try Files.create(path)
-    let first = try one.lock()
-    let second = try other.lock()
-    #expect(first && !second)
-  }
-
   @Test("Groups are found by name in a group(5) file")
   func groups() throws {
     let path = scratch.path + "/group"
@@ -184,17 +174,6 @@ struct SafeFileTests {
     #expect(mode(of: path) == 0o600)
     try file.writeAll([4])
     #expect(try Files.read(path) == [4])
-  }
-
-  @Test("A file of 3 GB has its size, is read at its end, and truncated there")
-  func large() throws {
-    let file = try Files.create(scratch.path + "/capture")
-    let end: Int64 = 3_000_000_000
-    try file.truncate(to: end)
-    #expect(try file.size() == end)
-    #expect(try file.read(16, at: end - 2) == [0, 0])
-    try file.truncate(to: end - 1)
-    #expect(try file.size() == end - 1)
   }
 
   @Test("A file of another origin is refused if the first bytes tell, and keeps its content and mode")
