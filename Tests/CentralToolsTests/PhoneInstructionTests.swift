@@ -5,7 +5,6 @@ import Companion
 import Control
 import GATT
 import JSON
-import LineEditor
 import Mgmt
 import Testing
 import VirtualPhone
@@ -151,17 +150,6 @@ struct PhoneInstructionTests {
     #expect(throws: JSONError.self) {
       try PhoneInstruction(json: PhoneInstruction.object(words: ""))
     }
-  }
-
-  @Test("The help has every command, and its members")
-  func help() {
-    for name in PhoneForm.all.map(\.name) {
-      #expect(PhoneForm.help.contains("\n\(name)") || PhoneForm.help.hasPrefix(name))
-    }
-    #expect(PhoneForm.help.contains("daylight_saving"))
-    #expect(PhoneForm.complete("rem").words == ["remove", "remove-all", "remote"])
-    #expect(PhoneForm.complete("add uid=7 ti") == Completion(typed: 2, words: ["title="]))
-    #expect(PhoneForm.complete("nonsense x").words.isEmpty)
   }
 
   @Test("Events are objects with a name and what belongs to it")

@@ -9,8 +9,8 @@ import Wire
 
 @Suite("Metrics")
 struct MetricsTests {
-  @Test(
-    "A status that was read, in numbers as OpenMetrics has them: each with its help, a gauge with its type and unit")
+  /// That each has its help, type and unit, promtool finds in the fleet suite's case `metrics`.
+  @Test("A status that was read, in numbers as OpenMetrics has them")
   func text() throws {
     var status = StatusReport()
     (status.version, status.started) = ("0.3.0 \"x\"\\\n", WallTime(seconds: 1_795_236_000))
@@ -34,21 +34,8 @@ struct MetricsTests {
     }
     status.totals = totals
     status = try StatusReport(reading: JSONValue(parsing: status.json))
-    let lines = status.metrics.split(separator: "\n").map(String.init)
-    let samples = lines.filter { !$0.hasPrefix("# ") || $0 == "# EOF" }
+    let samples = status.metrics.split(separator: "\n").filter { !$0.hasPrefix("# ") || $0 == "# EOF" }
     #expect(samples.joined(separator: "\n") == Self.samples)
-    for sample in samples.dropLast() {
-      let name = sample.prefix { $0 != " " && $0 != "{" }
-      #expect(lines.contains { $0.hasPrefix("# HELP \(name) ") }, "\(name)")
-    }
-    #expect(
-      status.metrics.contains(
-        """
-        # HELP ancsd_battery_ratio The phone's battery, from 0 to 1.
-        # TYPE ancsd_battery_ratio gauge
-        # UNIT ancsd_battery_ratio ratio
-        ancsd_battery_ratio{
-        """))
   }
 
   private static let samples = #"""

@@ -34,25 +34,6 @@ struct EventLineTests {
     #expect(Set(Examples.all.map { Event($0).name }) == Set(EventName.allCases), "one of each kind")
   }
 
-  private static let head = #"{"seq":1,"time":"2026-11-21T07:00:00.042Z","event":"#
-
-  @Test(
-    "An event of another shape is an error with the member's name",
-    arguments: [
-      ("[]", "not an object"), ("{}", "event is missing"), (#"{"event":"paired"}"#, "seq is missing"),
-      (#"{"seq":-1,"time":"2026-11-21T07:00:00.042Z","event":"paired"}"#, "seq is not a whole"),
-      (#"{"seq":1,"time":"yesterday","event":"paired"}"#, "time is not a time"),
-      (head + #""dance"}"#, "event is not the name"),
-      (
-        head + #""notification","change":"added","uid":4294967296,"category":"social","flags":[]}"#,
-        "uid is not a whole"
-      ),
-    ])
-  func shapes(text: String, error: String) throws {
-    let json = try JSONValue(parsing: text)
-    let thrown = #expect(throws: JSONError.self) { try NumberedEvent(reading: json) }
-    #expect(thrown?.description.hasPrefix(error) == true)
-  }
 }
 
 /// Events with everything that a line may have, and with texts as nobody would write them.

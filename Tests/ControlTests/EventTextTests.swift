@@ -78,16 +78,9 @@ struct EventTextTests {
       .init("of another day", "07:00:00 + Messages Anna (2026-11-20 02:00) #12 social") {
         $0.attributes.fetchedDate = date(hours: -29)
       },
-      .init("of the board's zone", "08:00:00 + Messages Anna #12 social", style: east) {
-        $0.attributes.fetchedDate = date(hours: 1)
-      },
       .init("of another zone", "08:00:00 + Messages Anna #12 social", style: east) {
         $0.attributes.fetchedDate = date(hours: 3)
         $0.sent = WallTime(seconds: 1_795_244_400)
-      },
-      .init("an hour older", "08:00:00 + Messages Anna (07:00) #12 social", style: east) {
-        $0.attributes.fetchedDate = date(hours: 3)
-        $0.sent = WallTime(seconds: 1_795_244_400 - 3_600)
       },
       .init(
         "with a message that the phone cut",

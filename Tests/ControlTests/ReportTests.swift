@@ -102,23 +102,6 @@ struct ReportTests {
     #expect(StatusReport.age(from: WallTime(seconds: 1_000_000 - 90_000), to: now) == "1 d 1 h")
   }
 
-  @Test("Small results are read back as they were")
-  func others() throws {
-    let app = AppReport(appID: "com.apple.MobileSMS", name: "Messages", count: 3)
-    #expect(app.jsonText == #"{"app_id":"com.apple.MobileSMS","name":"Messages","count":3}"#)
-    #expect(try reread(app) == app)
-    let pairing = PairingReport(name: "kitchen", seconds: 120)
-    #expect(try reread(pairing) == pairing)
-    let active = ActiveNotification(Examples.notification, adapter: "hci0", phone: Examples.phone)
-    #expect(try reread(active) == active)
-    #expect(active.jsonText.hasPrefix(#"{"adapter":"hci0","phone":"C0:11:22:33:44:55","uid":12,"#))
-    var nothing = MediaState()
-    nothing.commands = []
-    #expect(try reread(nothing) == nothing)
-    // Commands that are not known are written as none.
-    #expect(MediaState().jsonText == nothing.jsonText)
-  }
-
   @Test("The media state has the members of the contract, and its position as of now")
   func media() {
     var state = MediaState()

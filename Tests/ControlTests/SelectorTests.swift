@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import ANCS
 import Testing
 
 @testable import Control
@@ -32,16 +31,6 @@ struct SelectorTests {
   func hostileGlob() {
     let pattern = Glob(String(repeating: "*a", count: 500) + "b")
     #expect(!pattern.matches(String(repeating: "a", count: 2_000)))
-  }
-
-  @Test("Queries match app by identifier or name, and category")
-  func queries() {
-    let notification = Examples.notification
-    #expect(NotificationQuery().matches(notification))
-    #expect(NotificationQuery(app: Glob("messages")).matches(notification))
-    #expect(NotificationQuery(app: Glob("*SMS"), category: .social).matches(notification))
-    #expect(!NotificationQuery(app: Glob("*SMS"), category: .email).matches(notification))
-    #expect(!NotificationQuery(app: Glob("WhatsApp")).matches(notification))
   }
 
   @Test("A phone is named by address or name")

@@ -218,18 +218,12 @@ struct SetupTests {
         arguments: "--user none,nobody",
         typed: ["", ""], commands: start),
       Run(
-        testDescription: "lets nobody in if “none” is typed", typed: ["", "", "none"],
-        commands: start),
-      Run(
         testDescription: "lets nobody in if “nobody” is typed", typed: ["", "", "nobody"],
         commands: start),
       Run(
         testDescription: "asks again for a user who does not exist",
         typed: ["", "", "pa", "pi, anna"],
         commands: start + admission, words: ["There is no user “pa”"]),
-      Run(
-        testDescription: "refuses a user who does not exist", arguments: "--user pa", typed: ["", ""],
-        words: ["there is no user “pa”"], fails: true),
       Run(
         testDescription: "has busybox add the user where there is no shadow suite", typed: ["hall", "", ""],
         commands: check + ["rc-service ancsd restart", "addgroup pi ancsd"], settings: hall
