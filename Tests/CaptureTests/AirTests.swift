@@ -81,19 +81,6 @@ struct AirTests {
     #expect(read.warning == nil)
   }
 
-  @Test("A PDU in several packets is reassembled")
-  func fragments() {
-    var sniffer = Sniffer.connected
-    let whole = Sample.att([0x1B, 0x2A, 0x00] + [UInt8](repeating: 7, count: 40))
-    let first = sniffer.hear([2, 27] + whole.prefix(27), .fromCentral)
-    #expect(first.units.isEmpty)
-    let empty = sniffer.hear([1, 0], .fromPeripheral)
-    #expect(empty.title == "LE Data: 0x50655d57 empty")
-    let rest = Array(whole.dropFirst(27))
-    let second = sniffer.hear([9, UInt8(rest.count)] + rest, .fromCentral)
-    #expect(second.units.first?.attributes.first?.value?.count == 40)
-  }
-
   @Test("Without a direction, the time decides: the central begins, then they take turns")
   func unknownWay() {
     var sniffer = Sniffer.connected
@@ -147,7 +134,7 @@ struct AirTests {
     #expect(sniffer.att([0x0A, 3, 0], .fromCentral).units.count == 1)
   }
 
-  @Test("Packets of a reserved kind, or cut before the opcode, are not decoded")
+  @Test("Packets of a reserved kind, or cut before the opcode, are not decoded, nor is less than a packet")
   func noMeaning() {
     var sniffer = Sniffer.connected
     let reserved = sniffer.hear([0, 7] + Sample.att([0x0A, 3, 0]), .fromCentral)
@@ -156,6 +143,9 @@ struct AirTests {
     let data = Sample.little(UInt16(2 << 7)) + Sample.little(Sniffer.address) + [3, 12]
     let cut = sniffer.decoder.decode(CaptureRecord(.air, data, time: Sample.time, adapter: MonitorOpcode.noAdapter))
     #expect(cut.units.isEmpty && cut.notes == ["its content was not captured"])
+    let short = CaptureRecord(.air, [0xD6, 0xBE, 0x89, 0x8E, 0x42], time: Sample.time)
+    let read = Sample.read(Sample.pcap(251, of: [short])).records
+    #expect(read.map { sniffer.decoder.decode($0).notes } == [["5 bytes, less than any packet has"]])
   }
 
   @Test("Connections without a CONNECT_IND are followed too, without names")
@@ -178,20 +168,5 @@ struct AirTests {
     #expect(sniffer.hear([1, 0], .fromPeripheral).units.isEmpty)
     #expect(sniffer.connect().units.first?.name == "CONNECT_IND")
     #expect(sniffer.att(pdu, .fromCentral).units.first?.link?.handle == 2)
-  }
-
-  @Test(
-    "Both kinds of file are read; less than a packet is said to be that", arguments: [251, 256])
-  func files(linkType: UInt32) {
-    let packet = Sample.little(UInt32(0x8E89_BED6)) + [0x42, 6, 6, 5, 4, 3, 2, 0xC1, 1, 2, 3]
-    let remarks: [UInt8] = linkType == 256 ? [0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x0C] : []
-    let record = CaptureRecord(.air, remarks + packet, time: Sample.time)
-    let reading = Sample.read(Sample.pcap(linkType, of: [record]))
-    #expect(reading.error == nil)
-    var decoder = CaptureDecoder()
-    #expect(reading.records.map { decoder.decode($0).title } == ["LE Advertising: ADV_NONCONN_IND len 6"])
-    let short = CaptureRecord(.air, remarks + packet.prefix(5), time: Sample.time)
-    let frames = Sample.read(Sample.pcap(linkType, of: [short])).records.map { decoder.decode($0) }
-    #expect(frames.map(\.notes) == [["5 bytes, less than any packet has"]])
   }
 }

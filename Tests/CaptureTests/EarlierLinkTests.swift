@@ -30,20 +30,4 @@ struct EarlierLinkTests {
     #expect(subscribed?.attributes.first?.name == "Client Characteristic Configuration (2902) of Notification Source")
     #expect(subscribed?.profiles == [.ancs])
   }
-
-  @Test("Each link whose discovery the capture does not have causes one warning; others none")
-  func warnings() {
-    var link = DecodedLink()
-    func warning(_ handle: UInt16) -> String? {
-      link.frame(.aclReceived, Sample.acl(handle, 0b10, Sample.att(Self.event))).warning
-    }
-    #expect(warning(0x40)?.hasPrefix("hci0 handle 64: this link was up before") == true)
-    #expect(warning(0x40) == nil)
-    #expect(warning(0x41) != nil)
-    link = DecodedLink()
-    link.connect()
-    #expect(warning(0x40) == nil)
-    link.decoder.addLink(to: Sample.phone.address, handle: 0x41, adapter: 0)
-    #expect(warning(0x41) == nil)
-  }
 }

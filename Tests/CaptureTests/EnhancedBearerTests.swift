@@ -23,17 +23,6 @@ struct EnhancedBearerTests {
 
   private static func sdu(_ pdu: [UInt8]) -> [UInt8] { Sample.little(UInt16(pdu.count)) + pdu }
 
-  @Test("PDUs on an enhanced bearer are decoded")
-  func pdu() {
-    var link = Self.opened()
-    let unit = link.receive(Self.sdu([0x0A, 0x03, 0x00]), channel: 0x60)
-    #expect(unit?.layer == .att)
-    #expect(unit?.name == "Read Request")
-    #expect(unit?.channel == 0x60)
-    #expect(unit?.attributes.first?.handle == 3)
-    #expect(link.send(Self.sdu([0x0B, 0x61]), channel: 0x50)?.attributes.first?.handle == 3)
-  }
-
   @Test("Each bearer has its own transactions; the attributes are common")
   func transactions() {
     var link = Self.opened()

@@ -7,40 +7,6 @@ import Wire
 
 @Suite("Captured L2CAP")
 struct L2CAPTests {
-  @Test("Fragments are reassembled, in both directions at once")
-  func fragments() {
-    var link = DecodedLink()
-    let out = Sample.att([0x12, 0x2A, 0x00] + [UInt8](repeating: 1, count: 60))
-    let incoming = Sample.att([0x1B, 0x2B, 0x00] + [UInt8](repeating: 2, count: 60))
-    var names: [[String]] = []
-    for place in stride(from: 0, to: out.count, by: 27) {
-      for (opcode, frame, start) in [
-        (MonitorOpcode.aclTransmitted, out, UInt16(0b00)), (.aclReceived, incoming, 0b10),
-      ] {
-        let piece = Array(frame.dropFirst(place).prefix(27))
-        let packet = Sample.acl(0x40, place == 0 ? start : 0b01, piece)
-        names.append(link.frame(opcode, packet).units.map(\.name))
-      }
-    }
-    #expect(names == [[], [], [], [], ["Write Request"], ["Handle Value Notification"]])
-  }
-
-  @Test("A fragment without direction continues the incomplete frame")
-  func unknownDirection() {
-    var decoder = CaptureDecoder()
-    let frame = Sample.att([0x12, 0x2A, 0x00, 1, 2, 3])
-    func decode(_ boundary: UInt16, _ data: [UInt8]) -> DecodedFrame {
-      decoder.decode(
-        CaptureRecord(
-          boundary == 0 ? .aclTransmitted : .aclReceived, Sample.acl(0x40, boundary, data),
-          time: Sample.time, isDirectionKnown: false))
-    }
-    #expect(decode(0b00, Array(frame.prefix(5))).units.isEmpty)
-    let second = decode(0b01, Array(frame.dropFirst(5)))
-    #expect(second.units.map(\.name) == ["Write Request"])
-    #expect(second.record.opcode == .aclTransmitted)
-  }
-
   @Test("A fragment may end within the L2CAP header")
   func cutHeader() {
     var link = DecodedLink()

@@ -6,7 +6,6 @@ import Capture
 import Control
 import GAP
 import JSON
-import TestLoop
 import Testing
 import Wire
 
@@ -134,49 +133,6 @@ struct CaptureOutputTests {
         "decoded":{"ancs_response":{"state":"complete","fragments":1,"bytes":16,"uid":7,\#
         "title":"A\u001b[2J\nnn"}}}
         """#)
-  }
-
-  @Test("Filters show only matching packets")
-  func filters() {
-    func filter(_ choose: (inout CaptureFilter) -> Void) -> CaptureFilter {
-      var filter = CaptureFilter()
-      choose(&filter)
-      return filter
-    }
-    let att = Self.json(filter { $0.att = true })
-    #expect(att.allSatisfy { $0["layer"] == "att" } && att.count == 8)
-    let ancs = filter { $0.profiles = [.ancs] }
-    #expect(Self.json(ancs).count == 8 && !Self.text(ancs).contains { $0.hasPrefix("= ") })
-    #expect(Self.json(filter { $0.profiles = [.ams] }).isEmpty)
-    #expect(Self.json(filter { $0.phone = Self.phone.address }).count == 10)
-    #expect(Self.json(filter { $0.phone = Address(1) }).isEmpty)
-  }
-
-  @Test("Random packets of every kind, as text and JSON")
-  func fuzz() {
-    var generator = SeededGenerator(seed: 78)
-    var decoder = CaptureDecoder()
-    let text = CaptureText(style: TextStyle())
-    for _ in 0..<20_000 {
-      let opcode = MonitorOpcode(rawValue: UInt16.random(in: 0...20, using: &generator))
-      let record = CaptureRecord(
-        opcode, generator.bytes(upTo: 60), time: Self.time, adapter: .random(in: 0...1, using: &generator),
-        missing: Int.random(in: -1...3, using: &generator))
-      let frame = decoder.decode(record)
-      #expect(text.lines(frame).allSatisfy { !$0.utf8.contains { $0 < 0x20 || $0 == 0x7F } })
-      for unit in frame.units { #expect(!unit.json(in: frame).text.isEmpty) }
-    }
-  }
-
-  @Test("The commands' arguments are understood")
-  func arguments() throws {
-    var decode = CaptureOptions()
-    try Grammar.decode.parse(["--att", "x", "y", "--phone", "44:55:66:77:88:99"], into: &decode)
-    #expect(decode.files == ["x", "y"] && decode.filter.att)
-    #expect(decode.filter.phone == Self.phone.address)
-    var trace = CaptureOptions.trace
-    try Grammar.trace.parse(["--ancs", "--ams", "-w", "out"], into: &trace)
-    #expect(trace.filter.profiles == [.ancs, .ams] && trace.write == "out")
   }
 
   @Test("Others are refused", arguments: [[], ["a", "-"], ["--phone", "x", "a"]])

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import ATT
 import Arguments
 import Capture
 import Control
 import EventLoop
-import GAP
-import GATT
-import JSON
 import OnLoop
 import Scratch
 import System
@@ -46,10 +42,7 @@ struct TraceTests {
   /// A trace on stubs, and its result.
   @LoopActor private final class Stage {
     let monitor = FakeMonitor()
-    var links: [HCIConnection] = []
-    var known: [KnownLink] = []
     var warnings: [String] = []
-    var sockets: [String] = []
 
     /// Runs a trace of `records`; `end` is called when the trace waits for more.
     func run(
@@ -66,11 +59,8 @@ struct TraceTests {
         options, Console(.json, TextStyle()) { _ throws(Failure) in },
         Trace.Environment(
           openMonitor: { [monitor] () throws(BluetoothError) in monitor },
-          links: { [unowned self] in links },
-          knownLinks: { [unowned self] in
-            sockets = $0
-            return known
-          }, output: LineWriter(descriptor.raw), warn: { [unowned self] in warnings.append("\($0): \($1)") }))
+          links: { [] }, knownLinks: { _ in [] }, output: LineWriter(descriptor.raw),
+          warn: { [unowned self] in warnings.append("\($0): \($1)") }))
       Loop.start { [self] in
         await eventually { monitor.onPacket != nil }
         for record in records { monitor.send(record) }
@@ -114,53 +104,6 @@ struct TraceTests {
       let page = String(decoding: try Files.read(path), as: UTF8.self)
       #expect(page.hasSuffix("</html>\n"))
       #expect(page.contains("Notification Source"))
-    }
-  }
-
-  @Test("A link that was up before has its address from the kernel and its names from the daemon")
-  func knownLink() async throws {
-    let event = CaptureOutputTests.records.first { $0.data.starts(with: [0, 0x20, 15]) }
-    let source = LocatedService(
-      service: Service(uuid: .notificationCenter, range: HandleRange(0x10, 0x19)),
-      characteristics: [
-        Characteristic(declaration: 0x14, properties: .notify, value: 0x15, uuid: .notificationSource, end: 0x16)
-      ])
-    var known = KnownLink()
-    known.adapter = "hci0"
-    known.phone = CaptureOutputTests.phone.address
-    known.services = [source]
-    let link = known
-    #expect(try KnownLink(reading: JSONValue(parsing: link.json)) == link)
-    let records = [try #require(event)]
-    try await onLoop {
-      let stage = Stage()
-      stage.links = [HCIConnection(adapter: 0, handle: 0, peer: CaptureOutputTests.phone.address)]
-      stage.known = [link]
-      let (status, output) = try await stage.run("--ancs --socket /run/x.sock", records)
-      #expect(status == .interrupted)
-      #expect(stage.sockets == ["/run/x.sock"])
-      #expect(output.count == 1)
-      #expect(output.first?.contains(#""attribute":"Notification Source""#) == true)
-      #expect(
-        stage.warnings == [
-          "hci0 handle 0, 44:55:66:77:88:99: it was up before; its attributes have the names that "
-            + "the daemon knows"
-        ])
-    }
-  }
-
-  @Test("A link that was up before and that no daemon knows has no names")
-  func unknownLink() async throws {
-    try await onLoop {
-      let stage = Stage()
-      stage.links = [HCIConnection(adapter: 1, handle: 64, peer: Address(1))]
-      let (_, output) = try await stage.run("", [])
-      #expect(output.isEmpty)
-      #expect(
-        stage.warnings == [
-          "hci1 handle 64, 00:00:00:00:00:01: it was up before; its attributes have no names until "
-            + "a discovery is seen"
-        ])
     }
   }
 

@@ -38,11 +38,6 @@ struct ReadPage {
     if case .int(let number) = cell { return texts[Int(number)] }
     return cell.string ?? ""
   }
-
-  func fact(_ name: String, _ row: [JSONValue]) -> String? {
-    guard row.count > 10, let value = row[10][name] else { return nil }
-    return value.array.map { text($0[0]) } ?? value.string ?? value.text
-  }
 }
 
 extension String {
@@ -73,40 +68,6 @@ struct PictureTests {
     }
     picture.finish(warnings: warnings)
     return try ReadPage(bytes + picture.take())
-  }
-
-  private static func att(
-    _ pdu: [UInt8], _ opcode: MonitorOpcode = .aclReceived, after microseconds: Int64 = 0
-  ) -> CaptureRecord {
-    let length = UInt8(pdu.count)
-    let data = [0x40, 0x20, length + 4, 0, length, 0, 4, 0] + pdu
-    return CaptureRecord(opcode, data, time: WallTime(microseconds: time.microseconds + microseconds))
-  }
-
-  @Test("A row has the differences to the one before, and the words of decode")
-  func rows() throws {
-    let page = try Self.page([
-      Self.att([0x02, 0x05, 0x02], .aclTransmitted), Self.att([0x03, 0xB9, 0x00], after: 60_000),
-    ])
-    #expect(page.rows.count == 2)
-    #expect(page.rows[1][0].int == 60_000)
-    #expect(page.rows[1][1].int == 1)
-    #expect(page.text(page.rows[1][2]) == "att")
-    #expect(page.rows.map { $0[3].int } == [1, 2])
-    #expect(page.rows[0][4].int == 0x41)
-    #expect(page.text(page.rows[1][5]) == "Exchange MTU Response")
-    #expect(page.rows.map { $0[9].int } == [1, 2])
-    #expect(page.fact("mtu", page.rows[1]) == "185")
-  }
-
-  @Test("A field of the tree has its position in the bytes")
-  func places() throws {
-    let page = try Self.page([Self.att([0x08, 0x01, 0x00, 0xFF, 0xFF, 0x03, 0x28])])
-    let tree = page.trees[0]
-    #expect(tree[1].string == "080100ffff0328")
-    let nodes = try #require(tree[2].array).compactMap(\.array)
-    #expect(nodes.map { page.text($0[0]) } == ["Handles", "Type"])
-    #expect(nodes.map { [$0[2].int, $0[3].int] } == [[1, 4], [5, 2]])
   }
 
   @Test(
@@ -167,15 +128,5 @@ struct PictureTests {
     for number in 0..<20_000 { _ = table.number(of: "text \(number)") }
     #expect(table.number(of: "another") == nil)
     #expect(table.number(of: "a") == 0)
-  }
-
-  @Test("Many rows make several blocks, and the times continue from one to the next")
-  func blocks() throws {
-    let records = (0..<1_300).map { Self.att([0x0A, 0x11, 0x00], after: Int64($0) * 10) }
-    let page = try Self.page(records)
-    #expect(page.rows.count == 1_300)
-    #expect(page.trees.count == 1_300)
-    #expect(page.rows.dropFirst().allSatisfy { $0[0].int == 10 })
-    #expect(page.text.components(between: "class=\"rows\">", "</script>").count == 3)
   }
 }
