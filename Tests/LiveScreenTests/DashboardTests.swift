@@ -296,18 +296,6 @@ import Wire
     #expect(dashboard.interrupt() == [Self.act(.negative, 3)] && !dashboard.isOver)
   }
 
-  @Test("Several are marked, and acted on together") func marking() {
-    var dashboard = Self.dashboard()
-    dashboard.press(" ", .down, " ", at: later)
-    #expect(dashboard.text().contains(" *07:03 Messages Mum"))
-    #expect(dashboard.text().contains("3/3 notifications, 2 marked"))
-    dashboard.press("-", at: later)
-    #expect(dashboard.pass(to: later + .seconds(2)) == [Self.act(.negative, 3), Self.act(.negative, 1)])
-    #expect(dashboard.marked.isEmpty)
-    dashboard.press(" ", .escape, at: later)
-    #expect(dashboard.marked.isEmpty)
-  }
-
   @Test("u restores the marks with which - was pressed, of the notifications that are still there")
   func undoingOfMarked() {
     var dashboard = Self.dashboard()
