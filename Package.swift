@@ -204,7 +204,7 @@ let package = Package(
     suite(
       "ControlTests",
       ["Control", "JSON", "System", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),
-    suite("ArgumentsTests", ["Arguments", "Control", "EventLoop", "System", "JSON", "Wire", "OnLoop", "Scratch"]),
+    suite("ArgumentsTests", ["Arguments", "Control", "System", "JSON", "Scratch"]),
     suite(
       "BoardTests",
       ["Board", "Control", "EventLoop", "System", "ANCS", "AMS", "Companion", "Wire", "TestLoop", "OnLoop"]),
@@ -237,7 +237,7 @@ let package = Package(
       "CaptureToolsTests",
       [
         "CaptureTools", "Arguments", "Control", "Picture", "Bluetooth", "EventLoop", "System", "JSON", "Capture",
-        "ANCS", "GATT", "ATT", "GAP", "Wire", "TestLoop", "OnLoop", "FakeDaemon", "Scratch",
+        "ANCS", "ATT", "GAP", "Wire", "OnLoop", "FakeDaemon", "Scratch",
       ]),
     suite(
       "CentralToolsTests",
