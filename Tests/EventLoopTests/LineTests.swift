@@ -346,24 +346,6 @@ extension OnTheLoop {
       #expect(read.dropFirst(first) == ["lost \(writer.droppedLines): \(first + 1) to 2000", "the next"])
     }
 
-    @Test("Before exit, losses are reported too, and the wait has its limit")
-    func atExit() async throws {
-      let output = try Output(.pipe)
-      defer { output.close() }
-      let writer = LineWriter(output.writing, queueLimit: 1_000)
-      writer.lossNotice = { Array("lost \($0.count)".utf8) }
-      for _ in 1...100 { writer.write(String(repeating: "x", count: 899)) }
-      // The loop's own time does not advance within a turn.
-      let start = MonotonicClock.now
-      #expect(!writer.flush(within: .milliseconds(20)))
-      #expect(MonotonicClock.now - start < .seconds(2))
-      // At once all that a pipe holds.
-      var part = [UInt8](repeating: 0, count: 1 << 20)
-      try #require(Glibc.read(output.reading, &part, part.count) > 0)
-      writer.flush(within: .milliseconds(20))
-      #expect(writer.queuedBytes == 0)
-    }
-
     @Test(
       "A full disk is reported; with room again it gets whole lines, and the number of the missing")
     func fullDisk() async throws {
