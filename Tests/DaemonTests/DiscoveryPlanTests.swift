@@ -49,6 +49,14 @@ struct DiscoveryPlanTests {
     #expect(plan.next(at: start, after: 9_001) == nil)
     #expect(plan.deadline == start + .seconds(10))
     #expect(plan.next(at: start + .seconds(10), after: 9_001) != nil)
+    // After a rest it is as at first.
+    let later = start + .seconds(1_000)
+    for count in 100..<132 {
+      #expect(plan.changed(all, after: 100 * count, isSettingUp: false, at: later) == true)
+      #expect(plan.next(at: later, after: 100 * count + 1) != nil)
+    }
+    #expect(plan.changed(all, after: 19_000, isSettingUp: false, at: later) == true)
+    #expect(plan.next(at: later, after: 19_001) == nil && plan.deadline == later + .seconds(10))
   }
 
   @Test("Changes at the start of a link may be none, as far as each follows another within 2 s")
@@ -92,20 +100,5 @@ struct DiscoveryPlanTests {
     plan.rest(until: start + .seconds(300))
     #expect(plan.deadline == start + .seconds(300))
     #expect(plan.next(at: start + .seconds(300), after: 60) == .search)
-  }
-}
-
-@Suite("Doing nothing too often")
-struct RateLimitTests {
-  @Test("A few times at once, then once an interval, and at once again after a rest")
-  func pauses() {
-    var limit = RateLimit(burst: 3, interval: .seconds(10))
-    let start = Instant.zero
-    let pauses = (0..<6).map { _ in limit.pause(at: start) }
-    #expect(pauses == [.zero, .zero, .zero, .seconds(10), .seconds(20), .seconds(30)])
-    #expect(limit.pause(at: start + .seconds(45)) == .zero)
-    #expect(limit.pause(at: start + .seconds(45)) == .seconds(5))
-    let later = start + .seconds(1_000)
-    #expect((0..<4).map { _ in limit.pause(at: later) } == [.zero, .zero, .zero, .seconds(10)])
   }
 }
