@@ -214,24 +214,6 @@ extension OnTheLoop {
   @LoopActor struct UnixListenerTests {
     private let path = "/tmp/ancsd-test-listener-\(getpid()).sock"
 
-    @Test("The socket file has its mode and is removed with the listener; a stale one is replaced")
-    func stale() async throws {
-      defer { try? Files.remove(path) }
-      do {
-        // As a killed daemon leaves it.
-        let left = try UnixListener(at: path, .stream)
-        try Files.rename(path, to: path + ".kept")
-        left.close()
-        try Files.rename(path + ".kept", to: path)
-      }
-      #expect(try Files.kind(of: path) == .socket)
-      let listener = try UnixListener(at: path, .stream)
-      var status = stat()
-      #expect(stat(path, &status) == 0 && status.st_mode & 0o777 == 0o660)
-      listener.close()
-      #expect(try Files.kind(of: path) == nil)
-    }
-
     @Test(
       "A socket file that somebody listens on is left alone",
       arguments: [SocketType.stream, .packets])
