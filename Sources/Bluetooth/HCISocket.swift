@@ -141,10 +141,16 @@ public struct HCIConnection: Hashable, Sendable {
 /// open while adapters come and go.
 public final class MgmtSocket {
   private let packets: PacketSocket
+  /// The longest packet that the kernel takes, in bytes.
+  public let packetLimit: Int
 
   /// Opens the channel. Most commands need CAP_NET_ADMIN; the kernel refuses them one by one.
   public init() throws(BluetoothError) {
-    packets = PacketSocket(owning: try HCISocket.open(channel: Int32(HCI_CHANNEL_CONTROL)))
+    let descriptor = try HCISocket.open(channel: Int32(HCI_CHANNEL_CONTROL))
+    let longest = UInt16.max
+    let isSet: Void? = try? Syscall.setOption(descriptor.raw, SOL_BLUETOOTH, BT_SNDMTU, longest)
+    packetLimit = isSet == nil ? 1_028 : Int(longest)
+    packets = PacketSocket(owning: descriptor)
     // Some commands to an adapter that is powered off are refused when they are written (ENETDOWN).
     packets.refusalsEndIt = false
     packets.carriesKeys = true

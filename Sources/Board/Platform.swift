@@ -71,6 +71,8 @@ import Wire
 
 /// The kernel's management channel.
 @LoopActor package protocol ManagementChannel: AnyObject {
+  /// The longest packet that the kernel takes, in bytes.
+  var packetLimit: Int { get }
   /// Connects a client to the channel. `onClose` is called if the kernel closes the channel.
   func attach(_ client: MgmtClient, onClose: @escaping () -> Void)
   func close()

@@ -14,6 +14,7 @@ public struct Keyring: Hashable, Sendable {
   public private(set) var unusable = 0
 
   private let policy: PairingPolicy
+  private let packetLimit: Int
   /// Those that the policy refuses.
   private var refused: Set<DeviceAddress> = []
   /// The phones whose Long Term Keys the kernel does not have while pairing is open.
@@ -21,7 +22,10 @@ public struct Keyring: Hashable, Sendable {
   /// The bonds that only one side seems to have.
   public var staleBonds = StaleBondWatch()
 
-  public init(_ policy: PairingPolicy) { self.policy = policy }
+  /// - Parameter packetLimit: the longest packet that the kernel takes, in bytes.
+  public init(_ policy: PairingPolicy, packetLimit: Int = .max) {
+    (self.policy, self.packetLimit) = (policy, packetLimit)
+  }
 
   // MARK: Bonds
 
@@ -34,7 +38,7 @@ public struct Keyring: Hashable, Sendable {
   /// Adds stored bonds, at startup and when more can be read.
   ///
   /// - Parameters:
-  ///   - stored: the bonds that could be read.
+  ///   - stored: the bonds that could be read, those of the phones that were here last at the end.
   ///   - count: the total number of existing or former bonds.
   /// - Returns: those that the policy refuses, each once, with the reason.
   public mutating func add(_ stored: [Bond], of count: Int) -> [(Bond, PairingFailure)] {
@@ -90,14 +94,19 @@ public struct Keyring: Hashable, Sendable {
 
   // MARK: Keys in the kernel
 
-  /// The bonds whose keys the kernel should hold.
+  /// The bonds whose keys the kernel should hold: the last ones, as many as it takes.
   public var held: [Bond] {
-    bonds.map { bond in
+    var held = bonds.map { bond in
       var bond = bond
       if withheld.contains(bond.identity) { bond.longTermKeys = [] }
       return bond
     }
+    while MgmtCommand.loadKeys(of: held).contains(where: { $0.packetLength > packetLimit }) { held.removeFirst() }
+    return held
   }
+
+  /// The phones whose keys the kernel has no room for.
+  public var leftOut: [DeviceAddress] { bonds.dropLast(held.count).map(\.identity) }
 
   /// A phone pairs again, which the kernel allows only without its key. The bond is kept until a new one replaces it.
   public mutating func withhold(_ phone: DeviceAddress) { withheld.insert(phone) }

@@ -93,6 +93,9 @@ public struct MgmtCommand: Hashable, Sendable {
     Packet(code: opcode.rawValue, index: index, body: parameters)
   }
 
+  /// The packet's length in bytes.
+  var packetLength: Int { 6 + parameters.count }
+
   /// How long to wait for the reply.
   ///
   /// Pair Device waits for two people and the phone: a phone that never answered took 32 s, and each

@@ -25,6 +25,8 @@ public final class VirtualKernel {
   /// Says what becomes of each packet that goes to a management socket, by its code: the events, and the responses to
   /// commands (1 and 2). What fails becomes another packet.
   public var packetFate: (_ code: UInt16, _ packet: [UInt8]) -> Fate<[UInt8]> = { _, _ in .arrives }
+  /// The longest packet that a management socket takes: as the daemon asks for; 1,028 bytes before Linux 5.16.
+  public var packetLimit = 65_535
   /// The adapters whose commands are never answered.
   public var deaf: Set<UInt16> = []
   /// Whether the ends of ATT channels are lost, so that only an event may tell of them.
@@ -178,6 +180,7 @@ public enum Fate<Failure> {
 public final class ManagementSocket {
   /// Called with each packet from the kernel, each on a turn of its own.
   public var receive: ([UInt8]) -> Void = { _ in }
+  public var packetLimit: Int { kernel.packetLimit }
   private let kernel: VirtualKernel
   private var isClosed = false
 
@@ -185,7 +188,7 @@ public final class ManagementSocket {
 
   /// Writes a command; false if the kernel does not take it.
   @discardableResult public func send(_ packet: [UInt8]) -> Bool {
-    guard let packet = try? Packet(decoding: packet) else { return false }
+    guard packet.count <= kernel.packetLimit, let packet = try? Packet(decoding: packet) else { return false }
     let (code, number, body) = (packet.code, packet.index.value, packet.body)
     let opcode = MgmtOpcode(rawValue: code)
     kernel.commands.append(opcode)

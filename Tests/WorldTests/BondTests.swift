@@ -217,6 +217,34 @@ struct BondOwnerTests: InWorld {
     }
   }
 
+  @Test(
+    "A kernel that takes short packets has the keys of the phones that were here last, and the log says whose it lacks",
+    arguments: [(1_028, 28), (65_535, 41)])
+  func manyPhones(packetLimit: Int, held: Int) async throws {
+    try await world.begin(.phoneLeft)
+    let store = try #require(world.daemon).bonds
+    let adapter = world.adapter.address.address
+    let key = try #require(store.bonds(of: adapter).usable.first?.longTermKeys.first)
+    for number in 0..<40 as Range<UInt8> {
+      // Its address is before or behind the phone's.
+      var entry = key.entry
+      (entry[0], entry[4]) = (number, number < 20 ? 0 : 0xFF)
+      let copy = try LongTermKey(entry: entry)
+      try store.save(Bond(identity: copy.peer, longTermKeys: [copy]), of: adapter)
+    }
+    try await world.stop()
+    world.kernel.packetLimit = packetLimit
+    try await world.start { $0.live.logLevel = .warning }
+    #expect(world.adapter.keyedPeers.count == held)
+    #expect(world.log.count { $0.contains("ancsd forget") } == (held == 41 ? 0 : 1), "\(world.log)")
+    await world.pass(.seconds(1))
+    try await world.phoneConnectsEncrypted()
+    // One that pairs now is among them, too.
+    let stranger = try await world.strangerPairs()
+    #expect(world.adapter.keyedPeers.contains(stranger.kind.identity))
+    try await world.phoneReturnsEncrypted()
+  }
+
   @Test("A refused legacy re-pairing costs no good bond")
   func legacyAgain() async throws {
     try await world.begin(.phoneLeft)

@@ -11,7 +11,15 @@ import Wire
   var onChange: () -> Void = {}
   /// Changes that affect neither the disk nor the kernel are made on it directly.
   package var ring: Keyring {
-    didSet { if ring.bonds.map(\.identity) != oldValue.bonds.map(\.identity) { onChange() } }
+    didSet {
+      guard ring.bonds.map(\.identity) != oldValue.bonds.map(\.identity) else { return }
+      onChange()
+      let leftOut = ring.leftOut
+      if leftOut.isEmpty || leftOut == oldValue.leftOut { return }
+      log.warning(
+        "\(index): this kernel has no room for the keys of \(leftOut.map { "\($0.address)" }.joined(separator: ", ")), "
+          + "which were away longest: ancsd forget those that are not used, or use Linux 5.16 or newer")
+    }
   }
 
   /// The adapter's address, under which bonds are stored.
@@ -22,7 +30,7 @@ import Wire
   private var timer: TimerID?
 
   init(_ radio: Radio, adapter: Address, _ index: ControllerIndex) {
-    ring = Keyring(radio.policy)
+    ring = Keyring(radio.policy, packetLimit: radio.channel?.packetLimit ?? .max)
     self.radio = radio
     self.adapter = adapter
     self.index = index

@@ -14,7 +14,7 @@ import Wire
 @LoopActor package final class BondStore {
   /// An adapter's bonds on the disk.
   struct Bonds {
-    /// The usable ones.
+    /// The usable ones, those of the phones that were here last at the end.
     var usable: [Bond] = []
     /// The number of existing or former unusable ones.
     var unusable = 0
@@ -84,16 +84,19 @@ import Wire
     do { names = try directory.names(in: folder) } catch { (names, found.unreadable) = ([], 1) }
     found.unusable = names.count { BondFile.isSetAside($0) }
     if replacements.contains(adapter) { found.unusable += 1 }
+    var lastSeen: [DeviceAddress: Int64] = [:]
     for name in names where name.hasSuffix(BondFile.suffix) {
       do {
         guard var bond: Bond = try directory.read("\(folder)/\(name)") else { continue }
         let cache = cache(of: Place(adapter: adapter, phone: bond.identity))
         bond.name = cache?.name ?? bond.name
         bond.strikes = cache?.strikes
+        lastSeen[bond.identity] = cache?.lastSeen
         adopt(bond, in: name, of: adapter)
         found.usable.keep(bond)
       } catch { if error == .now { found.unreadable += 1 } else { found.unusable += 1 } }
     }
+    found.usable.sort { lastSeen[$0.identity] ?? 0 < lastSeen[$1.identity] ?? 0 }
     for (place, bond) in unsaved where place.adapter == adapter { found.usable.keep(bond) }
     return found
   }
