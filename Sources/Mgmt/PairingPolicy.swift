@@ -56,8 +56,8 @@ public enum Admission: Hashable, Sendable {
 
 /// Whether an unknown phone may pair with one of the board's adapters now.
 ///
-/// A rule applies by default (`--pairable`). Opening pairing by hand overrides it for a time and for one phone,
-/// closing it by hand until it is opened again or the last bond is forgotten.
+/// A rule applies by default (`--pairable`). Opening pairing by hand overrides it for a time and for one phone, also if
+/// others have opened it; closing it by hand until it is opened again or the last bond is forgotten.
 public struct PairingWindow: Hashable, Sendable {
   /// Who may pair while nobody has opened or closed pairing by hand.
   public enum Rule: Hashable, Sendable {
@@ -78,9 +78,13 @@ public struct PairingWindow: Hashable, Sendable {
 
   private enum Hand: Hashable, Sendable {
     case off
-    case open(until: Instant, number: Int)
+    /// The numbers of the openings, and their ends.
+    case open([Int: Instant])
     case closed
   }
+
+  /// How many openings are kept: clients may open it again and again.
+  private static let mostOpenings = 16
 
   /// The window of a board that started at this time.
   public init(_ rule: Rule, since start: Instant) {
@@ -97,13 +101,19 @@ public struct PairingWindow: Hashable, Sendable {
   ///
   /// - Parameter number: identifies this opening, for `end`.
   public mutating func open(until deadline: Instant, number: Int) {
-    hand = .open(until: deadline, number: number)
+    var openings = openings
+    openings[number] = deadline
+    if openings.count > Self.mostOpenings, let oldest = openings.keys.min() { openings[oldest] = nil }
+    hand = .open(openings)
   }
 
-  /// Ends that opening, so that the rule applies again; false if it was over already.
+  private var openings: [Int: Instant] { if case .open(let openings) = hand { openings } else { [:] } }
+
+  /// Ends that opening: without others, the rule applies again. False if it was over already.
   public mutating func end(_ number: Int, at now: Instant) -> Bool {
-    guard case .open(let deadline, number) = hand, now < deadline else { return false }
-    hand = .off
+    var openings = openings
+    guard let deadline = openings.removeValue(forKey: number), now < deadline else { return false }
+    hand = openings.isEmpty ? .off : .open(openings)
     return true
   }
 
@@ -123,19 +133,15 @@ public struct PairingWindow: Hashable, Sendable {
   ///
   /// - Parameter wasBonded: whether any phone is bonded to the adapter, or was before its bond became unusable.
   public func isOpen(at now: Instant, wasBonded: Bool) -> Bool {
-    switch hand {
-    case .closed: return false
-    case .open(let deadline, _) where now < deadline: return true
-    case .open, .off: break
-    }
+    if hand == .closed { return false }
+    if openings.values.contains(where: { now < $0 }) { return true }
     if rule == .firstPhone, wasBonded { return false }
     return ruleEnd.map { now < $0 } ?? true
   }
 
   /// The next time at which `isOpen` may change by itself.
   public func deadline(after now: Instant) -> Instant? {
-    var ends = [ruleEnd]
-    if case .open(let end, _) = hand { ends.append(end) }
-    return hand == .closed ? nil : ends.compactMap { $0 }.filter { $0 > now }.min()
+    let ends = openings.values + [ruleEnd].compactMap { $0 }
+    return hand == .closed ? nil : ends.filter { $0 > now }.min()
   }
 }

@@ -191,6 +191,31 @@ struct FailedPairingTests: InWorld {
     #expect(world.daemon?.phoneReports.count == (pairable == .always ? 2 : 1))
   }
 
+  @Test(
+    "Pairing that was opened twice is open until both openings have ended, by hand or by their time",
+    arguments: [[0, 1], [1, 0]])
+  func openedTwice(order: [Int]) async throws {
+    try await world.begin(.phoneLeft)
+    let adapter = try #require(world.daemon?.radio?.sortedAdapters.first)
+    var openings: [Int?] = []
+    for _ in 0..<2 {
+      openings.append(try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60)).opening)
+    }
+    for place in order {
+      #expect(adapter.isPairable)
+      _ = try await world.call(ControlMethods.closePairing, ClosingParameters(opening: openings[place]))
+    }
+    #expect(!adapter.isPairable)
+    try await world.openPairing(seconds: 60)
+    try await world.openPairing(seconds: 5)
+    await world.pass(.seconds(10))
+    #expect(adapter.isPairable)
+    // One phone ends both.
+    await world.strangerComes()
+    try await world.until(.paired)
+    #expect(!adapter.isPairable)
+  }
+
   @Test("A phone that waits while pairing is closed pairs once it is opened")
   func openedLate() async throws {
     try await world.begin(.onAir)
