@@ -65,6 +65,8 @@ public final class HistoryFile {
     try run("PRAGMA page_size = \(Self.page)")
     try run("PRAGMA journal_mode = WAL")
     try run("PRAGMA synchronous = NORMAL")
+    // So that a transaction needs the disk only when it is committed (`tryToAdd`).
+    try run("PRAGMA cache_spill = OFF")
     try shrink()
     try run("PRAGMA max_page_count = \(pages)")
     // (Earlier versions named the app; their files demand values.)
@@ -149,9 +151,10 @@ public final class HistoryFile {
     throw .database("\(path): there is no room for \(entries.count) events")
   }
 
-  /// Returns whether there was room.
+  /// Returns whether there was room in the file. SQLite has the same error for a full disk, but only when it commits.
   private func tryToAdd(_ entries: [HistoryEntry]) throws(HistoryError) -> Bool {
     try run("BEGIN IMMEDIATE")
+    var isInserted = false
     do throws(HistoryError) {
       let insert = try prepare("INSERT INTO event (time, life, seq, app_id, app, line) VALUES (?, ?, ?, '', '', ?)")
       defer { sqlite3_finalize(insert) }
@@ -163,10 +166,11 @@ public final class HistoryFile {
         guard sqlite3_step(insert) == SQLITE_DONE else { throw failure() }
         sqlite3_reset(insert)
       }
+      isInserted = true
       try run("COMMIT")
       return true
     } catch {
-      let isFull = sqlite3_errcode(database) == SQLITE_FULL
+      let isFull = !isInserted && sqlite3_errcode(database) == SQLITE_FULL
       try? run("ROLLBACK")
       if isFull { return false }
       throw error

@@ -7,6 +7,21 @@ import Wire
 
 @testable import History
 
+/// A file system of 4 MiB; nil if this process may not mount one.
+private final class SmallDisk {
+  static let size = 4 << 20
+  let scratch: Scratch
+
+  init?() {
+    guard let scratch = try? Scratch(), mount("none", scratch.path, "tmpfs", 0, "size=\(Self.size)") == 0 else {
+      return nil
+    }
+    self.scratch = scratch
+  }
+
+  deinit { umount2(scratch.path, 2) }  // MNT_DETACH
+}
+
 @Suite("The history's file") struct HistoryTests {
   private let scratch: Scratch
   private var path: String { "\(scratch.path)/log.db" }
@@ -72,6 +87,25 @@ import Wire
     #expect(try all(file).count == count)
     try file.add((0..<400).map { entry($0, length: 1_000) })
     #expect(try file.latest()?.seq == 399)
+  }
+
+  @Test(
+    "A full disk is an error and costs no events",
+    .enabled(if: SmallDisk() != nil, "mounting a small file system takes root"))
+  func fullDisk() throws {
+    let disk = try #require(SmallDisk())
+    let (path, filler) = ("\(disk.scratch.path)/log.db", "\(disk.scratch.path)/filler")
+    try HistoryFile(writing: path, limit: 16 << 20).add((0..<1_000).map { entry($0) })
+    let room = SmallDisk.size - Int(try Files.open(path).size())
+    try Files.create(filler, mode: 0o600).writeAll(Array(repeating: 1, count: room - (250 << 10)))
+    let file = try HistoryFile(writing: path, limit: 16 << 20)
+    let news = (1_000..<1_200).map { entry($0, length: 1_000) }
+    let error = #expect(throws: HistoryError.self) { try file.add(news) }
+    #expect("\(error.map { "\($0)" } ?? "")".contains("full"))
+    #expect(try all(file).count == 1_000)
+    try Files.remove(filler)
+    try file.add(news)
+    #expect(try all(file).count == 1_200)
   }
 
   @Test("A smaller limit makes the file smaller, and the latest events stay")
