@@ -542,6 +542,21 @@ struct HistoryHelperTests: InWorld {
     #expect(await refusal()?.contains("[log]") == true)
   }
 
+  @Test("Helpers that hang while they read are ended, and then others can read")
+  func readersThatHang() async throws {
+    try await world.start(settings: "[log]")
+    let programs = world.platform.programs
+    programs.behaviours["/proc/self/exe"] = .hangs(endedBy: [.kill])
+    let client = try world.connectClient()
+    for id in 1...4 as ClosedRange<Int64> { client.call(ControlMethods.readHistory, HistoryQuery(), id: id) }
+    await world.pass(.seconds(60))
+    #expect(client.responses.count == 4)
+    let error = try RPCError(reading: client.responses.last?["error"] ?? .null)
+    #expect(error.code == RPCError.Code.tryAgain && error.message.contains("30 s"), "\(error)")
+    programs.behaviours["/proc/self/exe"] = .ends(lines: [#"{"events":[]}"#])
+    #expect(try await world.call(ControlMethods.readHistory, HistoryQuery()).elements.isEmpty)
+  }
+
   /// Why the history can't be read.
   private func refusal() async -> String? {
     await #expect(throws: RPCError.self) { try await world.call(ControlMethods.readHistory, HistoryQuery()) }?.message

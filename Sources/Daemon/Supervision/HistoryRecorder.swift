@@ -70,6 +70,9 @@ import Wire
 
   /// How many helpers read at once.
   private static let mostReaders = 4
+  /// How long each may take: a disk that fails must not keep later ones from reading.
+  private static let readingTime: Duration = .seconds(30)
+
   /// A page of the history, which another helper reads, so that the daemon does not wait for the disk here either.
   func read(_ query: HistoryQuery) async throws(RPCError) -> Page<RecordedEvent> {
     guard readers < Self.mostReaders else {
@@ -86,8 +89,15 @@ import Wire
     readers += 1
     var line: [UInt8] = []
     child.onLine = { line = $0 }
+    var isLate = false
+    let timer = platform.scheduler.schedule(after: Self.readingTime) {
+      isLate = true
+      child.signal(.kill)
+    }
     let end = await withCheckedContinuation { done in child.onEnd = { done.resume(returning: $0) } }
+    platform.scheduler.cancel(timer)
     withExtendedLifetime(child) { readers -= 1 }
+    if isLate { throw .tryAgain("reading the history took more than \(Self.readingTime.components.seconds) s") }
     guard end == .exit(0), let json = try? JSONValue(parsing: line), let page = Page<RecordedEvent>(json: json) else {
       throw .unavailable(line.isEmpty ? "the helper \(end)" : String(decoding: line, as: UTF8.self))
     }
