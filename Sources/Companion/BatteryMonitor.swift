@@ -35,11 +35,11 @@ public final class BatteryMonitor {
   /// Subscribes to the level, if the located service allows that, and reads it, in this order: no change is
   /// missed.
   ///
-  /// - Throws: why the level cannot be followed, or why the link has ended. It is read anyway if the
-  ///   phone refuses the subscription.
-  public func follow(_ service: LocatedService) async throws(ATTFailure) {
-    guard let source = service[.batteryLevel] else { return }
-    try await client.follow(source) { [weak self] in self?.apply($0) }
+  /// - Returns: why the phone has refused the subscription; nil: it has not. It is read anyway.
+  /// - Throws: why the level cannot be read, or why the link has ended.
+  @discardableResult public func follow(_ service: LocatedService) async throws(ATTFailure) -> ATTFailure? {
+    guard let source = service[.batteryLevel] else { return nil }
+    return try await client.follow(source) { [weak self] in self?.apply($0) }
   }
 
   private func apply(_ value: [UInt8]) {

@@ -32,13 +32,13 @@ public final class ClockMonitor {
   /// Reads the time zone, subscribes to the time, and reads it: phones notify it when their clock was set or
   /// the time zone has changed. Then the zone is read again.
   ///
-  /// - Throws: why the time cannot be followed, or why the link has ended. It is read anyway if the
-  ///   phone refuses the subscription.
-  public func follow(_ service: LocatedService) async throws(ATTFailure) {
+  /// - Returns: why the phone has refused the subscription; nil: it has not. It is read anyway.
+  /// - Throws: why the time cannot be read, or why the link has ended.
+  @discardableResult public func follow(_ service: LocatedService) async throws(ATTFailure) -> ATTFailure? {
     zoneHandle = service[.localTimeInformation]?.value
     readZone()
-    guard let source = service[.currentTime] else { return }
-    try await client.follow(source) { [weak self] in self?.apply($0) }
+    guard let source = service[.currentTime] else { return nil }
+    return try await client.follow(source) { [weak self] in self?.apply($0) }
   }
 
   private func readZone() {

@@ -6,9 +6,9 @@ import Wire
 extension Client {
   /// Subscribes to a characteristic, if it notifies, and then reads it by its type, which also confirms its location.
   ///
-  /// - Throws: why it cannot be followed, or why the link has ended. It is read anyway if the phone
-  ///   refuses the subscription.
-  func follow(_ source: Characteristic, _ apply: @escaping ([UInt8]) -> Void) async throws(ATTFailure) {
+  /// - Returns: why the phone has refused the subscription; nil: it has not. It is read anyway.
+  /// - Throws: why it cannot be read, or why the link has ended.
+  func follow(_ source: Characteristic, _ apply: @escaping ([UInt8]) -> Void) async throws(ATTFailure) -> ATTFailure? {
     var refusal: ATTFailure?
     if let cccd = source.cccd {
       setHandler(for: source.value, apply)
@@ -23,7 +23,7 @@ extension Client {
       throw .protocolViolation("\(source.uuid) is not at \(hexadecimal(source.value))")
     }
     apply(found.value)
-    if let refusal { throw refusal }
+    return refusal
   }
 
   /// The first attribute of this type, read in one request; nil if the server shows none to this client.

@@ -169,6 +169,27 @@ struct HealingTests: InWorld {
     #expect(!world.story.contains("disconnected"))
   }
 
+  @Test("The level of a battery that can't be subscribed to is in `status`, as it was read")
+  func unfollowedBattery() async throws {
+    try await world.begin(.paired)
+    let phone = world.phone
+    let located = try #require(world.daemon?.sessions.first?.services.located)
+    let cccd = try #require(located.first { $0.service.uuid == .batteryService }?[.batteryLevel]?.cccd)
+    try await world.phoneLeaves()
+    phone.transform = { pdu, toPhone in
+      guard toPhone, pdu.starts(with: [0x12, UInt8(cccd & 0xFF), UInt8(cccd >> 8)]) else { return pdu }
+      phone.say([0x01, 0x12, pdu[1], pdu[2], ErrorCode.writeNotPermitted.rawValue])
+      return nil
+    }
+    await world.phoneConnects()
+    try await world.until(.battery)
+    await world.pass(.seconds(5))
+    let link = try await world.link()
+    #expect(world.last(.battery) == link.battery.map { .battery(level: $0) })
+    #expect(link.services == [.ancs, .ams, .battery, .time])
+    #expect(world.story.count { $0 == "error" } == 1)
+  }
+
   @Test("AMS that refuses the registration is asked again, and then used")
   func media() async throws {
     let phone = world.phone

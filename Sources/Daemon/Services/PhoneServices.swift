@@ -41,7 +41,8 @@ extension ServiceClient {
       let monitor = BatteryMonitor(context.client)
       monitor.onDropped = context.logDropped
       monitor.onLevel = { context.publish(.battery(level: Int($0.percent))) }
-      try await monitor.follow(service)
+      let refusal = try await monitor.follow(service)
+      if let refusal { context.report("subscribing to the battery level", refusal) }
       return monitor
     }
   }
@@ -63,7 +64,8 @@ extension ServiceClient {
           boardZone: now.zoneOffset)
         context.publish(.time(time.current.time, offset: Double(offset)))
       }
-      try await monitor.follow(service)
+      let refusal = try await monitor.follow(service)
+      if let refusal { context.report("subscribing to the time", refusal) }
       return monitor
     }
   }
