@@ -411,6 +411,25 @@ struct IPhoneTests: InWorld {
     #expect(link.services == [.ancs, .ams, .battery, .time] && link.battery == 42)
   }
 
+  @Test("A battery that is new during the set-up is found, and no subscription begins again", arguments: 5...7)
+  func newBattery(at request: Int) async throws {
+    let phone = world.phone
+    try phone.phone.perform(.unpublish(.battery))
+    try await world.begin(.phoneLeft)
+    var subscriptions = 0
+    phone.phone.onEvent = { event in if case .subscribed = event { subscriptions += 1 } }
+    _ = at(request) {
+      _ = try? phone.phone.perform(.publish(.battery, freshHandles: true))
+      _ = try? phone.phone.perform(.indicate(.serviceChanged, [0x0A, 0, 0xFF, 0xFF]))
+    }
+    await world.phoneConnects()
+    try await world.until(.subscribed)
+    await world.pass(.seconds(30))
+    let link = try await world.link()
+    #expect(link.services == [.ancs, .ams, .battery, .time] && link.battery != nil)
+    #expect(subscriptions == 7)
+  }
+
   @Test("Handles that have moved are not taken for right")
   func moved() async throws {
     try await world.begin(.phoneLeft)

@@ -119,6 +119,9 @@ import Wire
     }
   }
 
+  /// Whether every service was located.
+  var isWhole: Bool { slots.allSatisfy { $0.state.service != nil } }
+
   /// Whether ANCS or AMS is in use, so that `subscribed` is published.
   var isWorthAnnouncing: Bool { !lacksNotifications || active(MediaRemote.self) != nil }
 

@@ -362,7 +362,11 @@ import Wire
     switch step {
     case .change(let range, let mayBeNone):
       if mayBeNone, !services.isIncomplete, try await services.verify() {
-        return log.info("services in \(range) are unchanged")
+        log.info("the services in \(range) that are used are unchanged")
+        if services.isWhole { return }
+        // The battery or the time may be new.
+        cameBack = try await services.search()
+        break
       }
       log.info("the phone's services in \(range) have changed")
       discovery.servicesChanged()
