@@ -81,6 +81,30 @@ struct ControlSocketTests: InWorld {
     #expect(known.report.attributes.title == "Dad" && known.report.isStale)
   }
 
+  @Test("What can't succeed is not to be tried again: a command longer than the MTU, texts without a Data Source")
+  func inVain() async throws {
+    world.phone.transform = { pdu, toPhone in
+      let dataSource: [UInt8] = [0xFB, 0x7B, 0x7C, 0xCE, 0x6A, 0xB3, 0x44, 0xBE]
+      guard !toPhone, let place = pdu.firstRange(of: dataSource) else { return pdu }
+      var other = pdu
+      other[place.lowerBound] = 0
+      return other
+    }
+    try await world.serve()
+    var write = WriteParameters()
+    (write.handle, write.isCommand) = (AttributeHandle(value: 3), true)
+    write.value = HexBytes([UInt8](repeating: 1, count: 512))
+    let tooLong = await #expect(throws: RPCError.self) {
+      _ = try await world.call(ControlMethods.writeAttribute, write)
+    }
+    #expect(tooLong?.code == RPCError.Code.unavailable, "\(String(describing: tooLong))")
+    try world.phoneDoes(.add(.message(from: "Mum"), uid: 5))
+    let noSource = await #expect(throws: RPCError.self) {
+      _ = try await world.call(ControlMethods.getNotification, NotificationParameters(5, phone: nil))
+    }
+    #expect(noSource?.code == RPCError.Code.unavailable, "\(String(describing: noSource))")
+  }
+
   @Test("An answer to no question is refused")
   func unasked() async throws {
     try await world.start()

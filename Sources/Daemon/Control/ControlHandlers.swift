@@ -318,14 +318,19 @@ private protocol PhoneFailure: Error { var asError: RPCError { get } }
 extension ATTFailure: PhoneFailure {
   fileprivate var asError: RPCError {
     if let code { return .phone("\(code)", att: code.rawValue) }
+    if case .tooLong = self { return .unavailable("\(self)") }
     return isEnd ? .unavailable("\(self)") : .tryAgain("\(self)")
   }
 }
 
 extension FetchFailure: PhoneFailure {
   fileprivate var asError: RPCError {
-    if let code { return .phone("\(self)", att: code.rawValue) }
-    return self == .ended ? .unavailable("\(self)") : .tryAgain("\(self)")
+    switch self {
+    case .refused(let code): .phone("\(self)", att: code.rawValue)
+    case .unsupported, .ended: .unavailable("\(self)")
+    case .undelivered(let cause): cause.asError
+    case .timedOut, .malformed, .cancelled: .tryAgain("\(self)")
+    }
   }
 }
 
