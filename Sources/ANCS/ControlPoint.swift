@@ -172,6 +172,8 @@ public enum FetchFailure: Error, Hashable, Sendable, CustomStringConvertible {
   case unsupported
   /// Nobody waits for the response anymore, so it was not sent.
   case cancelled
+  /// The phone has forgotten the session, so it was not sent: in the next one a UID may be another notification's.
+  case startedOver
   /// The link or the session ended.
   case ended
 
@@ -188,7 +190,7 @@ public enum FetchFailure: Error, Hashable, Sendable, CustomStringConvertible {
     switch self {
     case .refused(let code): code.nameInANCS == nil
     case .timedOut, .malformed, .undelivered: true
-    case .unsupported, .cancelled, .ended: false
+    case .unsupported, .cancelled, .startedOver, .ended: false
     }
   }
 
@@ -200,6 +202,7 @@ public enum FetchFailure: Error, Hashable, Sendable, CustomStringConvertible {
     case .undelivered(let failure): failure.description
     case .unsupported: "the phone provides no attributes of notifications"
     case .cancelled: "cancelled before it was sent"
+    case .startedOver: "the phone's notifications get new UIDs, as it has forgotten the session: list them again"
     case .ended: "the session ended"
     }
   }

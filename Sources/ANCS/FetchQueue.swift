@@ -102,13 +102,20 @@ struct FetchQueue {
     request.completion(.failure(.cancelled))
   }
 
-  /// The phone is about to announce its notifications again.
-  mutating func startOver() { current = nil }
+  /// The phone is about to announce its notifications again: the queued requests fail, as theirs may have other UIDs then.
+  mutating func startOver() {
+    current = nil
+    failRequests(.startedOver)
+  }
 
   /// The session is over: the queued requests fail.
   mutating func end() {
     (current, probe) = (nil, nil)
-    while let request = requests.popFirst() { request.completion(.failure(.ended)) }
+    failRequests(.ended)
+  }
+
+  private mutating func failRequests(_ why: FetchFailure) {
+    while let request = requests.popFirst() { request.completion(.failure(why)) }
   }
 
   // MARK: The next command
@@ -258,7 +265,7 @@ extension ControlPoint.Outcome {
     switch self {
     case .success(_?): return .responded
     case .success(nil): return probe == .probe ? .unclear : nil
-    case .failure(.ended), .failure(.unsupported), .failure(.cancelled): return nil
+    case .failure(.ended), .failure(.startedOver), .failure(.unsupported), .failure(.cancelled): return nil
     case .failure(let failure):
       switch failure.code {
       case .writeNotPermitted?: return .refused

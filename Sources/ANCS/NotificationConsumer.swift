@@ -355,6 +355,7 @@ public final class NotificationConsumer {
     var action: Int?
     let outcome = await withCheckedContinuation { waiter in
       if isEnded { return waiter.resume(returning: ControlPoint.Outcome.failure(.ended)) }
+      if case .subscribingAgain(endingFirst: true) = phase { return waiter.resume(returning: .failure(.startedOver)) }
       if cancellation?.isCancelled == true { return waiter.resume(returning: .failure(.cancelled)) }
       let request = FetchQueue.Request(command) { waiter.resume(returning: $0) }
       queue.add(request)

@@ -113,6 +113,32 @@ struct WatchingTests {
     }
   }
 
+  @Test("Requests that wait while the session starts over fail: a UID may be another notification's in the new one")
+  func requestsWhileForgotten() throws {
+    try Session.serve(titles) { loop, session in
+      session.phone.add(1, [1: "t"])
+      await loop.sleep(for: .milliseconds(899_900))
+      session.phone.react = { $0 == .probe ? .refuse(0xA0) : nil }
+      var requests: [Started<Void>] = []
+      let sent = session.phone.bearer.requestsSent
+      while session.phone.bearer.requestsSent == sent { await loop.sleep(for: .microseconds(300)) }
+      requests.append(loop.start { try await session.consumer.act(1, .negative) })
+      #expect(session.phone.commands.last != .probe)
+      while session.phone.log.count == 2 { await loop.sleep(for: .microseconds(300)) }
+      #expect(session.phone.commands.last == .probe)
+      requests.append(loop.start { try await session.consumer.act(1, .negative) })
+      await loop.sleep(for: .seconds(1))
+      #expect(session.stale == 1 && session.phone.commands.last == .probe)
+      for request in requests {
+        let failure = try #require(request.failure)
+        #expect("\(failure)".contains("list them again"))
+      }
+      session.phone.notify(.added, 1, .social, .preExisting)
+      await loop.sleep(for: .seconds(1))
+      try await session.consumer.act(1, .negative)
+    }
+  }
+
   @Test("A phone that responds slowly to a probe is stale; one that never responds ends the link")
   func slowProbe() throws {
     try Session.serve(titles) { loop, session in
