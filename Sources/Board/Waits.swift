@@ -72,7 +72,11 @@ import Wire
   private func look() {
     let subjects = changed
     changed = []
-    for subject in subjects { look(at: subject) }
+    for subject in subjects {
+      look(at: subject)
+      // The number of a link that has ended is never used again.
+      if case .link = subject, records[subject]?.current == nil { records[subject] = nil }
+    }
     onAllWaits(all)
   }
 
@@ -90,11 +94,7 @@ import Wire
     record.reported = record.current?.wait
     record.since = scheduler.now
     records[subject] = record
-    guard let current = record.current else {
-      // The number of a link that has ended is never used again.
-      if case .link = subject { records[subject] = nil }
-      return
-    }
+    guard let current = record.current else { return }
     onNewWait(current)
     switch current.wait.name.weight {
     // When all is well, no timer should wake the daemon just to log that.

@@ -82,7 +82,13 @@ struct WaitsTests {
       #expect(changes == 1)
       board.set(.link(1), nil)
       _ = clock.turn()
+      // One that ends as soon as it begins.
+      board.set(.link(2), .init(.discovery, adapter: "hci0"))
+      board.set(.link(2), nil)
+      _ = clock.turn()
       #expect(clock.scheduled == 0)
+      let records = try #require(Mirror(reflecting: board).descendant("records"))
+      #expect(Mirror(reflecting: records).children.isEmpty)
     }
   }
 }
