@@ -343,6 +343,19 @@ struct AddressTests: InWorld {
     try await world.phoneConnectsEncrypted()
     #expect(world.bondFiles == bonds)
   }
+
+  @Test("Bonds that were kept under no address move to an adapter that is served")
+  func adoptedByServed() async throws {
+    find(0)
+    let second = world.kernel.plug(world.adapter.kind)
+    try await world.begin(.phoneLeft) { $0.radio.adapters = [AdapterChoice(ControllerIndex(0))] }
+    try await world.stop()
+    let folder = world.bondFiles.first?.split(separator: "/").dropLast().last ?? ""
+    world.platform.disk.rename { $0.replacing(folder, with: "000000000000") }
+    try await world.start { $0.radio.adapters = [AdapterChoice(ControllerIndex(1))] }
+    await world.pass(.seconds(1))
+    #expect(world.daemon?.bonds.bonds(of: second.address.address).usable.count == 1, "\(world.bondFiles)")
+  }
 }
 
 /// Somebody who wants the phone connected: brings it back whenever the board is on the air, and where

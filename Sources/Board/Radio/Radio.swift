@@ -222,7 +222,9 @@ import Wire
     guard !isStopping, adapters[index] == nil, isWanted(index, information) else { return }
     if await replacePlaceholder(of: index, information) { return }
     guard !isStopping, adapters[index] == nil else { return }
-    let adapter = Adapter(index, information, identity(of: index, information), self)
+    let identity = identity(of: index, information)
+    if identity.type == .random, information.address == Address(0) { bonds.adoptBonds(of: identity.address) }
+    let adapter = Adapter(index, information, identity, self)
     adapters[index] = adapter
     failures[index] = nil
     await adapter.begin()
@@ -244,9 +246,7 @@ import Wire
     guard needsStatic, information.supported.contains(.staticAddress) else {
       return DeviceAddress(information.address, .public)
     }
-    let address = bonds.address(.static, of: index)
-    if information.address == Address(0) { bonds.adoptBonds(of: address) }
-    return DeviceAddress(address, .random)
+    return DeviceAddress(bonds.address(.static, of: index), .random)
   }
 
   /// Replaces a controller's placeholder address.
