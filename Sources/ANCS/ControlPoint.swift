@@ -172,8 +172,8 @@ public enum FetchFailure: Error, Hashable, Sendable, CustomStringConvertible {
   case unsupported
   /// Nobody waits for the response anymore, so it was not sent.
   case cancelled
-  /// The phone has forgotten the session, so it was not sent: in the next one a UID may be another notification's.
-  case startedOver
+  /// The UID is of an earlier session, and may be another notification's in this one, so it was not sent.
+  case outdated
   /// The link or the session ended.
   case ended
 
@@ -190,7 +190,7 @@ public enum FetchFailure: Error, Hashable, Sendable, CustomStringConvertible {
     switch self {
     case .refused(let code): code.nameInANCS == nil
     case .timedOut, .malformed, .undelivered: true
-    case .unsupported, .cancelled, .startedOver, .ended: false
+    case .unsupported, .cancelled, .outdated, .ended: false
     }
   }
 
@@ -202,7 +202,7 @@ public enum FetchFailure: Error, Hashable, Sendable, CustomStringConvertible {
     case .undelivered(let failure): failure.description
     case .unsupported: "the phone provides no attributes of notifications"
     case .cancelled: "cancelled before it was sent"
-    case .startedOver: "the phone's notifications get new UIDs, as it has forgotten the session: list them again"
+    case .outdated: "the UID is of an earlier session, and may be another notification's in this one: list them again"
     case .ended: "the session ended"
     }
   }

@@ -105,7 +105,7 @@ struct FetchQueue {
   /// The phone is about to announce its notifications again: the queued requests fail, as theirs may have other UIDs then.
   mutating func startOver() {
     current = nil
-    failRequests(.startedOver)
+    failRequests(.outdated)
   }
 
   /// The session is over: the queued requests fail.
@@ -265,7 +265,7 @@ extension ControlPoint.Outcome {
     switch self {
     case .success(_?): return .responded
     case .success(nil): return probe == .probe ? .unclear : nil
-    case .failure(.ended), .failure(.startedOver), .failure(.unsupported), .failure(.cancelled): return nil
+    case .failure(.ended), .failure(.outdated), .failure(.unsupported), .failure(.cancelled): return nil
     case .failure(let failure):
       switch failure.code {
       case .writeNotPermitted?: return .refused

@@ -321,10 +321,12 @@ public final class NotificationConsumer {
 
   /// Performs an action on a notification.
   ///
-  /// - Throws: why it failed; Action Failed if the phone failed to perform it.
+  /// - Throws: why it failed; Action Failed if the phone failed to perform it. One of an earlier session is not acted on
+  ///   before the phone has announced it in this one.
   public func act(
     _ uid: NotificationUID, _ action: NotificationAction, _ cancellation: Cancellation? = nil
   ) async throws(FetchFailure) {
+    if notifications.ledger.known(uid)?.isStale == true { throw .outdated }
     _ = try await request(.performNotificationAction(uid, action), cancellation)
   }
 
@@ -355,7 +357,7 @@ public final class NotificationConsumer {
     var action: Int?
     let outcome = await withCheckedContinuation { waiter in
       if isEnded { return waiter.resume(returning: ControlPoint.Outcome.failure(.ended)) }
-      if case .subscribingAgain(endingFirst: true) = phase { return waiter.resume(returning: .failure(.startedOver)) }
+      if case .subscribingAgain(endingFirst: true) = phase { return waiter.resume(returning: .failure(.outdated)) }
       if cancellation?.isCancelled == true { return waiter.resume(returning: .failure(.cancelled)) }
       let request = FetchQueue.Request(command) { waiter.resume(returning: $0) }
       queue.add(request)

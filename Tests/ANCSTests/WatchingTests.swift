@@ -352,6 +352,26 @@ struct RequestTests {
     }
   }
 
+  @Test("What is listed of an earlier session is not acted on before the phone has announced it in this one")
+  func actOnStale() throws {
+    try Session.serve(ConsumerSettings(AttributeSelection([.title]))) { loop, session in
+      for (uid, name) in [(1, "Mum"), (2, "Dad")] as [(UInt32, String)] { session.phone.add(uid, [1: name]) }
+      session.phone.react = { $0 == .probe ? .refuse(0xA0) : nil }
+      while session.stale == 0 { await loop.sleep(for: .seconds(1)) }
+      session.phone.react = { _ in nil }
+      await loop.sleep(for: .seconds(1))
+      let stale = loop.start { try await session.consumer.act(2, .negative) }
+      await loop.sleep(for: .seconds(1))
+      #expect(stale.failure.map { "\($0)" }?.contains("list them again") == true)
+      session.phone.notifications = [:]
+      session.phone.add(1, [1: "Dad"], .social, .preExisting)
+      await loop.sleep(for: .seconds(1))
+      #expect(session.ledger[1]?.attributes.title == "Dad")
+      try await session.consumer.act(1, .negative)
+      #expect(!session.phone.commands.contains(.performNotificationAction(2, .negative)))
+    }
+  }
+
   @Test("A request is tried even while the phone refuses access")
   func whileRefused() throws {
     try Session.serve(lazily) { loop, session in

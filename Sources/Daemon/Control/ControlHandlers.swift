@@ -327,7 +327,7 @@ extension FetchFailure: PhoneFailure {
   fileprivate var asError: RPCError {
     switch self {
     case .refused(let code): .phone("\(self)", att: code.rawValue)
-    case .unsupported, .startedOver, .ended: .unavailable("\(self)")
+    case .unsupported, .outdated, .ended: .unavailable("\(self)")
     case .undelivered(let cause): cause.asError
     case .timedOut, .malformed, .cancelled: .tryAgain("\(self)")
     }
