@@ -81,6 +81,22 @@ struct ControlSocketTests: InWorld {
     #expect(known.report.attributes.title == "Dad" && known.report.isStale)
   }
 
+  @Test("What its phone has not announced since it is back is told as it was, whatever has its UID now")
+  func notAnnouncedAgain() async throws {
+    try await world.begin(.paired)
+    try world.phoneDoes(.add(.message(from: "Mum"), uid: 5))
+    try await world.until(.notification)
+    try await world.phoneLeaves()
+    try world.phoneDoes(.renumber, .add(.message(from: "Dad"), uid: 5))
+    await world.phoneConnects()
+    try await world.until(.subscribed)
+    let known = try await world.call(ControlMethods.getNotification, NotificationParameters(5, phone: nil))
+    #expect(known.report.attributes.title == "Mum" && known.report.isStale)
+    await world.pass(.seconds(5))
+    let now = try await world.call(ControlMethods.getNotification, NotificationParameters(5, phone: nil))
+    #expect(now.report.attributes.title == "Dad" && !now.report.isStale)
+  }
+
   @Test("What can't succeed is not to be tried again: a command longer than the MTU, texts without a Data Source")
   func inVain() async throws {
     world.phone.transform = { pdu, toPhone in

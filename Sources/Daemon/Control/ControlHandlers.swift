@@ -237,10 +237,11 @@ import Wire
     return first
   }
 
-  /// A listed notification of a phone that can't be asked now, as far as it is known.
+  /// A listed notification of which its phone can't be asked now, as far as it is known: the phone is away, or has not
+  /// announced it since, so that another may have its UID.
   private func listed(_ parameters: NotificationParameters) throws(RPCError) -> ActiveNotification? {
     guard let (phone, report) = try daemon.notifications(of: parameters.phone).only(parameters.uid),
-      phone.session?.services.lacksNotifications ?? true
+      report.isStale || phone.session?.services.lacksNotifications ?? true
     else { return nil }
     return phone.active(report)
   }
