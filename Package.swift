@@ -242,8 +242,8 @@ let package = Package(
     suite(
       "CentralToolsTests",
       [
-        "CentralTools", "Arguments", "Control", "LineEditor", "System", "JSON", "Mgmt",
-        "VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire", "TestLoop", "Scratch",
+        "CentralTools", "Arguments", "Control", "LineEditor", "EventLoop", "System", "JSON", "Mgmt", "VirtualKernel",
+        "VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire", "TestLoop", "OnLoop", "Scratch",
       ]),
     suite(
       "WorldTests",

@@ -18,7 +18,7 @@ import Wire
   var onEvent: (MgmtEvent) -> Void = { _ in }
 
   private let mgmt: MgmtClient
-  private let socket: MgmtSocket
+  private let closeSocket: () -> Void
   /// The commands that restore the settings, in order.
   private var undo: [MgmtCommand] = []
   /// The attempt to connect; `end` closes once its socket is closed or has become a link.
@@ -31,13 +31,20 @@ import Wire
     }
     let mgmt = MgmtClient(scheduler: Loop.shared)
     socket.attach(mgmt)
+    return try await open(choice, mgmt) { socket.close() }
+  }
+
+  /// The same with a client of a management socket, which is closed in the end.
+  static func open(
+    _ choice: AdapterChoice?, _ mgmt: MgmtClient, close: @escaping () -> Void
+  ) async throws(Failure) -> CentralAdapter {
     do throws(MgmtError) {
       for index in try await mgmt.readIndexList() {
         let information = try await mgmt.readControllerInformation(index)
         guard choice?.matches(index, information.address) ?? true,
           information.supported.contains(.lowEnergy)
         else { continue }
-        return CentralAdapter(index, information, mgmt, socket)
+        return CentralAdapter(index, information, mgmt, close)
       }
     } catch { throw Failure("finding the adapter", error) }
     throw Failure(
@@ -46,13 +53,12 @@ import Wire
   }
 
   private init(
-    _ index: ControllerIndex, _ information: ControllerInformation, _ mgmt: MgmtClient,
-    _ socket: MgmtSocket
+    _ index: ControllerIndex, _ information: ControllerInformation, _ mgmt: MgmtClient, _ close: @escaping () -> Void
   ) {
     self.index = index
     self.information = information
     self.mgmt = mgmt
-    self.socket = socket
+    closeSocket = close
     identity = DeviceAddress(information.address, .public)
     mgmt.onEvent = { [weak self] about, event in if about == index { self?.onEvent(event) } }
   }
@@ -115,8 +121,10 @@ import Wire
   // MARK: Links
 
   /// Connects to a device that advertises.
-  func connect(to device: DeviceAddress, timeout: Duration) async throws(BluetoothError) -> ATTSocket {
-    let (attempt, end) = (ATTSocket.Attempt(), Mailbox<Void>())
+  func connect(
+    to device: DeviceAddress, timeout: Duration, _ attempt: ATTSocket.Attempt = ATTSocket.Attempt()
+  ) async throws(BluetoothError) -> ATTSocket {
+    let end = Mailbox<Void>()
     connecting = (attempt, end)
     defer {
       if connecting?.end === end { connecting = nil }
@@ -135,8 +143,8 @@ import Wire
     try? await call(.disconnect(peer))
   }
 
-  /// Restores the adapter's settings and releases it.
-  func restore() async {
+  /// Restores the adapter's settings and releases it; what is still under way fails with `why`.
+  func restore(_ why: String = "leaving") async {
     onEvent = { _ in }
     // Some kernels (Debian's 6.1.0-56) crash if a connecting socket is closed after its adapter was
     // switched off.
@@ -146,7 +154,7 @@ import Wire
     }
     for command in undo { try? await call(command) }
     undo = []
-    mgmt.close(.closed("leaving"))
-    socket.close()
+    mgmt.close(.closed(why))
+    closeSocket()
   }
 }

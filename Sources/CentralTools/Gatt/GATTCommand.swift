@@ -30,6 +30,9 @@ enum GATTCommand: Hashable, Sendable {
   case help(String?)
   case quit
 
+  /// Whether the radio may be pairing for it.
+  var mayPair: Bool { if case .security = self { true } else { false } }
+
   /// Reads a command from its words; the first is its name.
   ///
   /// - Parameter prompt: whether it was typed at the prompt.

@@ -59,7 +59,7 @@ import Wire
   init(_ options: GATTOptions, _ console: Console) {
     self.options = options
     self.console = console
-    radio = KernelRadio(options.adapter)
+    radio = KernelRadio { () async throws(Failure) in try await CentralAdapter.open(options.adapter) }
     target = options.target
     let editor = options.command == nil ? LineEditor(history: Self.history) : nil
     self.editor = editor
@@ -241,7 +241,7 @@ import Wire
   // MARK: The prompt
 
   /// Handles Ctrl-C: ends the current command, or else the typed line. A sent request can be cancelled only by ending
-  /// the link.
+  /// the link, and so can a pairing.
   private func interrupt() {
     guard let (command, outcome) = current else {
       editor?.cancelLine()
@@ -255,7 +255,7 @@ import Wire
     if case .connect = command {
       // The link that it makes ends with it.
       disconnect()
-    } else if let session, session.link.bearer.isWaiting {
+    } else if let session, command.mayPair || session.link.bearer.isWaiting {
       disconnect()
       printer.disconnected("interrupted")
     }

@@ -16,11 +16,13 @@ import Wire
   /// Whether later links may be paired with a user's help.
   var hasUser = false
 
-  private let choice: AdapterChoice?
+  private let openAdapter: () async throws(Failure) -> CentralAdapter
   private var opened: CentralAdapter?
-  /// The scan in progress: what is called with devices, and the rounds that the kernel has finished; it ends when
-  /// these are closed.
+  /// The scan in progress, from before its adapter is opened: what is called with devices, and its rounds of the kernel; it
+  /// ends when these are closed.
   private var scanning: (rounds: Mailbox<Void>, found: (FoundDevice) -> Void)?
+  /// The attempt to connect, from before its adapter is opened.
+  private var connecting: ATTSocket.Attempt?
   private var pairing: CentralPairing?
   /// Disconnects that the kernel has not confirmed yet.
   private var disconnects: [Task<Void, Never>] = []
@@ -28,11 +30,12 @@ import Wire
   /// A device in range responds within a few seconds; the kernel would try for forty.
   private static let connectTime = Duration.seconds(25)
 
-  init(_ choice: AdapterChoice?) { self.choice = choice }
+  /// - Parameter open: opens the adapter.
+  init(_ open: @escaping () async throws(Failure) -> CentralAdapter) { openAdapter = open }
 
   private func adapter() async throws(Failure) -> CentralAdapter {
     if let opened { return opened }
-    let adapter = try await CentralAdapter.open(choice)
+    let adapter = try await openAdapter()
     opened = adapter
     adapter.onEvent = { [weak self] in self?.receive($0) }
     try await attempt("switching the adapter on", await adapter.switchOn())
@@ -53,6 +56,12 @@ import Wire
       let isConnectable = !flags.contains(.notConnectable)
       scanning?.found(FoundDevice(address: device, rssi: rssi, isConnectable: isConnectable, data: data))
     case .discovering(false): scanning?.rounds.post(())
+    case .indexRemoved:
+      // Plugged in again it is another one, switched off and perhaps with another number.
+      let gone = opened
+      opened = nil
+      scanning?.rounds.post(())
+      Loop.start { await gone?.restore("the adapter was removed") }
     default: break
     }
   }
@@ -61,12 +70,15 @@ import Wire
 
   /// Connects, as the central.
   func connect(to device: DeviceAddress, mtu: Int) async throws(Failure) -> GATTLink {
+    let connecting = ATTSocket.Attempt()
+    self.connecting = connecting
+    defer { if self.connecting === connecting { self.connecting = nil } }
     let adapter = try await adapter()
     // An already connected device is in use by another program.
     let connected = try await attempt("reading the adapter's connections", await adapter.connections())
     let isOurs = !connected.contains(device)
     if hasUser { try await attempt("preparing to connect", await adapter.enableUserInteraction()) }
-    let socket = try await open(device, adapter)
+    let socket = try await open(device, adapter, connecting)
     let link = GATTLink(socket.packets, to: .device(device), mtu: mtu)
     link.security = { [weak socket] in socket?.security() }
     link.secure = { [weak self, weak link] level throws(Failure) in
@@ -83,10 +95,10 @@ import Wire
   }
 
   private func open(
-    _ device: DeviceAddress, _ adapter: CentralAdapter
+    _ device: DeviceAddress, _ adapter: CentralAdapter, _ connecting: ATTSocket.Attempt
   ) async throws(Failure) -> ATTSocket {
     do throws(BluetoothError) {
-      return try await adapter.connect(to: device, timeout: Self.connectTime)
+      return try await adapter.connect(to: device, timeout: Self.connectTime, connecting)
     } catch {
       var failure = Failure("connecting to \(device)", error)
       if error.isAboutLink, device.type == .public {
@@ -97,7 +109,7 @@ import Wire
   }
 
   /// Cancels `connect`, which then throws.
-  func stopConnecting() { opened?.stopConnecting() }
+  func stopConnecting() { connecting?.cancel() }
 
   /// Removes the adapter's keys for a device, so that they can pair again.
   func forget(_ device: DeviceAddress) async throws(Failure) {
@@ -130,12 +142,13 @@ import Wire
 
   /// Scans until it is stopped. A device that is seen again may be reported again.
   func scan(_ found: @escaping (FoundDevice) -> Void) async throws(Failure) {
-    let adapter = try await adapter()
     let rounds = Mailbox<Void>()
     scanning = (rounds, found)
     defer { if scanning?.rounds === rounds { scanning = nil } }
+    let adapter = try await adapter()
+    rounds.post(())
     // The kernel scans for ten seconds at a time.
-    repeat { try await attempt("scan", await adapter.call(.startDiscovery)) } while await rounds.next() != nil
+    while await rounds.next() != nil { try await attempt("scan", await adapter.call(.startDiscovery)) }
     try? await adapter.call(.stopDiscovery)
   }
 
