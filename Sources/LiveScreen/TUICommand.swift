@@ -91,7 +91,7 @@ extension Command {
   func run() async throws(Failure) -> ExitStatus {
     defer { client.close() }
     screen.onKey = { [weak self] in self?.press($0) }
-    screen.onEnd = { [end] in end.post(.success(.done)) }
+    screen.onEnd = { [weak self] in self?.leave(.done, isAgain: false) }
     // If signals can't be caught, they end the process.
     try? Loop.shared.onSignal([.interrupt, .terminate, .hangUp, .windowChange]) {
       [weak self] in self?.handle($0)
@@ -113,11 +113,16 @@ extension Command {
       screen.resize()
       dashboard.size = screen.size
       needsDrawing()
-    case .interrupt:
-      status = ExitStatus(signal: signal.rawValue)
-      perform(dashboard.interrupt())
-    default: end.post(.success(ExitStatus(signal: signal.rawValue)))
+    // Of a terminal that is gone, its end tells too.
+    default: leave(ExitStatus(signal: signal.rawValue), isAgain: signal != .hangUp)
     }
+  }
+
+  /// Ends it as the key `q` does; at once if that is asked for again.
+  private func leave(_ status: ExitStatus, isAgain: Bool) {
+    guard isAgain || dashboard.quits == 0 else { return }
+    self.status = status
+    perform(dashboard.interrupt())
   }
 
   // MARK: Drawing

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`ancsd tui`, the live screen: what a person at a terminal sees, and what keys do to the phone."""
 
+import os
 import re
+import signal
 
 from Harness.ancs import Notification
 from Harness.case import case, check, eventually
 from Harness.process import Daemon
 
 from .peers import Phone
+from .prompt import Prompt
 from .screen import Screen
 from .testbed import Testbed
 
@@ -112,6 +115,24 @@ async def restart(bed: Testbed) -> None:
     await window.shows("After")
     await window.press("C-c")
     await window.shows("status 130")
+
+
+@case("screen-ended")
+async def ended(bed: Testbed) -> None:
+    """What can still be undone is done before a signal, or the end of the terminal, ends the screen."""
+    daemon, phone = await served(bed)
+    for uid in (3, 2):
+        window = Prompt(bed.binary, "tui", "--socket", str(daemon.socket))
+        await window.shows("Anna")
+        window.type("-")
+        await window.shows("undoes")
+        if uid == 3:
+            os.kill(window.pid, signal.SIGTERM)
+            check(await window.end() == 143, f"SIGTERM: status {window.status}")
+        else:
+            await window.hang_up()
+        seen = phone.ancs.actions[-1:]
+        check(seen == [(uid, "negative")], f"the phone saw {phone.ancs.actions}")
 
 
 @case("screen-without-alternate")
