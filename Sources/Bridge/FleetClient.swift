@@ -198,25 +198,33 @@ import Wire
     guard !known.isEmpty else { throw nobody }
     let boards = known.filter(\.isOnline).compactMap { TopicName($0.board) }
     guard !boards.isEmpty else { throw away(known) }
-    let transaction = String(UInt64.random(in: 0...(.max)), radix: 16)
-    var open: [String: TopicName] = [:]
-    for board in boards {
+    // What the boards have not responded to; of long lists, with the parts that have come.
+    var open: [String: (board: TopicName, transaction: String, parts: FleetResponse?)] = [:]
+    func send(to board: TopicName, after parts: FleetResponse?) {
       let topics = request.topics(prefix: plan.prefix, board: board, phone: options.phone)
-      open[topics.response] = board
-      _ = connection.publish(Publication(topics.request, request.payload(transaction: transaction, at: .now), .request))
+      let transaction = String(UInt64.random(in: 0...(.max)), radix: 16)
+      open[topics.response] = (board, transaction, parts)
+      let payload = request.payload(transaction: transaction, at: .now, after: parts?.next)
+      _ = connection.publish(Publication(topics.request, payload, .request))
     }
+    for board in boards { send(to: board, after: nil) }
     let end = Loop.shared.now + options.patience
     var status = ExitStatus.done
     while !open.isEmpty {
       guard let input = try await next(until: end) else {
-        let names = open.values.map(\.description).sorted().joined(separator: ", ")
+        let names = open.values.map(\.board.description).sorted().joined(separator: ", ")
         throw Failure(.tryAgain, "fleet \(request.method)", "no response from \(names)")
       }
       _ = try take(input)
-      guard case .message(let message) = input, let board = open[message.topic],
-        let response = FleetResponse(message.payload, transaction: transaction, board: board)
+      guard case .message(let message) = input, let (board, transaction, parts) = open[message.topic],
+        let part = FleetResponse(message.payload, transaction: transaction, board: board)
       else { continue }
       open[message.topic] = nil
+      let response = part.following(parts)
+      if response.next != nil {
+        send(to: board, after: response)
+        continue
+      }
       try console.show(response) { response.text($0, now: .now) }
       if !response.isDone { status = .refused }
     }

@@ -59,9 +59,12 @@ public struct FleetRequest: Hashable, Sendable {
 
   /// The payload, with the transaction that identifies the response.
   ///
-  /// - Parameter time: when it is sent, so that no board performs it late.
-  public func payload(transaction: String, at time: WallTime) -> [UInt8] {
+  /// - Parameters:
+  ///   - time: when it is sent, so that no board performs it late.
+  ///   - next: where the part of a list begins that is requested; nil: at its beginning.
+  public func payload(transaction: String, at time: WallTime, after next: String? = nil) -> [UInt8] {
     var object = parameters
+    object["after"] = next.map { .string($0) }
     object.add("time", .string(time.rfc3339))
     object.add("transaction", .string(transaction))
     return JSONValue.object(object).json
@@ -84,6 +87,19 @@ public struct FleetResponse: JSONObjectCodable, Hashable, Sendable {
   public init() {}
 
   public var isDone: Bool { status == "ok" }
+
+  private var listed: [JSONValue] { data?["notifications"]?.array ?? [] }
+  /// Where the list continues, of which a part may be empty, as all in it is withheld; nil: it is complete.
+  public var next: String? { data?["next"]?.string }
+
+  /// The same with the earlier parts of its list; a refusal has none.
+  public func following(_ earlier: FleetResponse?) -> FleetResponse {
+    guard let earlier, var object = data?.object else { return self }
+    object["notifications"] = .array(earlier.listed + listed)
+    var whole = self
+    whole.data = .object(object)
+    return whole
+  }
 
   /// Parses a response; nil if it does not belong to this request.
   public init?(_ payload: [UInt8], transaction: String, board: TopicName) {
@@ -109,8 +125,8 @@ public struct FleetResponse: JSONObjectCodable, Hashable, Sendable {
       head.add(error.printable, .attention)
       return head.text(style)
     }
-    if let list = data?["notifications"]?.array {
-      let lines = list.compactMap { notification -> String? in
+    if data?["notifications"]?.array != nil {
+      let lines = listed.compactMap { notification -> String? in
         guard var object = notification.object else { return nil }
         // It is a name in topics, not an address.
         object["phone"] = nil

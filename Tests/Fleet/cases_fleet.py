@@ -202,6 +202,34 @@ async def far(bed: Testbed) -> None:
     check([board["board"] for board in boards] == ["kitchen"] and len(boards[0]["phones"]) == 1, f"there is {boards}")
 
 
+@case("fleet-pages", native=NO_EXEC)
+async def pages(bed: Testbed) -> None:
+    """A list that a board sends in parts, of which one is empty because all in it is withheld, is shown as one."""
+    broker = await bed.mosquitto()
+    watcher = await bed.watcher(broker)
+    watcher.publish("ancsd/attic/state", json.dumps({"state": "online"}), retain=True)
+    parts: dict[str | None, Any] = {None: ([1], {"next": "a"}), "a": ([], {"next": "b"}), "b": ([2], {})}
+
+    async def respond() -> None:
+        seen = 0
+        while True:
+            asked = await watcher.message("ancsd/attic/request/notifications.list", since=seen)
+            seen = watcher.messages.index(asked) + 1
+            uids, more = parts[asked.json.get("after")]
+            event = {"change": "added", "category": "social", "category_count": 1, "flags": []}
+            data = {"notifications": [{**event, "uid": uid, "app": f"App {uid}"} for uid in uids], **more}
+            response = {"status": "ok", "transaction": asked.json["transaction"], "data": data}
+            watcher.publish("ancsd/attic/response/notifications.list", json.dumps(response))
+
+    responding = asyncio.create_task(respond())
+    listed = (await fleet(bed, broker, "list")).expect(0)
+    check("App 1" in listed.out and "App 2" in listed.out, f"the list is {listed.out!r}")
+    printed = (await fleet(bed, broker, "list", "--json")).expect(0).objects
+    responding.cancel()
+    found = [notification["uid"] for notification in printed[0]["data"].pop("notifications")]
+    check(len(printed) == 1 and found == [1, 2] and not printed[0]["data"], f"as JSON the list is {found}, {printed}")
+
+
 @case("fleet-busy", native=NO_EXEC)
 async def busy(bed: Testbed) -> None:
     """Boards that change all the time are printed all the same."""

@@ -139,4 +139,17 @@ struct FleetViewTests {
     #expect(FleetResponse(payload, transaction: "t2", board: board) == nil)
     #expect(FleetResponse(Array(payload.dropLast()), transaction: "t1", board: board) == nil)
   }
+
+  @Test("A list that comes in parts is one list; a part that is refused stays a refusal")
+  func parts() throws {
+    func response(_ rest: String) throws -> FleetResponse {
+      try #require(FleetResponse(Array(#"{"transaction":"t",\#(rest)}"#.utf8), transaction: "t", board: .board))
+    }
+    let first = try response(#""status":"ok","data":{"notifications":[{"uid":1}],"next":"1"}"#)
+    let last = try response(#""status":"ok","data":{"notifications":[{"uid":2}]}"#).following(first)
+    #expect(first.next == "1" && last.next == nil && first.following(nil) == first)
+    #expect(last.data == ["notifications": [["uid": 1], ["uid": 2]]])
+    let refused = try response(#""status":"error","error":"too many requests""#)
+    #expect(refused.following(first) == refused)
+  }
 }
