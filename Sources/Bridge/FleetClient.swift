@@ -19,7 +19,7 @@ import Wire
   private let inbox = Mailbox<BrokerConnection.Input?>()
   /// When the broker accepted the connection; nil: not yet.
   private var connected: Instant?
-  /// Why nothing is read anymore: a signal came.
+  /// Why nothing is read anymore: a signal came, or the reader of the output has gone.
   private var interruption = ExitStatus.software
   private lazy var timer = Deadline(Loop.shared) { [inbox] in inbox.post(nil) }
 
@@ -76,14 +76,21 @@ import Wire
     throw Failure(interruption, "ancsd", "interrupted")
   }
 
+  private func interrupt(_ status: ExitStatus) {
+    interruption = status
+    inbox.close()
+  }
+
   private func run() async throws(Failure) -> ExitStatus {
     let connection = BrokerConnection(plan.identity) { [inbox] in inbox.post($0) }
     defer { connection.close() }
     // If signals can't be caught, they end the process, which is harmless here.
     try? Loop.shared.onSignal([.interrupt, .terminate]) { [weak self] in
-      self?.interruption = ExitStatus(signal: $0.rawValue)
-      self?.inbox.close()
+      self?.interrupt(ExitStatus(signal: $0.rawValue))
     }
+    // Otherwise a reader that has exited, as with `| head`, would be noticed only at the next change.
+    let output = try? Loop.shared.watch(number: Standard.output, for: []) { [weak self] _ in self?.interrupt(.done) }
+    defer { withExtendedLifetime(output) {} }
     try await connect(connection)
     connection.subscribe(view.filters + responses)
     try await collect()

@@ -140,11 +140,7 @@ package struct ClientCommand: Sendable {
         client.patience = options.patience
         defer { client.close() }
         let inbox = client.inbox
-        // Without this watch, a reader that has exited, as with `| head`, would be noticed only at
-        // the next event. Outputs that can't be watched, such as files, have no reader.
-        let output = try? Loop.shared.watch(number: Standard.output, for: []) { _ in
-          inbox.post(.readerGone)
-        }
+        let output = client.watchOutput()
         defer { withExtendedLifetime(output) {} }
         // If signals can't be caught, they end the process, which is harmless here.
         try? Loop.shared.onSignal([.interrupt, .terminate]) { inbox.post(.signal($0)) }

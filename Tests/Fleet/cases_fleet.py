@@ -3,12 +3,13 @@
 
 import asyncio
 import json
+import os
 import signal
 from typing import Any
 
 from Harness.ancs import Notification, call
 from Harness.case import case, check, eventually
-from Harness.process import EventProcess, Outcome
+from Harness.process import EventProcess, Outcome, Process
 from Interop.peers import Phone
 
 from .mosquitto import Mosquitto
@@ -200,6 +201,21 @@ async def far(bed: Testbed) -> None:
     relay.delay = 0.5
     boards = (await fleet(bed, relay, "--json")).expect(0).objects
     check([board["board"] for board in boards] == ["kitchen"] and len(boards[0]["phones"]) == 1, f"there is {boards}")
+
+
+@case("fleet-watch-reader", native=NO_EXEC)
+async def watch_reader(bed: Testbed) -> None:
+    """--watch ends with the reader of its output, though nothing changes."""
+    broker = await bed.mosquitto()
+    watcher = await bed.watcher(broker)
+    watcher.publish("ancsd/attic/state", json.dumps({"state": "online"}), retain=True)
+    read, write = os.pipe()
+    watching = Process([bed.binary, "fleet", "--watch", "--url", broker.url], bed.out / "watching")
+    await bed.start(watching, out=write)
+    os.close(write)
+    check(os.read(read, 1) != b"", "nothing was printed")
+    os.close(read)
+    check(await watching.ended() == 0 and not watching.log, f"it ended with {watching.ending}: {watching.log}")
 
 
 @case("fleet-pages", native=NO_EXEC)

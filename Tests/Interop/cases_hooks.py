@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Programs that the daemon runs, and what it remembers over a short break."""
 
+import asyncio
 import json
+import os
 import signal
 from pathlib import Path
 
 from Harness.ancs import Notification
 from Harness.case import case, check, eventually
-from Harness.process import run
+from Harness.process import Process, run
 
-from .testbed import Testbed
+from .testbed import NO_SELF, Testbed
 
 
 def script(bed: Testbed, name: str, body: str) -> Path:
@@ -99,3 +101,45 @@ async def hooks_unreaped(bed: Testbed) -> None:
     await eventually(lambda: told.exists() and len(told.read_text().splitlines()) == 3, "no program was run", within=20)
     await daemon.stop()
     check("not started" not in daemon.log, daemon.log)
+
+
+@case("log", native=NO_SELF)
+async def log(bed: Testbed) -> None:
+    """A history is kept if the settings ask for it: by a separate process, without texts, only for its owner."""
+    file = bed.work / "ancsd.toml"
+    kept = bed.work / "history" / "log.db"
+    kept.parent.mkdir()
+    file.write_text(f"[log]\nfile = '{kept}'\n")
+    daemon, phone, _ = await bed.served("--config", str(file))
+    await daemon.passes_on(phone, Notification(1, title="secret title"), Notification(2, app_id="com.slack", title="other"))
+
+    async def entries(*words: str) -> list[dict]:
+        # While the daemon runs, it says where the file is.
+        place = ["--socket", daemon.socket] if daemon.running else ["--file", kept]
+        return (await bed.run("log", *place, "--json", *words)).objects
+
+    async def there() -> bool:
+        return any(entry.get("uid") == 2 for entry in await entries())
+
+    for _ in range(60):
+        if kept.exists() and await there():
+            break
+        await asyncio.sleep(0.25)
+    found = await entries("--app", "com.slack")
+    check([entry["uid"] for entry in found] == [2], f"log printed {found}")
+    check(kept.stat().st_mode & 0o777 == 0o600, f"its mode is {kept.stat().st_mode:o}")
+    check(all("title" not in entry for entry in await entries()), "titles are kept")
+    (await bed.run("log", "--file", str(bed.work / "nothing"))).expect(66)
+    # What follows ends with its reader, though nothing arrives.
+    read, write = os.pipe()
+    follower = Process([bed.binary, "log", "--follow", "--socket", str(daemon.socket)], bed.out / "follower")
+    await bed.start(follower, out=write)
+    os.close(write)
+    check(os.read(read, 1) != b"", "nothing was printed")
+    await asyncio.sleep(0.5)
+    os.close(read)
+    check(await follower.ended() == 0 and not follower.log, f"it ended with {follower.ending}: {follower.log}")
+    # The history outlives the daemon, and the next daemon appends to it.
+    await daemon.stop()
+    before = await entries()
+    check([entry["event"] for entry in before].count("disconnected") == 1, f"the end is not kept: {before}")

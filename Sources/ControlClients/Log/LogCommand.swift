@@ -27,6 +27,8 @@ extension Clients {
     let console = try Console(options.output)
     return console.onLoop { () async throws(Failure) in
       let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.socket))
+      let output = client.watchOutput()
+      defer { withExtendedLifetime(output) {} }
       return try await show(options, client, console)
     }
   }
