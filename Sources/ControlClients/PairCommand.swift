@@ -11,11 +11,7 @@ extension Clients {
   static let pair = ClientCommand(
     "pair", "lets a phone pair, and helps with it",
     options: [
-      .value(
-        "--timeout", value: "TIME", kind: .time, expects: "\(Duration.forms), and at least 5 s",
-        help: "how long pairing stays open (default: 2m)",
-        read: { Duration(typed: $0).flatMap { $0 >= .seconds(5) ? Int($0.inSeconds) : nil } },
-        set: { $0.seconds = $1 })
+      .pairingTime(help: "how long pairing stays open (default: 2m)", set: { $0.seconds = Int($1.inSeconds) })
     ], phone: nil, ends: false,
     notes: ["The status is 0 once a phone has paired, 1 if it refused, 75 if none connected."],
     examples: [
@@ -28,6 +24,15 @@ extension Clients {
     defer { reader.close() }
     var pairing = PairingGuide(client)
     return try await pairing.run(seconds: options.seconds)
+  }
+}
+
+extension CommandOption {
+  /// `--timeout` of a command that lets a phone pair.
+  package static func pairingTime(help: String, set: @escaping Setter<Duration>) -> CommandOption {
+    .value(
+      "--timeout", value: "TIME", kind: .time, expects: "\(Duration.forms), and at least 5 s", help: help,
+      read: { Duration(typed: $0).flatMap { $0 >= .seconds(5) ? $0 : nil } }, set: set)
   }
 }
 

@@ -172,6 +172,12 @@ struct SetupTests {
     }
   }
 
+  @Test("A time in which no phone could pair is refused before anything is changed")
+  func hasty() async throws {
+    let failure = try await failure(Self.daemon(typed: ["", "", ""]), "--timeout 0.5")
+    #expect(failure.status == .usage && failure.why.contains("5 s") && board.settings == nil)
+  }
+
   @Test("A second run shows what is set, changes nothing, starts nothing again, and pairs no phone")
   func again() async throws {
     board.user = "anna"

@@ -88,7 +88,7 @@ struct SetUp {
       set: { $0.rehearses = true }),
     .flag("--yes", help: "ask nothing, and keep the current values", set: { $0.isSilent = true }),
     .file("--config", help: "the file of settings (default: \(SettingsFolder.usualPath))", set: { $0.config = $1 }),
-    .timeout(
+    .pairingTime(
       help: "how long to wait for the phone, and then for a notification (default: 10m)", set: { $0.patience = $1 }),
     .socket(set: { $0.socket = $1 }),
   ])
