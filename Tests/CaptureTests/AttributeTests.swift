@@ -200,6 +200,22 @@ struct AttributeTests {
     #expect(unit?.said == "offset: 12; ams_value: track; attribute: Title; text: So What, and more")
   }
 
+  @Test("What is decoded of a value that has no end stays in proportion to the capture")
+  func endlessRead() {
+    var known = DiscoveredLink()
+    _ = known.link.send(.writeRequest(0x0028, value: [2, 2]))
+    _ = known.link.receive(.writeResponse)
+    _ = known.link.send(.readRequest(0x0028))
+    _ = known.link.receive(.readResponse([0x41]))
+    var decoded = 0
+    for part in 0..<200 {
+      _ = known.link.send(.readBlobRequest(0x0028, offset: UInt16(1 + 300 * part)))
+      let unit = known.link.receive(.readBlobResponse([UInt8](repeating: 0x41, count: 300)))
+      decoded += unit?.said.utf8.count ?? 0
+    }
+    #expect(decoded < 200 * 300 * 2)
+  }
+
   @Test("Prepared writes are decoded when they are executed")
   func preparedWrites() {
     var known = DiscoveredLink()

@@ -24,6 +24,8 @@ struct ServerView: Sendable {
   /// Prepared writes.
   private var prepared: [(handle: Handle, offset: UInt16, value: [UInt8])] = []
 
+  /// Further parts of a value are not joined: attributes have at most 512 bytes, but some servers generate longer ones.
+  private static let longestValue = 4096
   /// Further prepared writes are not followed.
   private static let mostPrepared = 256
 
@@ -249,7 +251,7 @@ struct ServerView: Sendable {
     guard case .readBlobRequest(let handle, let offset)? = request else { return }
     let before = reading?.handle == handle ? reading?.value ?? [] : []
     let value = before + part
-    reading = before.count == offset ? (handle, value) : nil
+    reading = before.count == offset && value.count <= Self.longestValue ? (handle, value) : nil
     identify(&unit.attributes)
     if reading != nil {
       unit.attributes[0].meaning = meaning(of: value, unit.attributes[0].uuid, .read)
