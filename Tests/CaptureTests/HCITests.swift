@@ -15,6 +15,10 @@ struct HCITests {
         "0604 03 4000 13", "Disconnect (0x01|0x0006) plen 3",
         "handle: 64; reason: Remote User Terminated Connection (0x13)"
       ), ("0a20 01 01", "LE Set Advertising Enable (0x08|0x000a) plen 1", "advertising: yes"),
+      // Link Key Request Reply of BR/EDR: what has no name may be a key.
+      (
+        "0b04 16 060504030201" + String(repeating: "ab", count: 16), "Command 0x040b (0x01|0x000b) plen 22", ""
+      ),
       ("01fc 01 aa", "Vendor (0x3f|0x0001) plen 1", "data: aa"),
       (
         "1320 0e 4000 0c00 1800 0400 5802 00000000",
@@ -111,6 +115,13 @@ struct HCITests {
     let unit = link.frame(.event, try #require([UInt8](hex: hex))).units.first
     #expect(unit?.said == said)
     #expect(unit?.problem == nil)
+  }
+
+  @Test("Of an event without a name, which may have a key, number and length are shown")
+  func namelessEvent() {
+    var link = DecodedLink()
+    let frame = link.frame(.event, [0x18, 23] + [UInt8](repeating: 0xAB, count: 23))
+    #expect(frame.title == "HCI Event: Event 0x18 (0x18) plen 23" && frame.units.first?.said == "")
   }
 
   @Test("A phone has its identity and its address on the air, from the connection or from pairing")

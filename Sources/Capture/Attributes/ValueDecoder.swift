@@ -37,9 +37,9 @@ public enum ValueDecoder {
       let names = configuration.names
       return [.flags("Subscription", names.isEmpty ? ["none"] : names, configuration.rawValue)]
     case .serviceChanged: return [.text("Changed", text(try ServiceChanged(decoding: value).range))]
-    // The numbers are those of other texts: of a device, its user, and what it plays.
-    case .deviceName, .userDescription, .modelNumber, .firmwareRevision, .softwareRevision,
-      .manufacturerName, 0x2A25, 0x2A27, 0x2A3D, 0x2A87, 0x2A8A, 0x2A90, 0x2B93, 0x2B97:
+    // Also the serial number and the hardware revision.
+    case .deviceName, .userDescription, .modelNumber, .firmwareRevision, .softwareRevision, .manufacturerName, 0x2A25,
+      0x2A27:
       return [.text("Text", String(cutUTF8: value))]
     case .batteryLevel:
       return [.measure("Battery", Double(try BatteryLevel(decoding: value).percent), "%")]
@@ -78,45 +78,14 @@ public enum ValueDecoder {
     0x2A50: [
       .choice("Vendor Source", ["", "Bluetooth SIG", "USB Forum"]), .hex("Vendor", 2), .hex("Product", 2),
       .hex("Version", 2),
-    ], 0x2A07: [.dBm("Power")], 0x2A21: [.measure("Interval", width: 2, unit: "s")],
+    ], 0x2A07: [.dBm("Power")], 0x2A06: [.choice("Alert", ["none", "mild", "high"])],
     0x2A6C: [.measure("Elevation", width: 3, isSigned: true, per: 100, unit: "m")],
     0x2A6D: [.measure("Pressure", width: 4, per: 10, unit: "Pa")],
     0x2A6E: [
       .measure("Temperature", width: 2, isSigned: true, per: 100, unit: "°C", absent: -32768)
     ],
     0x2A6F: [.measure("Humidity", width: 2, per: 100, unit: "%", absent: 0xFFFF)],
-    0x2A70: [.measure("Wind Speed", width: 2, per: 100, unit: "m/s")],
-    0x2A71: [.measure("Wind Direction", width: 2, per: 100, unit: "°")],
-    0x2A76: [.measure("UV Index", width: 1, unit: "")],
-    0x2A77: [.measure("Irradiance", width: 2, per: 10, unit: "W/m²")],
-    0x2A79: [.measure("Wind Chill", width: 1, isSigned: true, unit: "°C")],
-    0x2A7A: [.measure("Heat Index", width: 1, isSigned: true, unit: "°C")],
-    0x2A7B: [.measure("Dew Point", width: 1, isSigned: true, unit: "°C")],
-    0x2A80: [.measure("Age", width: 1, unit: "years")], 0x2A8D: [.measure("Maximum", width: 1, unit: "bpm")],
-    0x2A8E: [.measure("Height", width: 2, per: 100, unit: "m")], 0x2A92: [.measure("At Rest", width: 1, unit: "bpm")],
-    0x2A98: [.measure("Weight", width: 2, per: 200, unit: "kg")], 0x2A06: [.choice("Alert", ["none", "mild", "high"])],
-    // Where a thermometer, a heart rate monitor and a sensor of speed or power are.
-    0x2A1D: [
-      .choice(
-        "Site",
-        [
-          "reserved", "armpit", "body", "ear", "finger", "gastrointestinal tract", "mouth",
-          "rectum", "toe", "tympanum",
-        ])
-    ],
-    0x2A38: [
-      .choice("Site", ["other", "chest", "wrist", "finger", "hand", "ear lobe", "foot"])
-    ],
-    0x2A4E: [.choice("Protocol", ["boot", "report"])],
-    0x2A5D: [
-      .choice(
-        "Site",
-        [
-          "other", "top of shoe", "in shoe", "hip", "front wheel", "left crank", "right crank",
-          "left pedal", "right pedal", "front hub", "rear dropout", "chainstay", "rear wheel",
-          "rear hub", "chest", "spider", "chain ring",
-        ])
-    ], 0x2A8C: [.choice("Gender", ["male", "female", "unspecified"])],
+    0x2A98: [.measure("Weight", width: 2, per: 200, unit: "kg")],
   ]
 }
 

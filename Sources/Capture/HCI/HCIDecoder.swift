@@ -16,7 +16,8 @@ enum HCIDecoder {
       unit.problem = "\(bytes.count) bytes, three needed"
     } else {
       let parameters = reader.rest()
-      unit.read(CommandTable.commands[opcode]?.fields ?? [.data], from: parameters)
+      // What has no name may have keys.
+      unit.read(CommandTable.commands[opcode]?.fields ?? (opcode >> 10 == 0x3F ? [.data] : []), from: parameters)
       unit.check(parameters, length)
     }
     return ("HCI Command: \(unit.name) (\(split)) plen \(length)", unit)
@@ -37,7 +38,7 @@ enum HCIDecoder {
       switch code {
       case 0x3E: meta(parameters, &unit)
       case 0x0E, 0x0F: response(layout?.fields ?? [], parameters, &unit)
-      default: unit.read(layout?.fields ?? [.data], from: parameters)
+      default: unit.read(layout?.fields ?? [], from: parameters)
       }
       unit.check(parameters, length)
     }
