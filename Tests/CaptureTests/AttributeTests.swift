@@ -216,6 +216,15 @@ struct AttributeTests {
     #expect(decoded < 200 * 300 * 2)
   }
 
+  @Test("No more attributes are learned than devices have, because forgetting many again and again takes long")
+  func garbage() {
+    var database = LearnedDatabase()
+    for handle in 1...Handle.max { database.learn(type: .batteryLevel, at: handle) }
+    #expect(database.count == 8192 && database.type(of: 8193) == nil)
+    database.learn(type: .deviceName, at: 8192)
+    #expect(database.type(of: 8192) == .deviceName)
+  }
+
   @Test("Prepared writes are decoded when they are executed")
   func preparedWrites() {
     var known = DiscoveredLink()

@@ -12,8 +12,8 @@ struct LearnedDatabase: Hashable, Sendable {
   /// range on every link, without any change.
   private var doubtful: HandleRange?
 
-  /// Further services are not learned.
-  private static let mostServices = 1024
+  /// Further services and attributes are not learned: only garbage has so many.
+  private static let (mostServices, mostTypes) = (1024, 8192)
 
   mutating func learn(service uuid: UUID, _ range: HandleRange) {
     guard range.isValid else { return }
@@ -28,7 +28,7 @@ struct LearnedDatabase: Hashable, Sendable {
   mutating func learn(type: UUID, at handle: Handle) {
     guard handle != 0 else { return }
     if let doubtful, doubtful.contains(handle), types[handle] != type { forget(doubtful) }
-    types[handle] = type
+    if types.count < Self.mostTypes || types[handle] != nil { types[handle] = type }
   }
 
   /// Adds services known from another source.
