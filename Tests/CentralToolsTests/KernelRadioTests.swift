@@ -27,8 +27,8 @@ import Wire
 
   private func scan() async throws(Failure) { try await radio.scan { _ in } }
 
-  @Test("A scan that is stopped while its adapter is switched on does not begin")
-  func stoppedEarly() async throws {
+  /// Begins to scan, and waits until the adapter is being switched on.
+  private func begin() async -> Task<Void, any Error> {
     let switching = Mailbox<Void>()
     kernel.commandFate = { command in
       if command == .setPowered { switching.post(()) }
@@ -36,6 +36,22 @@ import Wire
     }
     let scan = Task { @LoopActor in try await self.scan() }
     _ = await switching.next()
+    return scan
+  }
+
+  @Test("An adapter that is left while it is being switched on is switched off again")
+  func leftEarly() async throws {
+    let scan = await begin()
+    radio.stopScan()
+    await radio.restoreAdapter()
+    _ = await scan.result
+    await Loop.shared.sleep(for: .milliseconds(20))
+    #expect(!adapter.settings.contains(.powered))
+  }
+
+  @Test("A scan that is stopped while its adapter is switched on does not begin")
+  func stoppedEarly() async throws {
+    let scan = await begin()
     radio.stopScan()
     try await scan.value
     #expect(!kernel.commands.contains(.startDiscovery))

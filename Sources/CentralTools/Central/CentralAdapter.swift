@@ -21,6 +21,9 @@ import Wire
   private let closeSocket: () -> Void
   /// The commands that restore the settings, in order.
   private var undo: [MgmtCommand] = []
+  /// Closes once the setting that is being changed can be restored.
+  private var changing: Mailbox<Void>?
+  private var isOver = false
   /// The attempt to connect; `end` closes once its socket is closed or has become a link.
   private var connecting: (attempt: ATTSocket.Attempt, end: Mailbox<Void>)?
 
@@ -100,6 +103,10 @@ import Wire
   ) async throws(MgmtError) {
     if let setting, information.current.contains(setting) { return }
     guard !undo.contains(inverse) else { return }
+    if isOver { throw .closed("leaving") }
+    let end = Mailbox<Void>()
+    changing = end
+    defer { end.close() }
     try await call(command)
     undo.insert(inverse, at: 0)
   }
@@ -146,6 +153,8 @@ import Wire
   /// Restores the adapter's settings and releases it; what is still under way fails with `why`.
   func restore(_ why: String = "leaving") async {
     onEvent = { _ in }
+    isOver = true
+    _ = await changing?.next()
     // Some kernels (Debian's 6.1.0-56) crash if a connecting socket is closed after its adapter was
     // switched off.
     if let connecting {
