@@ -63,9 +63,12 @@ extension Dashboard {
       return say("the list has just moved: press it again", .attention)
     }
     let meant = targets
-    let able = meant.filter { $0.report.has(action) && !isPending($0.id) }
+    // The number of one that is stale may be another's by now.
+    let able = meant.filter { $0.report.has(action) && !$0.report.isStale && !isPending($0.id) }
     guard !able.isEmpty else {
-      if let target = meant.first, !isPending(target.id) {
+      if let target = meant.first(where: { $0.report.has(action) && $0.report.isStale }) {
+        say("#\(target.id.uid) is stale: its phone is away, or has not announced it again", .attention)
+      } else if let target = meant.first, !isPending(target.id) {
         let which = meant.count == 1 ? "#\(target.id.uid) has no" : "none of these has a"
         say("\(which) \(action) action", .attention)
       }
@@ -110,6 +113,13 @@ extension Dashboard {
 
   /// Whether its negative action is pending.
   func isPending(_ id: ID) -> Bool { pending.contains { $0.targets.contains(id) } }
+
+  /// A notification is gone: what is to be done does not concern another one with its number.
+  mutating func withdraw(_ id: ID) {
+    marked.remove(id)
+    for place in pending.indices { pending[place].targets.removeAll { $0 == id } }
+    pending.removeAll { $0.targets.isEmpty }
+  }
 
   /// Cancels the last pending action.
   mutating func undo() {
@@ -163,7 +173,7 @@ extension Dashboard {
 
   private mutating func perform(_ due: [Pending]) {
     for pending in due {
-      let there = pending.targets.filter { id in notifications.contains { $0.id == id } }
+      let there = pending.targets.filter { id in notifications.contains { $0.id == id && !$0.report.isStale } }
       if !there.isEmpty { begin(.negative, on: there, pending.words) }
     }
   }

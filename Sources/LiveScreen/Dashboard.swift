@@ -258,6 +258,8 @@ struct Dashboard {
   private mutating func receive(_ news: ActiveNotification) {
     let isRemoved = news.report.event.change == .removed
     let place = notifications.lastIndex { $0.id == news.id }
+    // Of the phone's next session.
+    let isAnother = place.map { notifications[$0] }.map { $0.report.isStale && $0.likeness != news.likeness } ?? false
     if news.report.isNews {
       let isCall = news.report.event.category == .incomingCall
       if bell == .all || bell == .calls && isCall { isToRing = true }
@@ -271,10 +273,8 @@ struct Dashboard {
       case (false, nil): dashboard.notifications.append(news)
       }
     }
-    if isRemoved {
-      marked.remove(news.id)
-      acted.remove(news.id)
-    }
+    if isRemoved || isAnother { withdraw(news.id) }
+    if isRemoved { acted.remove(news.id) }
     guard case .opened(let opened) = page else { return }
     let isIt = opened.presence == .there && opened.notification.id == news.id
     let isAlike = opened.presence == .away && opened.notification.likeness == news.likeness

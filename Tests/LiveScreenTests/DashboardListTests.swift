@@ -3,6 +3,7 @@ import ANCS
 import Control
 import TerminalScreen
 import Testing
+import Wire
 
 @testable import LiveScreen
 
@@ -53,5 +54,26 @@ extension DashboardTests {
     }
     for row in [0, 1, rows.count - 1, 999] { dashboard.press(.click(row: row)) }
     #expect(dashboard.target?.report.event.uid.rawValue == 2)
+  }
+
+  @Test("What is stale is not acted on, and what was to be done does not reach another notification with its number")
+  func otherSession() {
+    let later = Self.start + .seconds(10)
+    var away = Self.dashboard()
+    var stale = Self.notification(3, "Mum", message: "Are you coming on Sunday?")
+    stale.isStale = true
+    away.add(stale)
+    #expect(away.press("-", at: later).isEmpty && away.pending.isEmpty)
+    #expect(away.note?.text == "#3 is stale: its phone is away, or has not announced it again")
+    let same = Self.notification(3, "Mum", message: "Are you coming on Sunday?")
+    for (news, requests) in [
+      ([stale], []), ([stale, same], [Self.act(.negative, 3)]), ([stale, Self.notification(3, "Eve")], []),
+      ([Self.notification(3, "", change: .removed), Self.notification(3, "Eve")], []),
+    ] as [([NotificationReport], [Dashboard.Request])] {
+      var dashboard = Self.dashboard()
+      dashboard.press("-", at: later)
+      for report in news { dashboard.add(report, at: later) }
+      #expect(dashboard.pass(to: later + .seconds(2)) == requests)
+    }
   }
 }

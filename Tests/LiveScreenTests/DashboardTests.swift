@@ -213,7 +213,7 @@ import Wire
     Dashboard.ID(phone: phone, uid: NotificationUID(rawValue: uid))
   }
 
-  private static func act(_ action: NotificationAction, _ uid: UInt32) -> Dashboard.Request {
+  static func act(_ action: NotificationAction, _ uid: UInt32) -> Dashboard.Request {
     .act(action, id(uid))
   }
 
