@@ -79,10 +79,12 @@ extension Clients {
       return status
     }
     let matching = try await client.notifications(matching: options.filter, on: phone, "act")
-    let targets = matching.compactMap { target in
+    // The number of one that is stale may be another's by now.
+    let targets = matching.filter { !$0.report.isStale }.compactMap { target in
       options.action.action(of: target.report).map { (target, $0) }
     }
     guard !targets.isEmpty else {
+      if matching.contains(where: \.report.isStale) { try await client.requireNotifications(of: phone, "act") }
       throw Failure(.refused, "act", "no matching notification has the action “\(options.action)”")
     }
     if options.isDry {

@@ -67,6 +67,17 @@ struct ActTests {
     #expect(daemon.output == (isAll ? "\(words) \(done.count)\n" : ""))
   }
 
+  @Test("--all leaves out what is stale, whose number may be another's by now") func stale() async throws {
+    var notifications = Self.notifications()
+    notifications[2].isStale = true
+    let daemon = FakeDaemon(.text) { [notifications] request in
+      request.calls(ControlMethods.act)
+        ? [.result(true)] : [ClientTests.response(to: request, of: notifications)].compactMap(\.self)
+    }
+    #expect(try await daemon.run(Clients.act, "--all negative") == .done)
+    #expect(acts(daemon) == ["12 negative"])
+  }
+
   @Test("--dry-run lists what it would do, and does nothing") func dryRun() async throws {
     let daemon = daemon()
     #expect(try await daemon.run(Clients.act, "--all --dry-run negative") == .done)
