@@ -34,43 +34,6 @@ struct RulesInForceTests: InWorld {
     NotificationContents(category, app: "com.apple.MobileSMS", title: title, negative: "Clear")
   }
 
-  /// The command in a PDU to the phone, if it is a write of the Control Point.
-  private static func command(in pdu: [UInt8]) -> ControlPointCommand? {
-    guard pdu.count > 3, [0x12, 0x52].contains(pdu[0]) else { return nil }
-    return try? ControlPointCommand(decoding: Array(pdu[3...]))
-  }
-
-  @Test(
-    "A hidden app's text is never asked of the phone, and nobody is told of it, wherever its rule stands",
-    arguments: [
-      [],
-      [
-        Rule({ $0.title = try? TextPattern("^Buy$") }, { $0.display = .urgent }),
-        Rule({ $0.message = try? TextPattern("message") }, { $0.display = .urgent }),
-      ],
-    ])
-  func hidden(behind others: [Rule]) async throws {
-    let rules = others + [.hiding { $0.apps = [Glob("com.spam.*")] }]
-    var asked: [ControlPointCommand] = []
-    world.phone.hears { if let command = Self.command(in: $0) { asked.append(command) } }
-    try await world.serve { $0.live.rules = rules }
-    try world.phoneDoes(
-      .add(.message(from: "Buy", app: "com.spam.One", "The message"), uid: 1),
-      .add(.message(from: "Mum", "The message"), uid: 2))
-    try await world.until(.notification)
-    await world.pass(.seconds(5))
-    #expect(world.told() == ["added Mum"])
-    let spam = asked.filter {
-      if case .getNotificationAttributes(1, let wanted) = $0 { wanted.count > 1 } else { false }
-    }
-    #expect(spam.isEmpty)
-    #expect(!asked.contains(.getAppAttributes(appIdentifier: "com.spam.One", [.displayName])))
-    #expect(try await world.notifications().count == 1)
-    try world.phoneDoes(.remove(1), .remove(2))
-    await world.pass(.seconds(5))
-    #expect(world.told() == ["added Mum", "removed Mum"])
-  }
-
   @Test(
     "A rule about a phone holds for what it brings to its first session",
     arguments: ["iPhone", nil])
@@ -84,54 +47,11 @@ struct RulesInForceTests: InWorld {
     #expect(world.told() == [])
   }
 
-  @Test("A spam caller is declined, once, and a program is run for an urgent message")
-  func acting() async throws {
-    var actions: [NotificationUID] = []
-    world.phone.phone.onEvent = { event in
-      if case .action(let uid, .negative) = event { actions.append(uid) }
-    }
-    try await world.serve {
-      $0.live.rules = [
-        Rule(
-          {
-            $0.categories = [.incomingCall]
-            $0.title = try? TextPattern("^\\+49 666")
-          },
-          {
-            $0.display = .hidden
-            $0.action = .negative
-          }),
-        // What the phone makes of a call that was declined.
-        .hiding { $0.categories = [.missedCall] },
-        Rule(
-          { $0.title = try? TextPattern("mum") },
-          {
-            $0.display = .urgent
-            $0.program = ["/bin/buzz", "loud"]
-          }),
-      ]
-    }
-    try world.phoneDoes(
-      .add(Self.contents(.incomingCall, "+49 666 12345"), uid: 5),
-      .add(.message(from: "Mum"), uid: 6))
-    try await world.until(.notification)
-    await world.pass(.seconds(5))
-    #expect(actions == [5])
-    #expect(world.told() == ["added Mum"])
-    #expect(world.lastReport?.display == .urgent)
-    let run = try #require(world.platform.programs.runs.first)
-    #expect(run.arguments == ["/bin/buzz", "loud"])
-    #expect(run.event?["urgent"] == true)
-    let published = world.daemon?.feed.recent.events(since: 0).last {
-      $0.event.name == .notification
-    }
-    #expect(run.event?["seq"]?.int == published.map { Int64($0.seq) })
-  }
-
   @Test("The end of a link cuts off a rule's action, which is no error of its own")
   func cutOff() async throws {
     world.phone.transform = { pdu, toPhone in
-      guard toPhone, case .performNotificationAction? = Self.command(in: pdu) else { return pdu }
+      // Perform Notification Action.
+      guard toPhone, [0x12, 0x52].contains(pdu[0]), pdu.count == 9, pdu[3] == 2 else { return pdu }
       _ = world.clock.schedule(after: .milliseconds(10)) { world.phone.goOutOfRange() }
       return nil
     }
@@ -148,19 +68,30 @@ struct RulesInForceTests: InWorld {
   func beyondLimit() async throws {
     try await world.serve {
       $0.live.logLevel = .warning
-      $0.live.rules = [
-        .hiding { $0.title = try? TextPattern("(a+)+$") },
-        Rule({ $0.title = try? TextPattern("!$") }, { $0.display = .urgent }),
-      ]
+      $0.live.rules = [.hiding { $0.title = try? TextPattern("(a+)+$") }]
     }
     let title = String(repeating: "a", count: 40) + "!"
-    for uid in [1, 2] as [NotificationUID] {
-      try world.phoneDoes(.add(Self.contents(.social, title), uid: uid))
-    }
+    for _ in 0..<2 { try world.phoneDoes(.add(.message(from: title))) }
     await world.pass(.seconds(5))
     #expect(world.told() == ["added \(title)", "added \(title)"])
-    #expect(world.lastReport?.display == .urgent)
     #expect(world.log.count { $0.contains("rule “rule” is skipped") } == 1)
+  }
+
+  @Test("A rule with the time of day is judged when something happens to the notification")
+  func timeOfDay() async throws {
+    // The virtual board's clock begins in the morning.
+    let now = TimeOfDay(world.platform.wallTime, zoneOffset: world.platform.wallTime.zoneOffset)
+    let later = (now.minutes + 30) % (24 * 60)
+    let night = "\(later / 60):\(later % 60)-\(now.minutes / 60):\(now.minutes % 60)"
+    try await world.serve { $0.live.rules = [.hiding { $0.time = TimeOfDay.Span(night) }] }
+    try world.phoneDoes(.add(.message(from: "Mum"), uid: 1), .add(.message(from: "Dad"), uid: 2))
+    await world.pass(.seconds(3600))
+    #expect(world.told() == ["added Mum", "added Dad"])
+    try world.phoneDoes(.modify(1, .message(from: "Mum (2)")))
+    await world.pass(.seconds(5))
+    try world.phoneDoes(.remove(2))
+    await world.pass(.seconds(5))
+    #expect(world.told() == ["added Mum", "added Dad", "removed Mum", "removed Dad"])
   }
 
   @Test("A rule may have everything fetched where nothing is, and less where all is")
@@ -203,19 +134,6 @@ struct GraceTests: InWorld {
     #expect(world.lastReport?.isStale == true)
   }
 
-  @Test("What is listed while its phone is away can be shown")
-  func shownWhileAway() async throws {
-    try await begin { $0.live.grace = .seconds(60) }
-    try await world.phoneLeaves()
-    let list = try await world.notifications()
-    #expect(list.count == 2)
-    for one in list {
-      let shown = try await world.call(
-        ControlMethods.getNotification, NotificationParameters(one.report.event.uid, phone: nil))
-      #expect(shown == one && shown.report.isStale)
-    }
-  }
-
   @Test("Without a grace time everything is removed before the end of the link is reported")
   func none() async throws {
     try await begin { $0.live.grace = .zero }
@@ -224,23 +142,6 @@ struct GraceTests: InWorld {
     #expect(try await world.notifications().isEmpty)
     #expect(world.told(since: mark) == ["removed Mum", "removed Dad"])
     #expect(world.story(since: mark).last == "disconnected")
-  }
-
-  @Test("Without a grace time everything is removed when ANCS goes, or its session dies")
-  func noneMeanwhile() async throws {
-    try await begin { $0.live.grace = .zero }
-    var mark = world.events.count
-    try world.phoneDoes(.unpublish(.ancs))
-    try await world.until(.servicesChanged)
-    #expect(world.told(since: mark) == ["removed Mum", "removed Dad"])
-    mark = world.events.count
-    try world.phoneDoes(.publish(.ancs, freshHandles: true))
-    try await world.until(.subscribed)
-    await world.pass(.seconds(5))
-    #expect(world.told(since: mark) == ["added Mum repeat", "added Dad repeat"])
-    mark = world.events.count
-    try await world.moveSilently()
-    #expect(world.told(since: mark) == ["removed Mum", "removed Dad"])
   }
 
   @Test(
@@ -256,90 +157,9 @@ struct GraceTests: InWorld {
     #expect(world.daemon?.feed.recent.events(since: 0).count { $0.event.name == .notification } == 4)
   }
 
-  @Test("The end of the daemon removes nothing", arguments: [.zero, .seconds(120)] as [Duration])
-  func exits(grace: Duration) async throws {
-    try await begin { $0.live.grace = grace }
-    let mark = world.events.count
-    try await world.stop()
-    #expect(world.told(since: mark) == [])
-  }
-}
-
-@Suite("Clients know exactly what was sent to them", .inWorld)
-struct ToldTests: InWorld {
-  private static let spam = Rule.hiding { $0.apps = [Glob("com.spam.*")] }
-
-  private func listed() async throws -> [String] {
-    try await world.notifications()
-      .map { "\($0.report.event.uid) \($0.report.attributes.title ?? "-")" }
-  }
-
-  /// Has the phone do something, and waits until it is told.
-  private func phone(_ commands: PhoneCommand...) async throws {
-    for command in commands { try world.phoneDoes(command) }
-    await world.pass(.seconds(5))
-  }
-
-  private func begin(_ rules: [Rule]) async throws {
-    try await world.serve { $0.live.rules = rules }
-    await world.pass(.seconds(5))
-  }
-
-  @Test("A rule with the time of day is judged when something happens to the notification")
-  func timeOfDay() async throws {
-    // The virtual board's clock begins in the morning.
-    let now = TimeOfDay(world.platform.wallTime, zoneOffset: world.platform.wallTime.zoneOffset)
-    let later = (now.minutes + 30) % (24 * 60)
-    let night = "\(later / 60):\(later % 60)-\(now.minutes / 60):\(now.minutes % 60)"
-    try await begin([.hiding { $0.time = TimeOfDay.Span(night) }])
-    try await phone(.add(.message(from: "Mum"), uid: 1), .add(.message(from: "Dad"), uid: 2))
-    await world.pass(.seconds(3600))
-    #expect(world.told() == ["added Mum", "added Dad"])
-    try await phone(.modify(1, .message(from: "Mum (2)")))
-    try await phone(.remove(1), .remove(2))
-    #expect(world.told() == ["added Mum", "added Dad", "removed Mum", "removed Dad"])
-  }
-
-  @Test("What a reload hides by a text that was not fetched is removed once it is, and added when it is unhidden")
-  func reload() async throws {
-    let settings = "fetch = [\"app\", \"title\"]\n"
-    try await world.serve(settings: settings)
-    try await phone(
-      .add(.message(from: "Mum"), uid: 1), .add(.message(from: "Ad", "Win a prize"), uid: 2))
-    world.reload(settings + "[[rule]]\nmessage = \"prize\"\nshow = false\n")
-    await world.pass(.seconds(5))
-    #expect(world.told() == ["added Mum", "added Ad", "modified Mum", "removed Ad"])
-    #expect(try await listed() == ["1 Mum"])
-    world.reload(settings)
-    await world.pass(.seconds(5))
-    #expect(try await listed() == ["1 Mum", "2 Ad"])
-    try await phone(.remove(1), .remove(2))
-    #expect(world.told().suffix(3) == ["added Ad", "removed Mum", "removed Ad"])
-  }
-
-  @Test("What is removed before it was fetched was never there")
-  func removedBefore() async throws {
-    try await begin([Self.spam])
-    try world.phoneDoes(
-      .pace(response: .seconds(3), fragment: .zero),
-      .add(.message(from: "Buy", app: "com.spam.One"), uid: 1), .add(.message(from: "Mum"), uid: 2))
-    await world.pass(.seconds(1))
-    #expect(try await listed() == [])
-    let client = try world.connectClient()
-    client.subscribe(Subscription(events: [.notification], replay: true))
-    await world.pass(.milliseconds(100))
-    #expect(client.events.isEmpty)
-    let status = try await world.status()
-    #expect(status.links.first?.notifications == 0)
-    try world.phoneDoes(.remove(1), .remove(2))
-    await world.pass(.seconds(30))
-    #expect(world.told() == [])
-  }
-
   @Test("A phone that pairs again while its bond can't be read is one phone")
   func pairsAgainUnread() async throws {
-    try await world.begin(.paired)
-    try await phone(.add(.message(from: "Mum"), uid: 1))
+    try await begin()
     // The phone leaves with the adapter, which comes back while the disk reads no bond.
     world.platform.disk.failReads(.inputOutput) { $0.hasSuffix(".bond.json") }
     await world.replugLater()
@@ -349,18 +169,22 @@ struct ToldTests: InWorld {
     try await world.phoneComes()
     await world.pass(.seconds(600))
     #expect(world.daemon?.phoneBook.phones.count == 1)
-    #expect(world.told() == ["added Mum", "added Mum repeat"])
-    #expect(try await listed() == ["1 Mum"])
+    #expect(world.told() == ["added Mum", "added Dad", "added Mum repeat", "added Dad repeat"])
+    #expect(try await world.notifications().count == 2)
+  }
+
+  @Test("The end of the daemon removes nothing", arguments: [.zero, .seconds(120)] as [Duration])
+  func exits(grace: Duration) async throws {
+    try await begin { $0.live.grace = grace }
+    let mark = world.events.count
+    try await world.stop()
+    #expect(world.told(since: mark) == [])
   }
 }
 
 @Suite("Programs that are run for events", .inWorld)
 struct HookTests: InWorld {
   private static let lamp = "/usr/local/bin/lamp"
-
-  private static func message(_ title: String) -> NotificationContents {
-    NotificationContents(.social, app: "com.apple.MobileSMS", title: title, message: "Hi\0 you")
-  }
 
   /// Has the daemon run these for events, and log what comes of it, while the phone is served.
   private func serve(
@@ -375,7 +199,7 @@ struct HookTests: InWorld {
 
   /// The phone brings a message, and time passes.
   private func bring(_ title: String = "n", passing: Duration = .seconds(2)) async throws {
-    try world.phoneDoes(.add(Self.message(title)))
+    try world.phoneDoes(.add(.message(from: title)))
     await world.pass(passing)
   }
 
@@ -390,35 +214,22 @@ struct HookTests: InWorld {
     #expect((Hook(text) != nil) == isGood)
   }
 
-  @Test("What variables hold can be printed on a terminal; the JSON is as the phone has sent it")
-  func hostile() async throws {
-    try await serve("notification=\(Self.lamp)")
-    try world.phoneDoes(
-      .add(
-        NotificationContents(
-          .social, app: "com.apple.MobileSMS", title: "\u{1B}[2J\u{202E}mu\nM", message: "one\u{7}\r\ntwo\u{9B}31m")))
-    try await world.until(.notification)
-    let run = try #require(world.platform.programs.runs.first)
-    #expect(run.environment["ANCSD_TITLE"] == "␛[2Jmu M")
-    #expect(run.environment["ANCSD_MESSAGE"] == "one␇\ntwo\u{FFFD}31m")
-    #expect(run.event?["title"] == "\u{1B}[2J\u{202E}mu\nM")
-  }
-
-  @Test("A program gets the event as JSON and as variables")
+  @Test("A program gets the event as JSON, as the phone has sent it, and as variables that a terminal may print")
   func event() async throws {
     world.platform.environment = [
       "PATH=/bin", "NOTIFY_SOCKET=/run/x", "ANCSD_TITLE=forged", "WATCHDOG_USEC=1",
     ]
     try await serve("notification=\(Self.lamp)")
-    try world.phoneDoes(.add(Self.message("Mum=you")))
+    let title = "\u{1B}[2J\u{202E}Mum=y\nou"
+    try world.phoneDoes(.add(.message(from: title, "Hi\0 \u{7}\r\nyou\u{9B}31m")))
     try await world.until(.notification)
     let run = try #require(world.platform.programs.runs.first)
     #expect(run.arguments == [Self.lamp])
-    #expect(run.event?["title"] == "Mum=you")
+    #expect(run.event?["title"] == .string(title))
     #expect(run.input.last == UInt8(ascii: "\n"))
     #expect(run.environment["ANCSD_EVENT"] == "notification")
-    #expect(run.environment["ANCSD_TITLE"] == "Mum=you")
-    #expect(run.environment["ANCSD_MESSAGE"] == "Hi\u{2400} you")
+    #expect(run.environment["ANCSD_TITLE"] == "␛[2JMum=y ou")
+    #expect(run.environment["ANCSD_MESSAGE"] == "Hi\u{2400} ␇\nyou\u{FFFD}31m")
     #expect(run.environment["ANCSD_CATEGORY"] == "social")
     #expect(run.environment["PATH"] == "/bin")
     #expect(run.environment["ANCSD_SOCKET"]?.hasSuffix(".sock") == true)
@@ -429,7 +240,7 @@ struct HookTests: InWorld {
   @Test(
     "What was on the phone before is left out, unless it is asked for", arguments: [false, true])
   func preExisting(_ isAskedFor: Bool) async throws {
-    try world.phoneDoes(.add(Self.message("before")))
+    try world.phoneDoes(.add(.message(from: "before")))
     try await serve("notification\(isAskedFor ? "+" : "")=\(Self.lamp)")
     await world.pass(.seconds(10))
     try await bring("after", passing: .seconds(10))
@@ -445,7 +256,7 @@ struct HookTests: InWorld {
     try await serve("subscribed=\(hung)", "notification=\(Self.lamp)") {
       $0.live.hookLimits.time = .seconds(5)
     }
-    for _ in 0..<500 { try world.phoneDoes(.add(Self.message("n"))) }
+    for _ in 0..<500 { try world.phoneDoes(.add(.message(from: "n"))) }
     await world.pass(.seconds(60))
     let programs = world.platform.programs
     let lamps = programs.runs.count { $0.arguments == [Self.lamp] }

@@ -28,18 +28,6 @@ struct ReloadTests: InWorld {
     try await world.until(.paired)
   }
 
-  @Test("What the board can show and take stays what the kernel was told, when replugged too")
-  func capability() async throws {
-    try await world.start(settings: "")
-    world.reload("io = 'yesno'")
-    await world.replugLater()
-    try await world.until(.ready)
-    await world.pass(.seconds(1))
-    try await world.phoneComes()
-    // Nobody is asked to compare a number.
-    #expect(world.last(.pairing) == .pairing(PairingQuestion(.justWorks)))
-  }
-
   @Test("Advertising next to a phone that does not share is decided when it connects")
   func quirks() async throws {
     try world.phoneDoes(.authorize(false))
@@ -90,18 +78,6 @@ struct ReloadTests: InWorld {
     #expect(world.daemon?.phoneBook.phones.first?.notifications.ledger.count == 0)
   }
 
-  @Test("A link that begins after it is measured by the new assumptions")
-  func encryptionPause() async throws {
-    try await world.serve(settings: "")
-    try await world.phoneLeaves()
-    world.reload("[quirks]\nencrypt-pause = '1'")
-    let impostor = await world.impostorComes()
-    await world.pass(.milliseconds(5_900))
-    #expect(impostor.connection != nil)
-    await world.pass(.milliseconds(200))
-    #expect(impostor.connection == nil)
-  }
-
   @Test("Settings with which the daemon would not start are refused, and the old ones stay whole")
   func refused() async throws {
     try await world.serve(settings: "")
@@ -148,15 +124,6 @@ struct ServiceTests: InWorld {
     #expect(manager.told.last == "STOPPING=1" && manager.count("STOPPING=1") == 1)
   }
 
-  @Test("A daemon that can't serve is never ready, and reports that it is stopping")
-  func neverReady() async throws {
-    let manager = manage()
-    world.kernel.startBluetoothDaemon()
-    world.launch()
-    _ = try? await world.exit()
-    #expect(manager.count("READY=1") == 0 && manager.told.last == "STOPPING=1")
-  }
-
   @Test("A watchdog hears twice within its time that the daemon lives")
   func watchdog() async throws {
     let manager = manage(watchdog: .seconds(60))
@@ -165,19 +132,9 @@ struct ServiceTests: InWorld {
     await world.pass(.seconds(600))
     #expect((19...21).contains(manager.count("WATCHDOG=1") - before))
   }
-
-  @Test("Without a watchdog an hour of peace costs no datagram")
-  func quiet() async throws {
-    let manager = manage()
-    try await world.serve { $0.radio.io = .noInputNoOutput }
-    await world.pass(.seconds(60))
-    let before = manager.told.count
-    await world.pass(.seconds(3_600))
-    #expect(manager.told.count == before)
-  }
 }
 
-@Suite("Clocks, and lives of the daemon", .inWorld)
+@Suite("Clocks", .inWorld)
 struct ClockTests: InWorld {
   @Test("Once the phone's zone is known, dates are given in UTC too, even after a restart")
   func zone() async throws {
@@ -197,23 +154,6 @@ struct ClockTests: InWorld {
     await world.phoneConnects()
     let again = try await world.notification()
     #expect(again.sent == report.sent)
-  }
-
-  @Test("Each life of the daemon has its name, in ready and in status")
-  func lives() async throws {
-    var lives: [String] = []
-    for _ in 0..<2 {
-      try await world.start()
-      let status = try await world.status()
-      let life = try #require(status.life)
-      guard case .ready(_, _, _, life)? = world.last(.ready) else {
-        return _ = Issue.record("\(world.events)")
-      }
-      lives.append(life)
-      #expect(status.seq.map { $0 >= 1 } == true)
-      try await world.stop()
-    }
-    #expect(Set(lives).count == 2 && !lives.contains(""))
   }
 }
 

@@ -190,32 +190,18 @@ struct HealingTests: InWorld {
     #expect(world.story.count { $0 == "error" } == 1)
   }
 
-  @Test("AMS that refuses the registration is asked again, and then used")
+  @Test("AMS that refuses the registration is asked again after pauses that grow, and then used")
   func media() async throws {
-    let phone = world.phone
-    var refusals = 0
-    phone.transform = { pdu, toPhone in
-      // A Write Request to Entity Update.
-      guard toPhone, pdu.starts(with: [0x12, 0x29, 0x00]), refusals < 6 else { return pdu }
-      refusals += 1
-      return [0x12, 0x29, 0x00]
-    }
-    try await world.serve()
-    try await world.until(.error)
-    #expect(world.last(.servicesChanged) == .servicesChanged([.ancs, .battery, .time]))
-    try await world.until(.media, within: .seconds(60))
-    #expect(try await world.link().services == [.ancs, .ams, .battery, .time])
-    #expect(refusals == 6)
-  }
-
-  @Test("AMS that always refuses the registration is asked after pauses that grow")
-  func mediaThatNeverServes() async throws {
     world.phone.transform = { pdu, toPhone in
       toPhone && pdu.starts(with: [0x12, 0x29, 0x00]) ? [0x12, 0x29, 0x00] : pdu
     }
     try await world.serve()
     await world.pass(.seconds(600))
     #expect((4...6).contains(world.story.count { $0 == "error" }), "\(world.story)")
+    #expect(world.last(.servicesChanged) == .servicesChanged([.ancs, .battery, .time]))
+    world.phone.transform = { pdu, _ in pdu }
+    try await world.until(.media)
+    #expect(try await world.link().services == [.ancs, .ams, .battery, .time])
   }
 
   @Test("Where Service Changed was, another value is heard once Service Changed has moved")
@@ -324,19 +310,7 @@ struct IPhoneTests: InWorld {
     return { count }
   }
 
-  /// The requests that the daemon had sent when it was subscribed, and when all was quiet (but for the
-  /// probe of the notifications, a second later).
-  private func requests() async throws -> (subscribed: Int, quiet: Int) {
-    let event = try await world.until(.subscribed)
-    guard case .subscribed(let services, _, let requests) = event.content else { return (0, 0) }
-    #expect(services == [.ancs, .ams, .battery, .time])
-    // The first probe comes a second after the subscription to ANCS, which precedes the event.
-    await world.pass(.milliseconds(700))
-    let link = try await world.link()
-    return (requests, link.requests)
-  }
-
-  @Test("A return takes 7 and 15, also after a restart of the daemon")
+  @Test("A return takes 7 requests until subscribed and 15 until quiet, also after a restart of the daemon")
   func returning() async throws {
     try await world.begin(.paired)
     for round in 0..<2 {
@@ -346,11 +320,15 @@ struct IPhoneTests: InWorld {
         try await world.start()
       }
       await world.phoneConnects()
-      #expect(try await requests() == (7, 15))
+      let event = try await world.until(.subscribed)
+      // The first probe of the notifications comes a second after the subscription to ANCS, which precedes the event.
+      await world.pass(.milliseconds(700))
+      #expect(event.content == .subscribed([.ancs, .ams, .battery, .time], mtu: 185, requests: 7))
+      #expect(try await world.link().requests == 15)
     }
   }
 
-  @Test("ANCS is subscribed to before anything else")
+  @Test("ANCS is subscribed to before anything else, and by the first request after encryption when the phone returns")
   func order() async throws {
     var written: [PhoneCharacteristic] = []
     world.phone.phone.onEvent = { event in
@@ -363,6 +341,14 @@ struct IPhoneTests: InWorld {
         .notificationSource, .dataSource, .entityUpdate, .remoteCommand, .serviceChanged,
         .batteryLevel, .currentTime,
       ])
+    await world.pass(.seconds(10))
+    var requests: [[UInt8]] = []
+    world.phone.hears { pdu in
+      // Exchange MTU was sent before encryption.
+      if pdu[0] >= 4, Opcode(rawValue: pdu[0]).role == .request { requests.append(pdu) }
+    }
+    try await world.phoneReturnsEncrypted()
+    #expect(requests.first == [0x12, 0x1F, 0, 1, 0])
   }
 
   @Test(
@@ -454,24 +440,6 @@ struct IPhoneTests: InWorld {
     try phone.perform(.publish(.ancs, freshHandles: true))
     try await world.serve { $0.quirks.handles = .hash }
     #expect(!world.story.contains("error"))
-  }
-
-  @Test(
-    "At any MTU everything is found, from 185 on in 9 requests until subscribed and 18 until quiet",
-    arguments: [23, 48, 64, 104, 185, 247, 517, nil])
-  func firstMeeting(mtu: Int?) async throws {
-    if let mtu { try world.phoneDoes(.limitMTU(mtu)) }
-    try await world.meet()
-    let requests = try await requests()
-    #expect(!world.story.contains("services-changed"))
-    if mtu.map({ $0 >= 185 }) ?? true {
-      #expect(requests.subscribed == 9)
-      #expect(requests.quiet == 18)
-    }
-    try world.phoneDoes(.add(.message(from: "Mum"), uid: 5))
-    let report = try await world.notification()
-    #expect(report.app == "Messages")
-    #expect(report.failure == nil)
   }
 
   @Test("PDUs that arrive before a handler is set are not lost")

@@ -43,18 +43,6 @@ import VirtualPhone
       && end.restarted == sound.restarted
   }
 
-  @Test("A life without faults has an end to compare with")
-  func faultless() async throws {
-    let result = try await Self.play([])
-    #expect(result.violations == [])
-    for state in [result.end.settled, result.end.returned, result.end.restarted] {
-      #expect(state.active == Life.titles.sorted() && state.wait == "news")
-      #expect(state.bonds == ["random-c01122334455.bond.json"] && state.keys == 1)
-      #expect(state.track == Life.tracks[1] && state.sessions == 1 && state.isPowered)
-    }
-    #expect(!result.world.story.contains("error") && !result.world.story.contains("stale"))
-  }
-
   /// Rules for a seed, any of which the phone may keep.
   static func rules(_ seed: UInt64) -> PhoneRules {
     var dice = SeededGenerator(seed: seed)

@@ -122,15 +122,6 @@ extension World {
     }
   }
 
-  /// ANCS moves, of which the board does not hear, until it finds it where it is now.
-  func moveSilently() async throws {
-    loseServiceChanges()
-    try phoneDoes(.unpublish(.ancs), .publish(.ancs, freshHandles: true))
-    await pass(.seconds(1))
-    try await until(.stale, within: .seconds(1000))
-    try await until(.subscribed)
-  }
-
   /// The phone hears none of the board's requests, which have even opcodes below 0x1E.
   func dropRequests() {
     phone.transform = { pdu, toPhone in
@@ -185,7 +176,7 @@ extension World {
 
   // MARK: What is kept
 
-  static func isBond(_ path: String) -> Bool { path.hasSuffix(BondFile.suffix) }
+  nonisolated static func isBond(_ path: String) -> Bool { path.hasSuffix(BondFile.suffix) }
 
   /// The files of bonds.
   var bondFiles: [String] { platform.disk.paths.filter(Self.isBond) }
