@@ -105,7 +105,7 @@ import Wire
   private func equip() {
     world.kernel.commandFate = { [unowned self] _ in command() }
     world.kernel.packetFate = { [unowned self] in packet($0, $1) }
-    world.platform.disk.fault.withLock { $0 = { [plan] in plan.operation($0) } }
+    world.platform.disk.fault.withLock { $0 = { [plan] call, _ in plan.operation(call) } }
   }
 
   // MARK: The story

@@ -22,10 +22,8 @@ struct PairingTests: InWorld {
   /// How a board with this capability pairs with a phone with that one (Vol 3 Part H, 2.3.5.1).
   nonisolated static let capabilities: [(IOCapability, IOCapability, PairingMethod)] = [
     (.noInputNoOutput, .keyboardDisplay, .justWorks), (.displayOnly, .keyboardDisplay, .display),
-    (.displayOnly, .keyboardOnly, .display), (.displayOnly, .displayYesNo, .justWorks),
-    (.keyboardOnly, .keyboardDisplay, .entry), (.keyboardOnly, .displayOnly, .entry),
-    (.displayYesNo, .keyboardDisplay, .confirm), (.displayYesNo, .displayYesNo, .confirm),
-    (.displayYesNo, .keyboardOnly, .display), (.displayYesNo, .noInputNoOutput, .justWorks),
+    (.displayOnly, .displayYesNo, .justWorks), (.keyboardOnly, .keyboardDisplay, .entry),
+    (.displayYesNo, .keyboardDisplay, .confirm), (.displayYesNo, .keyboardOnly, .display),
   ]
 
   /// The phone connects, and everything happens that is to happen, with what a test does meanwhile.
@@ -82,9 +80,7 @@ struct FailedPairingTests: InWorld {
   /// Something that goes wrong, and what the daemon says of it.
   struct Failing: CustomStringConvertible {
     var what: String
-    var io = IOCapability.noInputNoOutput
-    var phone: @Sendable (inout Handset.Kind) -> Void = { _ in }
-    var act: @LoopActor @Sendable (World) async throws -> Void = { _ in }
+    var act: @LoopActor @Sendable (World) async throws -> Void
     var reason: String
     var description: String { what }
   }
@@ -98,40 +94,17 @@ struct FailedPairingTests: InWorld {
       }, reason: "the phone refused"),
     .init(what: "nobody looks at the phone", act: { $0.phone.consent = .ignores }, reason: "the phone did not respond"),
     .init(
-      what: "the board's user types another number", io: .keyboardOnly,
-      act: { world in try await world.answer(passkey: 1) }, reason: "the phone refused, or the numbers did not match"),
-    .init(
-      what: "the link is lost", act: { try await ends($0) { $0.goOutOfRange() } },
-      reason: "the connection was lost during pairing"),
-    .init(
-      what: "the phone leaves, as the channel says first",
-      act: { try await ends($0) { $0.leave() } }, reason: "the connection was lost during pairing"),
-    .init(
       what: "the phone leaves, as mgmt says first",
       act: { world in
-        world.phone.endsWithEventFirst = true
-        try await ends(world) { $0.leave() }
+        (world.phone.endsWithEventFirst, world.phone.consent) = (true, .ignores)
+        await world.pass(.seconds(5))
+        world.phone.leave()
       }, reason: "the connection was lost during pairing"),
-    .init(
-      what: "legacy pairing", phone: { $0.isSecureConnections = false }, reason: "the phone offered legacy pairing only"
-    ),
-    .init(what: "a short key", phone: { $0.keySize = 7 }, reason: "the phone offered a key of 7 bytes instead of 16"),
-    .init(
-      what: "the published debug key", phone: { $0.usesDebugKey = true },
-      reason: "the phone used the published debug key"),
   ]
-
-  /// Nobody looks at the phone until the link ends.
-  @LoopActor private static func ends(_ world: World, _ end: (Handset) -> Void) async throws {
-    world.phone.consent = .ignores
-    await world.pass(.seconds(5))
-    end(world.phone)
-  }
 
   @Test("It is logged once, with the reason, and nothing is kept", arguments: failures)
   func fails(_ failure: Failing) async throws {
-    world.usePhone(failure.phone)
-    try await world.begin(.onAir) { $0.radio.io = failure.io }
+    try await world.begin(.onAir)
     let mark = world.events.count
     world.phone.connect(to: world.adapter)
     try await failure.act(world)
@@ -144,22 +117,6 @@ struct FailedPairingTests: InWorld {
     #expect(world.daemon?.phoneReports == [])
     #expect(world.adapter.keyedPeers == [] && world.adapter.connections.isEmpty)
     #expect(world.adapter.isOnAir)
-  }
-
-  @Test("An unknown phone is disconnected after a while if pairing is closed")
-  func closedOut() async throws {
-    try await world.begin(.onAir)
-    try await world.closePairing()
-    let mark = world.events.count
-    world.phone.connect(to: world.adapter)
-    await world.pass(.seconds(9))
-    #expect(world.wait == "closed-out")
-    #expect(world.adapter.connections.count == 1)
-    await world.pass(.seconds(2))
-    #expect(world.adapter.connections.isEmpty)
-    #expect(world.story(since: mark) == ["connected", "disconnected", "advertising"])
-    #expect(world.last(.disconnected) == .disconnected(reason: "pairing is closed for unknown phones"))
-    #expect(!world.kernel.commands.contains(.pairDevice))
   }
 
   @Test("A phone that pairs while pairing is closed by hand gets no bond", arguments: [true, false])
@@ -226,24 +183,6 @@ struct FailedPairingTests: InWorld {
     try await world.until(.subscribed)
     #expect(world.daemon?.phoneReports.count == 1)
   }
-
-  @Test("A key that is not kept is removed from the kernel before the kept ones are loaded again")
-  func discardedKey() async throws {
-    try await world.begin(.paired)
-    let other = world.stranger { $0.isSecureConnections = false }
-    try await world.openPairing(seconds: 60)
-    await world.pass(.seconds(1))
-    let mark = world.kernel.commands.count
-    #expect(other.connect(to: world.adapter))
-    try await world.until(.pairingFailed)
-    await world.pass(.seconds(5))
-    let commands = world.kernel.commands[mark...]
-    let removal = try #require(commands.lastIndex(of: .unpairDevice))
-    let load = try #require(commands.firstIndex(of: .loadLongTermKeys))
-    #expect(removal < load)
-    #expect(world.adapter.keyedPeers == [world.phone.kind.identity])
-    #expect(other.connection == nil && world.phone.connection != nil)
-  }
 }
 
 @Suite("Who may pair, and when", .inWorld)
@@ -262,24 +201,27 @@ struct AdmissionTests: InWorld {
     try await world.phoneComes()
   }
 
-  /// What became of the file of a board's only bond.
-  enum Misfortune: CaseIterable { case damaged, truncated, empty, later, unreadable, unlisted }
+  /// What became of the file of a board's only bond, or of its address.
+  enum Misfortune: CaseIterable { case damaged, empty, later, unreadable, unlisted }
+
+  private func strike(_ misfortune: Misfortune, _ isMeant: @escaping @Sendable (String) -> Bool) {
+    let disk = world.platform.disk
+    switch misfortune {
+    case .damaged: disk.damage(#"{"version":1,"phone":"x"}"#, where: isMeant)
+    case .empty: disk.damage("", where: isMeant)
+    case .later: disk.damage(#"{"version":2,"keys":[]}"#, where: isMeant)
+    case .unreadable: disk.failReads(.inputOutput, where: isMeant)
+    case .unlisted:
+      let folder = disk.paths.first(where: isMeant).flatMap { Files.parent(of: $0) }
+      disk.failReads(.permissionDenied) { $0 == folder }
+    }
+  }
 
   @Test("A board whose bond can't be used stays closed and says so", arguments: Misfortune.allCases)
   func unusableBond(_ misfortune: Misfortune) async throws {
     try await world.begin(.paired)
     try await world.stop()
-    let disk = world.platform.disk
-    switch misfortune {
-    case .damaged: disk.damage(#"{"version":1,"phone":"x"}"#, where: World.isBond)
-    case .truncated: disk.damage(#"{"version":1,"#, where: World.isBond)
-    case .empty: disk.damage("", where: World.isBond)
-    case .later: disk.damage(#"{"version":2,"keys":[]}"#, where: World.isBond)
-    case .unreadable: disk.failReads(.inputOutput, where: World.isBond)
-    case .unlisted:
-      let folder = world.bondFiles.first.flatMap { Files.parent(of: $0) }
-      disk.failReads(.permissionDenied) { $0 == folder }
-    }
+    strike(misfortune, World.isBond)
     for _ in 0..<2 {  // also when a damaged file was set aside before
       try await world.start()
       await world.pass(.seconds(1))
@@ -287,8 +229,8 @@ struct AdmissionTests: InWorld {
       try await world.refusesStranger()
       try await world.stop()
     }
-    let isSetAside = disk.paths.contains { $0.contains(".bond.json.bad") }
-    #expect(isSetAside == ![.later, .unreadable, .unlisted].contains(misfortune))
+    let isSetAside = world.platform.disk.paths.contains { $0.contains(".bond.json.bad") }
+    #expect(isSetAside == [.damaged, .empty].contains(misfortune))
     try await world.start()
     try await world.openPairing(seconds: 60)
     world.phone.forget(world.adapter)
@@ -302,21 +244,16 @@ struct AdmissionTests: InWorld {
   func lostAddress(_ misfortune: Misfortune) async throws {
     try await world.begin(.phoneLeft) { $0.radio.address = .static }
     try await world.stop()
-    let disk = world.platform.disk
-    let isAddress = { (path: String) in path.hasSuffix("/static-address.json") }
-    switch misfortune {
-    case .later: disk.damage(#"{"version":2}"#, where: isAddress)
-    case .unreadable: disk.failReads(.inputOutput, where: isAddress)
-    default: disk.damage("{", where: isAddress)
-    }
-    let before = disk.content(where: isAddress)
+    let isAddress = { @Sendable (path: String) in path.hasSuffix("/static-address.json") }
+    strike(misfortune, isAddress)
+    let before = world.platform.disk.content(where: isAddress)
     for _ in 0..<2 {
       try await world.start { $0.radio.address = .static }
       await world.pass(.seconds(1))
       #expect(world.wait == "bonds-unusable")
       try await world.stop()
     }
-    #expect(misfortune == .damaged || disk.content(where: isAddress) == before)
+    #expect(misfortune == .damaged || world.platform.disk.content(where: isAddress) == before)
   }
 
   @Test("What was closed by hand stays closed when the adapter is plugged in again")
@@ -328,29 +265,16 @@ struct AdmissionTests: InWorld {
     #expect(world.pairable == [false])
   }
 
-  /// Starts a board with a bond of legacy pairing, which its options do not allow any more.
-  private func startWithLegacyBond() async throws {
+  @Test("A bond that the options don't allow is kept, not used, and keeps the board closed until it is forgotten")
+  func policyOfStoredBonds() async throws {
     world.usePhone { $0.isSecureConnections = false }
     try await world.begin(.paired) { $0.radio.allowLegacy = true }
     #expect(world.daemon?.phoneReports.first?.key?.isSecureConnections == false)
     try await world.stop()
     try await world.start()
     await world.pass(.seconds(1))
-  }
-
-  @Test("A bond that the options don't allow is kept, not used, and keeps the board closed")
-  func policyOfStoredBonds() async throws {
-    try await startWithLegacyBond()
-    #expect(world.adapter.keyedPeers == [])
+    #expect(world.adapter.keyedPeers == [] && world.bondFiles.count == 1)
     #expect(world.wait == "bonds-unusable")
-    try await world.stop()
-    try await world.start { $0.radio.allowLegacy = true }
-    try await world.phoneConnectsEncrypted()
-  }
-
-  @Test("Forgetting a bond that the options don't allow opens the board for a first phone")
-  func forgottenByPolicy() async throws {
-    try await startWithLegacyBond()
     try await world.forgetPhone()
     await world.pass(.seconds(1))
     #expect(world.wait == "first-phone")
@@ -358,11 +282,8 @@ struct AdmissionTests: InWorld {
     try await world.until(.paired)
   }
 
-  @Test("--require-mitm takes a board that can show or take a number")
+  @Test("With --require-mitm a phone that can't show or take a number is refused, and the next one pairs")
   func requireAuthentication() async throws {
-    world.launch { $0.radio.requiresAuthentication = true }
-    let failure = await #expect(throws: Failure.self) { try await world.exit() }
-    #expect(failure?.status == .usage && failure?.line.contains("--io") == true)
     try await world.start {
       $0.radio.requiresAuthentication = true
       $0.radio.io = .displayYesNo
@@ -380,8 +301,8 @@ struct AdmissionTests: InWorld {
 
 @Suite("Pairing questions, and the pairing that an answer belongs to", .inWorld)
 struct PairingAnswerTests: InWorld {
-  /// A board on which two phones have asked, one after the other.
-  private func twoPhonesAsk() async throws -> Handset {
+  @Test("An answer to one phone's question is not taken for another's")
+  func misdirected() async throws {
     try await world.start { $0.radio.io = .displayYesNo }
     await world.phoneConnects()
     try await world.until(.pairing)
@@ -391,12 +312,6 @@ struct PairingAnswerTests: InWorld {
     other.shownPasskey = 161_803
     #expect(other.connect(to: world.adapter))
     try await world.until(.pairing)
-    return other
-  }
-
-  @Test("An answer to one phone's question is not taken for another's")
-  func misdirected() async throws {
-    let other = try await twoPhonesAsk()
     func yes(_ phone: Handset, _ passkey: UInt32? = nil) -> PairingResponse {
       PairingResponse(
         accept: true, passkey: passkey.map { Passkey(value: $0) }, phone: PhoneSelector("\(phone.address.address)"))
@@ -406,6 +321,12 @@ struct PairingAnswerTests: InWorld {
     }
     await world.pass(.seconds(5))
     #expect(world.daemon?.phoneReports == [])
+    // It asks again, shortly after the first one has.
+    other.leave()
+    await world.pass(.seconds(1))
+    #expect(other.connect(to: world.adapter))
+    try await world.until(.pairing)
+    await #expect(throws: RPCError.self) { try await world.respond(PairingResponse(accept: true)) }
     try await world.respond(yes(other, 161_803))
     try await world.until(.subscribed)
     #expect(world.daemon?.phoneReports.map(\.phone) == [other.kind.identity.address])
@@ -419,16 +340,6 @@ struct PairingAnswerTests: InWorld {
     let passkey = Passkey(value: world.phone.shownPasskey)
     try await world.respond(PairingResponse(accept: true, passkey: passkey))
     try await world.until(.subscribed)
-  }
-
-  @Test("An answer is not taken for the phone that asks again while another has just asked")
-  func asksAgain() async throws {
-    let other = try await twoPhonesAsk()
-    other.leave()
-    await world.pass(.seconds(1))
-    #expect(other.connect(to: world.adapter))
-    try await world.until(.pairing)
-    await #expect(throws: RPCError.self) { try await world.respond(PairingResponse(accept: true)) }
   }
 
   @Test("A stranger who comes and goes does not take the question from the terminal")

@@ -249,10 +249,6 @@ final class MemoryDisk: FileSystem {
   private struct Contents {
     var directories: Set<String> = ["/", "/var", "/var/lib"]
     var files: [String: [UInt8]] = [:]
-    /// The error of every write.
-    var failure: Errno?
-    /// The errors of reading.
-    var unreadable: [String: Errno] = [:]
     /// Why the state directory can't be had.
     var claimFault: PrivateDirectory.Fault?
     /// How many changes there were.
@@ -262,8 +258,8 @@ final class MemoryDisk: FileSystem {
   }
 
   private let contents: Mutex<Contents>
-  /// Asked before each operation; a failure prevents it.
-  let fault = Mutex<(@Sendable (Call) -> Errno?)>({ _ in nil })
+  /// Asked before each operation on a path; a failure prevents it.
+  let fault = Mutex<(@Sendable (Call, String) -> Errno?)>({ _, _ in nil })
 
   /// A system call for an operation.
   enum Call: String {
@@ -288,7 +284,7 @@ final class MemoryDisk: FileSystem {
   }
 
   /// Makes every write fail, or none.
-  func fail(_ errno: Errno?) { contents.withLock { $0.failure = errno } }
+  func fail(_ errno: Errno?) { fault.withLock { $0 = { call, _ in call.changesSomething ? errno : nil } } }
 
   /// Puts something else in place of files.
   func damage(_ text: String = "{", where isMeant: (String) -> Bool) {
@@ -299,16 +295,10 @@ final class MemoryDisk: FileSystem {
     }
   }
 
-  /// Makes files and directories that are there unreadable.
-  func failReads(_ errno: Errno, where isMeant: (String) -> Bool) {
-    contents.withLock { contents in
-      let paths = Array(contents.files.keys) + Array(contents.directories)
-      for path in paths where isMeant(path) { contents.unreadable[path] = errno }
-    }
+  /// Makes files and directories unreadable.
+  func failReads(_ errno: Errno, where isMeant: @escaping @Sendable (String) -> Bool) {
+    fault.withLock { $0 = { call, path in [.read, .opendir].contains(call) && isMeant(path) ? errno : nil } }
   }
-
-  /// Makes everything readable again.
-  func readAgain() { contents.withLock { $0.unreadable = [:] } }
 
   /// The content of the first file that is meant.
   func content(where isMeant: (String) -> Bool) -> [UInt8]? {
@@ -341,7 +331,7 @@ final class MemoryDisk: FileSystem {
   var paths: [String] { contents.withLock { $0.files.keys.sorted() } }
 
   func makeDirectory(_ path: String, mode: UInt32) throws(SystemError) {
-    try write(.mkdir) { $0.directories.insert(path) }
+    try write(.mkdir, path) { $0.directories.insert(path) }
   }
 
   func claim(_ path: String) throws(PrivateDirectory.Fault) -> any Sendable {
@@ -351,14 +341,12 @@ final class MemoryDisk: FileSystem {
   }
 
   func exists(_ path: String) throws(SystemError) -> Bool {
-    if let failure = fault.withLock({ $0(.stat) }) { throw SystemError("stat", failure, on: path) }
+    try check(.stat, path)
     return contents.withLock { $0.directories.contains(path) || $0.files[path] != nil }
   }
 
   func names(in path: String) throws(SystemError) -> [String] {
-    if let failure = contents.withLock({ $0.unreadable[path] }) ?? fault.withLock({ $0(.opendir) }) {
-      throw SystemError("opendir", failure, on: path)
-    }
+    try check(.opendir, path)
     let all = contents.withLock { Array($0.directories) + Array($0.files.keys) }
     let names = all.filter { $0.hasPrefix(path + "/") }.compactMap { entry in
       entry.dropFirst(path.count + 1).split(separator: "/").first.map(String.init)
@@ -367,39 +355,36 @@ final class MemoryDisk: FileSystem {
   }
 
   func read(_ path: String, limit: Int) throws(SystemError) -> [UInt8] {
-    let (bytes, damage) = contents.withLock { ($0.files[path], $0.unreadable[path]) }
-    if let failure = damage ?? fault.withLock({ $0(.read) }) {
-      throw SystemError("read", failure, on: path)
-    }
-    guard let bytes else { throw SystemError("open", .noSuchFile) }
+    try check(.read, path)
+    guard let bytes = contents.withLock({ $0.files[path] }) else { throw SystemError("open", .noSuchFile) }
     return bytes
   }
 
   func save(_ bytes: [UInt8], to path: String, mode: UInt32) throws(SystemError) {
-    try write(.write) {
+    try write(.write, path) {
       $0.files[path] = bytes
       $0.saved.append(path)
     }
   }
 
   func setAside(_ path: String) throws(SystemError) -> String {
-    try write(.rename) {
+    try write(.rename, path) {
       $0.files[path + ".bad"] = $0.files[path]
       $0.files[path] = nil
     }
     return path + ".bad"
   }
 
-  func remove(_ path: String) throws(SystemError) { try write(.unlink) { $0.files[path] = nil } }
+  func remove(_ path: String) throws(SystemError) { try write(.unlink, path) { $0.files[path] = nil } }
 
-  private func write(_ call: Call, _ change: (inout Contents) -> Void) throws(SystemError) {
-    if let failure = fault.withLock({ $0(call) }) { throw SystemError(call.rawValue, failure) }
-    let failure = contents.withLock { contents in
-      if contents.failure == nil { change(&contents) }
-      contents.writes += 1
-      return contents.failure
-    }
-    if let failure { throw SystemError(call.rawValue, failure) }
+  private func write(_ call: Call, _ path: String, _ change: (inout Contents) -> Void) throws(SystemError) {
+    contents.withLock { $0.writes += 1 }
+    try check(call, path)
+    contents.withLock { change(&$0) }
+  }
+
+  private func check(_ call: Call, _ path: String) throws(SystemError) {
+    if let failure = fault.withLock({ $0(call, path) }) { throw SystemError(call.rawValue, failure, on: path) }
   }
 }
 
