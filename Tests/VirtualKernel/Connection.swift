@@ -17,7 +17,7 @@ public final class Connection {
     /// The phone was asked to encrypt or to pair, and has not answered.
     case requested
     case pairing(Pairing)
-    case encrypted(level: UInt8, keySize: UInt8)
+    case encrypted(level: UInt8)
     case over
   }
 
@@ -90,7 +90,8 @@ public final class Connection {
       self?.end(.disconnected, reason: DisconnectReason.remote.rawValue)
     }
     let range = adapter.intervalRange
-    if !range.contains(handset.interval) { parameterRequest = range }
+    // Phones begin with 30 ms.
+    if !range.contains(24) { parameterRequest = range }
     let delay = handset.channelDelay
     after(max(.zero, .zero - delay)) { [self] in
       // No flags, no data.
@@ -174,7 +175,7 @@ public final class Connection {
   var channelSecurity: (level: UInt8, keySize: UInt8)? {
     switch security {
     case .open, .requested, .pairing: (1, 0)
-    case .encrypted(let level, let keySize): (level, keySize)
+    case .encrypted(let level): (level, 16)
     case .over: nil
     }
   }
@@ -215,7 +216,7 @@ public final class Connection {
     guard Array(entry.suffix(16)) == key else { return end(.keysDiffer, reason: 0) }
     let kind = LongTermKey.Kind(rawValue: entry[7])
     let isAuthenticatedSecure = kind == .secureAuthenticated
-    security = .encrypted(level: isAuthenticatedSecure ? 4 : kind.isAuthenticated ? 3 : 2, keySize: entry[9])
+    security = .encrypted(level: isAuthenticatedSecure ? 4 : kind.isAuthenticated ? 3 : 2)
     setEncrypted(true)
     channel?.flush()
   }
@@ -303,8 +304,7 @@ public final class Connection {
       handset.keyOrder == .longTermFirst ? longTermKeys(key, of: onAir, isAuthenticated: isAuthenticated) : entries
     let identityKey = handset.kind.privateAddress.map { _ in handset.kind.identityEntry }
     if isBonding == 1 { adapter.keep(longTermKeys: entries, identityKey: identityKey, of: peer) }
-    let isSecure = handset.kind.isSecureConnections
-    security = .encrypted(level: isAuthenticated ? (isSecure ? 4 : 3) : 2, keySize: handset.kind.keySize)
+    security = .encrypted(level: isAuthenticated ? (handset.kind.isSecureConnections ? 4 : 3) : 2)
     setEncrypted(true)
 
     let identity = { [self] in
@@ -333,13 +333,11 @@ public final class Connection {
 
   /// Secure Connections makes one key for both roles, legacy pairing one for each.
   private func longTermKeys(_ key: [UInt8], of peer: DeviceAddress, isAuthenticated: Bool) -> [[UInt8]] {
-    let kind = handset.kind
     func entry(_ type: LongTermKey.Kind, central: UInt8, diversifier: UInt8) -> [UInt8] {
-      peer.encoded + [type.rawValue, central, kind.keySize, diversifier, 0]
+      peer.encoded + [type.rawValue, central, 16, diversifier, 0]
         + [UInt8](repeating: diversifier, count: 8) + key
     }
-    if kind.usesDebugKey { return [entry(.debug, central: 1, diversifier: 0)] }
-    if kind.isSecureConnections {
+    if handset.kind.isSecureConnections {
       return [entry(isAuthenticated ? .secureAuthenticated : .secure, central: 1, diversifier: 0)]
     }
     let type: LongTermKey.Kind = isAuthenticated ? .legacyAuthenticated : .legacy

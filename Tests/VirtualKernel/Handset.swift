@@ -16,10 +16,6 @@ public final class Handset {
     /// What it can show and take while pairing.
     public var capability = IOCapability.keyboardDisplay
     public var isSecureConnections = true
-    /// The size of the keys that it agrees to, in bytes.
-    public var keySize: UInt8 = 16
-    /// Whether it pairs with the published debug key.
-    public var usesDebugKey = false
 
     public init(_ change: (inout Self) -> Void = { _ in }) { change(&self) }
 
@@ -56,8 +52,6 @@ public final class Handset {
   public var pairsAfter: Duration?
   /// How far the phone's ATT channel is behind Device Connected; below zero it comes first.
   public var channelDelay: Duration = .milliseconds(4)
-  /// The connection interval that it begins with, in units of 1.25 ms.
-  public var interval: UInt16 = 24
   /// Whether the end of a link shows by its mgmt event first, not by the channel.
   public var endsWithEventFirst = false
   /// Whether the person types the number that the board shows, or a wrong one.

@@ -3,9 +3,7 @@ import Control
 import EventLoop
 import GAP
 import Mgmt
-import OnLoop
 import System
-import TestLoop
 import Testing
 import VirtualPhone
 import Wire
@@ -17,29 +15,6 @@ import Wire
 
 @Suite("The board is on the air when a phone is to come, and only then", .inWorld)
 struct AirTests: InWorld {
-  private static let advertising: [MgmtOpcode] = [
-    .addAdvertising, .addExtendedAdvertisingParameters, .addExtendedAdvertisingData,
-  ]
-
-  @Test("Commands that fail while nobody is connected are tried again until the board is on the air")
-  func failedAdvertising() async throws {
-    try await world.begin(.phoneLeft)
-    await world.pass(.seconds(28))
-    #expect(world.adapter.isOnAir)
-    // The change to the slow pace fails.
-    for opcode in Self.advertising { world.kernel.refusals[opcode] = .authenticationFailed }
-    await world.pass(.seconds(20))
-    #expect(!world.adapter.isOnAir && world.wait == "silent")
-    // mgmt's status for a time-out is Authentication Failed.
-    guard case .error("advertising", _, let message, _)? = world.last(.error),
-      message.contains("did not respond in time")
-    else { return _ = Issue.record("\(world.events)") }
-    #expect(world.story.count { $0 == "error" } == 1)
-    world.kernel.refusals = [:]
-    await world.pass(.seconds(30))
-    #expect(world.adapter.isOnAir && world.wait == "bonded-phone")
-  }
-
   @Test("An adapter is found though the event that tells of it was lost, named or not", arguments: [true, false])
   func lostIndexAdded(isNamed: Bool) async throws {
     try await world.begin(.onAir) {
@@ -54,21 +29,6 @@ struct AirTests: InWorld {
     world.replug()
     await world.pass(.seconds(40))
     #expect(world.adapter.isOnAir)
-  }
-
-  @Test("What fails to be set up and is unplugged is waited for no more")
-  func failedAndUnplugged() async throws {
-    let manager = VirtualServiceManager()
-    world.platform.serviceManager = manager
-    world.kernel.refusals[.readControllerInformation] = .failed
-    world.launch()
-    await world.pass(.seconds(3))
-    #expect(world.wait == "failing")
-    world.unplug()
-    await world.pass(.seconds(3))
-    #expect(world.wait == "no-adapter")
-    let status = manager.told.last { $0.hasPrefix("STATUS=") }
-    #expect(status?.contains("hci0") == false, "\(status ?? "")")
   }
 
   @Test("What has failed at first is listed once while it is set up")
@@ -111,18 +71,6 @@ struct AirTests: InWorld {
       #expect(!isFirst)
       try await world.stop()
     }
-  }
-
-  @Test("Another bonded phone can connect in addition, and is advertised to after it disconnects")
-  func twoPhones() async throws {
-    try await world.begin(.paired)
-    let second = try await world.strangerPairs()
-    await world.pass(.seconds(120))
-    #expect(!world.adapter.isOnAir)
-    second.leave()
-    await world.pass(.seconds(2))
-    #expect(world.adapter.isOnAir)
-    #expect(second.connect(to: world.adapter))
   }
 
   @Test(
@@ -188,15 +136,6 @@ struct AirTests: InWorld {
     await world.pass(.seconds(1))
     #expect(world.adapter.advertisingInterval == 32)
   }
-
-  @Test("After a hardware error the board is back on the air within two seconds")
-  func hardwareError() async throws {
-    try await world.begin(.phoneLeft)
-    world.kernel.failHardware(of: world.adapter)
-    await world.pass(.seconds(2))
-    #expect(world.adapter.isOnAir, "\(world.story)")
-    try await world.phoneConnectsEncrypted()
-  }
 }
 
 @Suite("An adapter vanishes without a word, and another one may take its number", .inWorld)
@@ -204,7 +143,8 @@ struct VanishedAdapterTests: InWorld {
   /// What the adapter is in when it vanishes.
   enum Moment: String, CaseIterable { case blocked, beingSetUp, serving }
 
-  private func vanish(_ moment: Moment) async throws {
+  @Test("The other one gets its own name, address and bonds", arguments: Moment.allCases)
+  func exchanged(_ moment: Moment) async throws {
     try await world.begin(.paired)
     switch moment {
     case .blocked: world.kernel.block(world.adapter, .soft)
@@ -216,24 +156,9 @@ struct VanishedAdapterTests: InWorld {
     await world.pass(.seconds(3))
     world.kernel.unplug(world.adapter, tells: false)
     world.kernel.unanswered = []
-  }
-
-  @Test("It is noticed", arguments: [Moment.blocked, .beingSetUp])
-  func isNoticed(_ moment: Moment) async throws {
-    try await vanish(moment)
-    await world.pass(.seconds(60))
-    #expect(world.wait == "no-adapter", "\(world.wait ?? "")")
-    world.replug()
-    try await world.until(.ready)
-    try await world.phoneConnectsEncrypted()
-  }
-
-  @Test("The other one gets its own name, address and bonds", arguments: Moment.allCases)
-  func exchanged(_ moment: Moment) async throws {
-    try await vanish(moment)
     let other = world.kernel.plug(.init { $0.address = Address(0x001A_7DDA_7199) })
     await world.pass(.seconds(60))
-    guard case .ready(let address, _, _, _)? = world.last(.ready) else { return }
+    guard case .ready(let address, _, _, _)? = world.last(.ready) else { return _ = Issue.record("\(world.story)") }
     #expect(address == other.kind.address)
     #expect(other.keyedPeers == [] && other.isOnAir)
     #expect(world.wait == "first-phone")
@@ -242,32 +167,37 @@ struct VanishedAdapterTests: InWorld {
 
 @Suite("The board's own address on the air", .inWorld)
 struct AddressTests: InWorld {
-  /// Has an adapter that has this address when it is found.
-  private func find(_ address: UInt64, isUnconfigured: Bool = false, takesAddress: Bool = false) {
-    world.useAdapter {
-      $0.address = Address(address)
-      ($0.isUnconfigured, $0.takesAddress) = (isUnconfigured, takesAddress)
-    }
+  /// An adapter as it is found, and what it has on the air.
+  struct Found {
+    var address: UInt64 = 0xAAAA_AAAA_AAAA
+    var isUnconfigured = false
+    var takesAddress = false
+    var wanted = AddressKind.public
+    var type = AddressType.random
   }
 
-  /// A phone pairs, comes back, and comes back after the daemon was started again: the address is the same.
-  private func serves(_ address: AddressKind = .public) async throws -> DeviceAddress {
-    try await world.begin(.onAir) { $0.radio.address = address }
-    let found = world.adapter.address
-    try await world.phoneComes()
-    await world.pass(.seconds(10))
-    try await world.phoneReturnsEncrypted()
-    let folder = found.address.description.filter { $0 != ":" }.lowercased()
-    let bonds = world.bondFiles
-    #expect(bonds.count == 1 && bonds.allSatisfy { $0.contains("/\(folder)/") }, "\(bonds)")
-    world.phone.leave()
+  @Test(
+    "A placeholder gives way to a public address where the driver can set one, else to a static one, which is kept",
+    arguments: [
+      Found(takesAddress: true, type: .public), Found(isUnconfigured: true, takesAddress: true, type: .public),
+      Found(), Found(address: 0), Found(address: 0x001A_7DDA_7113, wanted: .static),
+    ])
+  func kinds(_ found: Found) async throws {
+    world.useAdapter {
+      $0.address = Address(found.address)
+      ($0.isUnconfigured, $0.takesAddress) = (found.isUnconfigured, found.takesAddress)
+    }
+    try await world.begin(.paired) { $0.radio.address = found.wanted }
+    let address = world.adapter.address
+    #expect(address.type == found.type)
+    #expect(found.type == .public ? address.address.value >> 40 & 3 == 2 : address.address.value >> 46 == 3)
     try await world.stop()
-    try await world.start { $0.radio.address = address }
-    await world.pass(.seconds(1))
-    #expect(world.adapter.address == found)
-    #expect(try await world.status().adapters.map(\.address) == [found.address])
+    // A public address is left as it was found.
+    #expect(found.wanted == .public || world.adapter.address == DeviceAddress(Address(found.address), .public))
+    try await world.start { $0.radio.address = found.wanted }
     try await world.phoneConnectsEncrypted()
-    return found
+    #expect(world.adapter.address == address)
+    #expect(try await world.status().adapters.map(\.address) == [address.address])
   }
 
   @Test("The phones of an adapter that another program serves stay that program's")
@@ -279,18 +209,9 @@ struct AddressTests: InWorld {
     #expect(world.kernel.listener(at: world.adapter.address) !== theirs)
   }
 
-  @Test(
-    "A placeholder is replaced by a public address where the driver can set one, which is kept",
-    arguments: [true, false])
-  func placeholder(isUnconfigured: Bool) async throws {
-    find(0xAAAA_AAAA_AAAA, isUnconfigured: isUnconfigured, takesAddress: true)
-    let address = try await serves()
-    #expect(address.type == .public && address.address.value >> 40 & 3 == 2)
-  }
-
   @Test("One that needs more than an address is reported, and served when it can be")
   func external() async throws {
-    find(0, isUnconfigured: true)
+    world.useAdapter { ($0.address, $0.isUnconfigured) = (Address(0), true) }
     world.launch()
     let error = try await world.until(.error)
     #expect("\(error)".contains("vendor"), "\(error)")
@@ -298,30 +219,9 @@ struct AddressTests: InWorld {
     #expect(world.wait == "no-adapter")
   }
 
-  @Test(
-    "Where it cannot, and where there is no address, a static random one is used",
-    arguments: [0xAAAA_AAAA_AAAA, 0] as [UInt64])
-  func staticRandom(address: UInt64) async throws {
-    find(address)
-    let address = try await serves()
-    #expect(address.type == .random && address.address.value >> 46 == 3)
-  }
-
-  @Test("--address static: also where there is a public one, and back again")
-  func chosen() async throws {
-    let address = try await serves(.static)
-    #expect(address.type == .random && address.address.value >> 46 == 3)
-    try await world.stop()
-    // The adapter is left as it was found.
-    #expect(world.adapter.address == DeviceAddress(world.adapter.kind.address, .public))
-    try await world.start()
-    await world.pass(.seconds(1))
-    #expect(world.adapter.address.type == .public && world.wait == "first-phone")
-  }
-
   @Test("Two adapters without an address have different ones")
   func two() async throws {
-    find(0)
+    world.useAdapter { $0.address = Address(0) }
     let second = world.kernel.plug(world.adapter.kind)
     try await world.start()
     await world.pass(.seconds(5))
@@ -331,7 +231,7 @@ struct AddressTests: InWorld {
 
   @Test("Bonds that were kept under no address move to the one on the air")
   func adopted() async throws {
-    find(0)
+    world.useAdapter { $0.address = Address(0) }
     try await world.begin(.phoneLeft)
     try await world.stop()
     let bonds = world.bondFiles
@@ -358,35 +258,6 @@ struct AddressTests: InWorld {
   }
 }
 
-/// Somebody who wants the phone connected: brings it back whenever the board is on the air, and where
-/// nothing comes of that, forgets the board on the phone and tries again.
-@LoopActor
-final class Person {
-  private let world: World
-  private var secondsInVain = 0
-  private var isGone = false
-
-  init(_ world: World) {
-    self.world = world
-    act()
-  }
-
-  func leave() { isGone = true }
-
-  private func act() {
-    guard !isGone else { return }
-    secondsInVain = isServed ? 0 : secondsInVain + 1
-    if secondsInVain % 40 == 39 {
-      world.phone.leave()
-      world.phone.forget(world.adapter)
-    }
-    if world.phone.connection == nil { world.phone.connect(to: world.adapter) }
-    _ = world.clock.schedule(after: .seconds(1)) { [weak self] in self?.act() }
-  }
-
-  private var isServed: Bool { world.daemon?.sessions.contains { $0.wasSubscribed } ?? false }
-}
-
 @Suite("Something happens on the way, at any step", .inWorld)
 struct TroubleTests: InWorld {
   @Test("A board that can't listen for phones again says so, and listens once it can")
@@ -403,60 +274,55 @@ struct TroubleTests: InWorld {
     try await world.phoneConnectsEncrypted()
   }
 
-  /// Something that takes the adapter away for a while.
+  /// Something that happens to a board.
   struct Trouble: CustomTestStringConvertible {
     let testDescription: String
-    /// What the board waits for meanwhile; nil: there is no daemon.
-    let wait: String?
+    /// What the board waits for meanwhile; nil: it does not stay so, or there is no daemon.
+    var wait: String?
     let strike: @LoopActor @Sendable (World) async throws -> Void
-    let end: @LoopActor @Sendable (World) -> Void
+    var end: @LoopActor @Sendable (World) -> Void = { _ in }
   }
 
   nonisolated static let troubles = [
+    Trouble(testDescription: "unplugged", wait: "no-adapter", strike: { $0.unplug() }, end: { $0.replug() }),
     Trouble(
-      testDescription: "unplugged", wait: "no-adapter", strike: { $0.unplug() },
-      end: { $0.replug() }),
+      testDescription: "blocked by software", wait: "blocked", strike: { $0.kernel.block($0.adapter, .soft) },
+      end: { $0.kernel.block($0.adapter, nil) }),
     Trouble(
-      testDescription: "blocked by software", wait: "blocked",
-      strike: { $0.kernel.block($0.adapter, .soft) }, end: { $0.kernel.block($0.adapter, nil) }),
+      testDescription: "taken by bluetoothd", wait: "bluetoothd", strike: { $0.kernel.startBluetoothDaemon() },
+      end: { $0.kernel.stopBluetoothDaemon() }),
+    Trouble(testDescription: "switched off", strike: { $0.adapter.powerOff() }),
+    Trouble(testDescription: "stopped", strike: { try await $0.stop() }, end: { $0.launch() }),
     Trouble(
-      testDescription: "blocked by its switch", wait: "blocked-by-switch",
-      strike: { $0.kernel.block($0.adapter, .hard) }, end: { $0.kernel.block($0.adapter, nil) }),
-    Trouble(
-      testDescription: "taken by bluetoothd", wait: "bluetoothd",
-      strike: { $0.kernel.startBluetoothDaemon() }, end: { $0.kernel.stopBluetoothDaemon() }),
-    Trouble(
-      testDescription: "stopped", wait: nil, strike: { try await $0.stop() },
-      end: { $0.launch { $0.radio.pairable = .always } }),
+      testDescription: "without power",
+      strike: { world in
+        world.phone.goOutOfRange()
+        world.cutPower()
+      }, end: { $0.launch() }),
   ]
 
-  /// So many turns of the clock after the daemon was started. After some 115 of them the phone is
-  /// subscribed to, and after 165 nothing is left to do.
-  nonisolated static let steps = Array(stride(from: 0, to: 170, by: 4))
-
   @Test(
-    "The board says what it waits for, and serves the phone again", arguments: troubles,
-    steps)
-  func recovers(_ trouble: Trouble, step: Int) async throws {
-    world.launch { $0.radio.pairable = .always }
-    let person = Person(world)
-    defer { person.leave() }
-    for _ in 0..<step {
-      await idle()
-      _ = world.clock.turn()
+    "A board to which something happens again and again, at another moment of its set-up each time, is not given up",
+    arguments: troubles)
+  func recovers(_ trouble: Trouble) async throws {
+    try await world.begin(.phoneLeft)
+    world.onTurn = {
+      if world.phone.connection == nil, world.adapter.isOnAir { world.phone.connect(to: world.adapter) }
     }
-    await idle()
-    try await trouble.strike(world)
-    await world.pass(.seconds(20))
-    if let wait = trouble.wait {
-      let waits = try await world.status().waits
-      #expect(waits.map(\.wait).contains(wait), "\(world.story)")
+    for round in 1...15 {
+      await world.pass(.milliseconds(round * 87))
+      try await trouble.strike(world)
+      await world.pass(.seconds(3))
+      if let wait = trouble.wait {
+        #expect(try await world.status().waits.map(\.wait).contains(wait), "round \(round): \(world.story.suffix(12))")
+      }
+      trouble.end(world)
+      #expect(!world.phone.phone.hasGivenUp, "round \(round): \(world.story.suffix(12))")
     }
-    #expect(trouble.wait == "bluetoothd" || world.adapter.connections.isEmpty)
-    let mark = world.events.count
-    trouble.end(world)
-    try await world.until("served again") { world.story(since: mark).contains("subscribed") }
+    await world.pass(.seconds(30))
+    #expect(world.wait == "news" && world.phone.phone.strikes == 0)
     #expect(world.daemon?.phoneReports.count == 1)
+    world.onTurn = {}
   }
 }
 
@@ -464,7 +330,7 @@ struct TroubleTests: InWorld {
 struct EndTests: InWorld {
   /// When the kernel stops answering.
   enum Moment: CaseIterable {
-    case start, firstCommand, setUp, advertising, serving
+    case start, firstCommand, setUp, advertising, subscribing, serving
 
     @LoopActor func come(_ world: World) async throws {
       switch self {
@@ -472,6 +338,11 @@ struct EndTests: InWorld {
       case .firstCommand: world.kernel.unanswered = [.readControllerInformation]
       case .setUp: world.kernel.unanswered = [.setPowered, .setLowEnergy]
       case .advertising: world.kernel.unanswered = [.addExtendedAdvertisingParameters]
+      case .subscribing:
+        try await world.begin(.phoneLeft)
+        world.dropRequests()
+        #expect(world.phone.connect(to: world.adapter))
+        return await world.pass(.milliseconds(200))
       case .serving:
         try await world.serve()
         return world.kernel.unanswered = Set(VirtualAdapter.commands)
@@ -527,8 +398,10 @@ struct EndTests: InWorld {
   /// How often an adapter was asked what it is.
   private var attempts: Int { world.kernel.commands.count { $0 == .readControllerInformation } }
 
-  @Test("An adapter unplugged before that is abandoned, and its successor is tried once")
+  @Test("An adapter unplugged before that is abandoned and named no more, and its successor is tried once")
   func unplugged() async throws {
+    let manager = VirtualServiceManager()
+    world.platform.serviceManager = manager
     world.kernel.refusals[.readControllerInformation] = .busy
     world.launch()
     await world.pass(.milliseconds(100))
@@ -541,6 +414,8 @@ struct EndTests: InWorld {
     await world.pass(.seconds(60))
     #expect(attempts == 3)
     #expect(world.wait == "no-adapter")
+    let status = try #require(manager.told.last { $0.hasPrefix("STATUS=") })
+    #expect(!status.contains("hci0"), "\(status)")
   }
 
   @Test("A link whose end is reported by half, or not at all, ends with its adapter", arguments: [true, false])

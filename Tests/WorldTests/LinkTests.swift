@@ -6,7 +6,6 @@ import Control
 import EventLoop
 import GAP
 import GATT
-import TestLoop
 import Testing
 import VirtualKernel
 import VirtualPhone
@@ -43,31 +42,6 @@ struct LinkTests: InWorld {
     world.phone.pair()
     try await world.answer()
     try await isServedOnOneLink()
-  }
-
-  @Test("While pairing is open it has the time that a person needs to pair again")
-  func pairsAnewSlowly() async throws {
-    try await world.begin(.phoneLeft)
-    world.phone.forget(world.adapter)
-    world.phone.consent = .accepts(after: .seconds(25))
-    try await world.openPairing()
-    await world.phoneConnects()
-    try await world.until(.paired)
-    try await world.until(.subscribed)
-  }
-
-  @Test("Three links in a row that never encrypt are a bond that the phone has lost")
-  func stale() async throws {
-    try await world.begin(.phoneLeft)
-    world.phone.forget(world.adapter)
-    world.phone.consent = .ignores
-    for _ in 1..<StaleBondWatch.drops { try await world.phoneIsLeft() }
-    // The board does not end the last one, which would count for a phone that has not lost it.
-    #expect(world.phone.connect(to: world.adapter))
-    await world.pass(.seconds(20))
-    #expect(world.phone.connection != nil)
-    #expect(world.story.count { $0 == "stale" } == 1)
-    #expect(world.wait == "bond-lost-by-phone")
   }
 
   /// How long the impostor has been there when the phone comes.
@@ -212,69 +186,6 @@ struct LinkTests: InWorld {
 
 @Suite("Connection parameters of a link", .inWorld)
 struct LinkTuningTests: InWorld {
-  @Test("Fast at first, idle later, fast again for a burst; nothing when the link is over")
-  func paces() async throws {
-    try await world.begin(.paired)
-    let controller = try #require(world.platform.controller)
-    let handle = try #require(world.phone.connection?.handle)
-    func wanted(_ parameters: ConnectionParameters...) -> [HCICommand] {
-      parameters.map { .connectionUpdate(handle, $0) }
-    }
-    await world.pass(.seconds(60))
-    #expect(controller.requests == wanted(.fast, .idle))
-    try world.phoneDoes(.burst(20, NotificationContents()))
-    await world.pass(.seconds(5))
-    #expect(controller.requests == wanted(.fast, .idle, .fast))
-    try await world.phoneLeaves()
-    await world.pass(.seconds(60))
-    #expect(controller.requests == wanted(.fast, .idle, .fast))
-  }
-
-  @Test("The first request follows encryption by a second, however long the set-up takes")
-  func first() async throws {
-    try await world.begin(.phoneLeft)
-    let controller = try #require(world.platform.controller)
-    let before = controller.requests.count
-    // The phone answers nothing but the MTU.
-    world.phone.transform = { pdu, toPhone in toPhone && pdu.first != 0x02 ? nil : pdu }
-    #expect(world.phone.connect(to: world.adapter))
-    await world.pass(.milliseconds(900))
-    #expect(world.phone.connection?.isEncrypted == true && controller.requests.count == before)
-    await world.pass(.milliseconds(700))
-    #expect(controller.requests.count == before + 1)
-  }
-
-  @Test("The kernel is silent, whatever interval the phone begins with", arguments: [12, 24, 60] as [UInt16])
-  func kernelIsSilent(interval: UInt16) async throws {
-    world.phone.interval = interval
-    try await world.begin(.paired)
-    #expect(world.phone.connection?.parameterRequest == nil)
-    try await world.stop()
-    // Other programs find the kernel's own range again.
-    #expect(world.adapter.intervalRange == 24...40)
-  }
-
-  @Test("If the controller refuses, status says so, and the kernel sends the request from the next link on")
-  func refused() async throws {
-    try await world.begin(.onAir)
-    let controller = try #require(world.platform.controller)
-    controller.response = 0x0C
-    try await world.phoneComes()
-    await world.pass(.seconds(60))
-    #expect(controller.requests.count == 1)
-    #expect(world.phone.connection?.parameterRequest == nil)
-    let adapter = try await world.status().adapters[0]
-    #expect(adapter.parametersRefusalText?.contains("0x0C, Command Disallowed") == true)
-    // The next link.
-    try await world.phoneReturnsEncrypted()
-    #expect(world.phone.connection?.parameterRequest == 36...48)
-    // And also after the adapter was set up again.
-    world.kernel.failHardware(of: world.adapter)
-    await world.phoneConnects(after: .seconds(5))
-    await world.pass(.seconds(5))
-    #expect(world.phone.connection?.parameterRequest == 36...48)
-  }
-
   @Test(
     "Where the kernel survives it, L2CAP requests what the controller refuses to, on later links at once",
     arguments: [0x0C, 0x1A])
@@ -296,19 +207,28 @@ struct LinkTuningTests: InWorld {
   }
 
   @Test(
-    "A controller that refuses, if only at the end, is not asked again; that a link has just gone is no refusal",
+    "A controller that refuses, if only at the end, is not asked again: status says so, and the kernel asks in its place",
     arguments: [
-      (response: 0x0C, result: 0, refusal: 0x0C), (0, 0x1A, 0x1A),
-      (0x02, 0, nil),  // Unknown Connection Identifier
-    ] as [(response: UInt8, result: UInt8, refusal: Int?)])
-  func refusals(_ says: (response: UInt8, result: UInt8, refusal: Int?)) async throws {
+      (0x0C, 0, "0x0C, Command Disallowed"), (0, 0x1A, "0x1A)"),
+      (0x02, 0, nil),  // Unknown Connection Identifier: the link has just gone
+    ] as [(response: UInt8, result: UInt8, refusal: String?)])
+  func refusals(_ says: (response: UInt8, result: UInt8, refusal: String?)) async throws {
     try await world.begin(.onAir)
     let controller = try #require(world.platform.controller)
     (controller.response, controller.result) = (says.response, says.result)
     try await world.phoneComes()
     await world.pass(.seconds(60))
-    #expect(says.refusal == nil || controller.requests.count == 1)
-    #expect(try await world.status().adapters[0].parametersRefusal.map { Int($0) } == says.refusal)
+    #expect(world.phone.connection?.parameterRequest == nil)
+    let text = try await world.status().adapters[0].parametersRefusalText
+    guard let refusal = says.refusal else { return #expect(text == nil) }
+    #expect(text?.contains(refusal) == true && controller.requests.count == 1)
+    try await world.phoneReturnsEncrypted()
+    #expect(world.phone.connection?.parameterRequest == 36...48)
+    // And also after the adapter was set up again.
+    world.kernel.failHardware(of: world.adapter)
+    await world.phoneConnects(after: .seconds(5))
+    await world.pass(.seconds(5))
+    #expect(world.phone.connection?.parameterRequest == 36...48)
   }
 
   @Test(
@@ -365,115 +285,41 @@ struct LinkTuningTests: InWorld {
     let adapter = try await world.status().adapters[0]
     #expect(adapter.phy == "1m" && "\(adapter.lines(TextStyle()))".contains("PHY 1m"))
   }
-
-  @Test("After a MIC failure the board is quiet for a second")
-  func quietAfterMICFailure() async throws {
-    try await world.begin(.phoneLeft)
-    world.phone.spoilKey(of: world.adapter)
-    await world.phoneConnects()
-    try await world.until(.disconnected)
-    await world.pass(.milliseconds(500))
-    #expect(!world.adapter.isOnAir && world.wait == "resting")
-    await world.pass(.milliseconds(600))
-    #expect(world.adapter.isOnAir && world.wait == "bonded-phone")
-  }
 }
 
 /// A phone that counts links without a subscription, and stays away after three (`PhoneRules.strikes`).
 @Suite("World: the phone's patience", .inWorld)
 struct PatienceTests: InWorld {
-  /// After they have met, the board leaves the phone twice, because it is slow to encrypt.
-  func meetAndLeaveTwice() async throws {
+  /// What becomes of the board once it has left the phone twice.
+  enum Fortune: CaseIterable { case none, restarted, withoutPower }
+
+  @Test(
+    "A phone that is slow to encrypt is not left a third time, whatever became of the board, and does not give up",
+    arguments: Fortune.allCases)
+  func slowToEncrypt(_ fortune: Fortune) async throws {
     try await world.begin(.phoneLeft)
     world.phone.encryptsAfter = .seconds(25)
     world.phone.heedsRequests = false
     for _ in 0..<2 { try await world.phoneIsLeft() }
-  }
-
-  @Test(
-    "On a return the first request after encryption subscribes, whatever else there is to ask",
-    arguments: [true, false])
-  func firstRequest(hasNotifications: Bool) async throws {
-    if !hasNotifications { try world.phoneDoes(.unpublish(.ancs)) }
-    try await world.begin(.phoneLeft)
-    var requests: [[UInt8]] = []
-    world.phone.hears { pdu in
-      // Requests have even opcodes below 0x1E; Exchange MTU was sent before encryption.
-      if pdu[0] % 2 == 0, (4..<0x1E).contains(pdu[0]) { requests.append(pdu) }
-    }
-    try await world.phoneComes()
-    #expect(
-      // Without ANCS the handles are not remembered, so it is the first after discovery.
-      requests.first { hasNotifications || $0.first == 0x12 }
-        == (hasNotifications ? [0x12, 0x1F, 0, 1, 0] : [0x12, 0x2B, 0, 1, 0]))
-  }
-
-  @Test("A phone that is slow to encrypt is not left a third time, and does not give up", arguments: [false, true])
-  func slowToEncrypt(atLast: Bool) async throws {
-    try await meetAndLeaveTwice()
+    if fortune == .restarted { try await world.stop() }
+    if fortune == .withoutPower { world.cutPower() }
+    if fortune != .none { try await world.start() }
+    try await world.until("on the air") { world.adapter.isOnAir }
     #expect(world.phone.phone.strikes == 2)
     #expect(world.phone.connect(to: world.adapter))
     await world.pass(.seconds(20))
     #expect(world.phone.connection != nil)
-    if !atLast {
+    if fortune == .withoutPower {
       // The person carries it away: that is the third.
       world.phone.goOutOfRange()
       await world.pass(.seconds(5))
-      #expect(world.phone.phone.hasGivenUp)
+      #expect(world.phone.phone.hasGivenUp && world.wait == "given-up")
       try world.phoneDoes(.tap)
       world.phone.encryptsAfter = .milliseconds(20)
       await world.phoneConnects()
     }
     try await world.until(.subscribed)
     #expect(world.phone.phone.strikes == 0)
-  }
-
-  @Test(
-    "Nor if the board counted the first two before it was started again, or lost its power", arguments: [false, true])
-  func countedBefore(isCut: Bool) async throws {
-    try await meetAndLeaveTwice()
-    if isCut { world.cutPower() } else { try await world.stop() }
-    await world.pass(.seconds(2))
-    try await world.start()
-    try await world.until("on the air") { world.adapter.isOnAir }
-    #expect(world.phone.phone.strikes == 2)
-    #expect(world.phone.connect(to: world.adapter))
-    await world.pass(.seconds(20))
-    #expect(world.phone.connection != nil)
-    if isCut {
-      world.phone.goOutOfRange()
-      await world.pass(.seconds(5))
-      #expect(world.wait == "given-up")
-    } else {
-      try await world.until(.subscribed)
-      #expect(world.phone.phone.strikes == 0)
-    }
-  }
-
-  @Test("However often the daemon is restarted while the phone connects, it subscribes first")
-  func restarts() async throws {
-    try await world.begin(.phoneLeft)
-    for round in 1...6 {
-      try await world.until("on the air") { world.adapter.isOnAir }
-      #expect(world.phone.connect(to: world.adapter))
-      await world.pass(.milliseconds(Int64(round * 60)))
-      try await world.stop()
-      #expect(world.phone.phone.strikes == 0, "round \(round): \(world.story.suffix(12))")
-      await world.pass(.seconds(1))
-      try await world.start()
-    }
-    #expect(!world.phone.phone.hasGivenUp)
-  }
-
-  @Test("A phone that never answers is not waited for longer than an exit may take")
-  func exitInTime() async throws {
-    try await world.begin(.phoneLeft)
-    world.dropRequests()
-    #expect(world.phone.connect(to: world.adapter))
-    await world.pass(.milliseconds(200))
-    let start = world.clock.now
-    try await world.stop()
-    #expect(world.clock.now - start < .seconds(5))
   }
 
   @Test("Requests that are never answered do not end a third link from this side")
@@ -490,53 +336,6 @@ struct PatienceTests: InWorld {
     try world.phoneDoes(.tap)
     await world.pass(.seconds(1))
     try await world.phoneComes()
-  }
-
-  @Test(
-    "An older phone responds without permission: that is not known until something is announced")
-  func unproven() async throws {
-    world.phone.phone.rules.respondsUnshared = true
-    try world.phoneDoes(.authorize(false))
-    try await world.meet()
-    await world.pass(.seconds(60))
-    #expect(world.last(.authorization) == .authorization(.unknown(until: .notification)))
-    #expect(try await world.status().links.first?.waiting.why?.contains("Share System Notifications") == true)
-    try world.phoneDoes(.authorize(true))
-    try world.phoneDoes(.add(NotificationContents(.email, app: "a", title: "t")))
-    await world.pass(.seconds(5))
-    #expect(world.last(.authorization) == .authorization(.granted))
-  }
-
-  /// What happens to a board again and again.
-  enum Calamity: CaseIterable { case crash, adapterTaken, adapterSwitchedOff }
-
-  @Test(
-    "A board to which something happens again and again, each time at another moment of its set-up, is not given up",
-    arguments: Calamity.allCases)
-  func again(_ calamity: Calamity) async throws {
-    try await world.begin(.phoneLeft)
-    world.onTurn = {
-      if world.phone.connection == nil, world.adapter.isOnAir {
-        world.phone.connect(to: world.adapter)
-      }
-    }
-    for round in 1...15 {
-      await world.pass(.milliseconds(round * 87))
-      switch calamity {
-      case .crash:
-        world.phone.goOutOfRange()
-        world.cutPower()
-      case .adapterTaken: world.unplug()
-      case .adapterSwitchedOff: world.adapter.powerOff()
-      }
-      await world.pass(.seconds(3))
-      if calamity == .crash { world.launch() }
-      if calamity == .adapterTaken { world.replug() }
-      #expect(!world.phone.phone.hasGivenUp, "round \(round): \(world.story.suffix(12))")
-    }
-    await world.pass(.seconds(30))
-    #expect(world.wait == "news" && world.phone.phone.strikes == 0)
-    world.onTurn = {}
   }
 
   @Test("Pairing that is opened, used and closed beside the phone costs it no subscription")
