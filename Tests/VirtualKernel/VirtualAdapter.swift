@@ -217,7 +217,7 @@ public final class VirtualAdapter {
     switch opcode {
     case .readControllerInformation: reply(.success, information)
     case .setStaticAddress, .readControllerConfiguration, .setPublicAddress:
-      performOnAddress(opcode, body, for: socket)
+      performOnAddress(opcode, body, reply)
     case .setIOCapability:
       capability = IOCapability(rawValue: body.first ?? 3) ?? .noInputNoOutput
       reply(.success)
@@ -243,29 +243,21 @@ public final class VirtualAdapter {
     }
   }
 
-  private func performOnAddress(
-    _ opcode: MgmtOpcode, _ body: [UInt8], for socket: ManagementSocket
-  ) {
-    func reply(_ status: MgmtStatus, _ reply: [UInt8] = []) {
-      socket.complete(opcode.rawValue, number, status, reply)
-    }
+  private func performOnAddress(_ opcode: MgmtOpcode, _ body: [UInt8], _ reply: (MgmtStatus, [UInt8]) -> Void) {
     switch opcode {
     case .setStaticAddress:
-      guard !isPowered else { return reply(.rejected) }
+      guard !isPowered else { return reply(.rejected, []) }
       staticAddress = Address(littleEndian: body).flatMap { $0 == Address(0) ? nil : $0 }
-      if staticAddress != nil {
-        settings.insert(.staticAddress)
-      } else {
-        settings.remove(.staticAddress)
-      }
+      settings.remove(.staticAddress)
+      if staticAddress != nil { settings.insert(.staticAddress) }
       reply(.success, littleEndian(settings.rawValue))
     case .readControllerConfiguration:
       let options = littleEndian(kind.takesAddress ? 2 : 0)
       let missing = isConfigured ? 0 : kind.takesAddress ? 2 : 1
       reply(.success, [2, 0] + options + littleEndian(UInt32(missing)))
     case .setPublicAddress:
-      guard kind.takesAddress else { return reply(.notSupported) }
-      guard !isPowered else { return reply(.rejected) }
+      guard kind.takesAddress else { return reply(.notSupported, []) }
+      guard !isPowered else { return reply(.rejected, []) }
       let wasConfigured = isConfigured
       publicAddress = Address(littleEndian: body)
       reply(.success, littleEndian(0))

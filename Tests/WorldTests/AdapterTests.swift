@@ -61,14 +61,10 @@ struct AirTests: InWorld {
     "What the kernel can't tell at the start is asked for again", arguments: [MgmtOpcode.readCommands, .readIndexList])
   func askedAgain(opcode: MgmtOpcode) async throws {
     for fate in [Fate<MgmtStatus>.fails(.failed), .lost] {
-      var isFirst = true
-      world.kernel.commandFate = { sent in
-        guard sent == opcode, isFirst else { return .arrives }
-        isFirst = false
-        return fate
-      }
+      var fates = [fate]
+      world.kernel.commandFate = { $0 == opcode ? fates.popLast() ?? .arrives : .arrives }
       try await world.start()
-      #expect(!isFirst)
+      #expect(fates.isEmpty)
       try await world.stop()
     }
   }

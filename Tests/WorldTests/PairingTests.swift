@@ -67,12 +67,6 @@ struct PairingTests: InWorld {
     #expect(world.kernel.commands.filter { $0 == .pairDevice }.count == 1)
     try await world.phoneReturnsEncrypted()
   }
-
-  @Test("A phone that pairs by itself is served too")
-  func phonePairsFirst() async throws {
-    try await world.begin(.onAir)
-    try await succeeds { world.phone.pair() }
-  }
 }
 
 @Suite("Pairing fails", .inWorld)
