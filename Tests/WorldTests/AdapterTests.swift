@@ -288,7 +288,13 @@ struct TroubleTests: InWorld {
       testDescription: "taken by bluetoothd", wait: "bluetoothd", strike: { $0.kernel.startBluetoothDaemon() },
       end: { $0.kernel.stopBluetoothDaemon() }),
     Trouble(testDescription: "switched off", strike: { $0.adapter.powerOff() }),
-    Trouble(testDescription: "stopped", strike: { try await $0.stop() }, end: { $0.launch() }),
+    Trouble(
+      testDescription: "stopped",
+      strike: { world in
+        try await world.stop()
+        // A phone that was there has been subscribed to.
+        #expect(world.phone.phone.strikes == 0, "\(world.story.suffix(12))")
+      }, end: { $0.launch() }),
     Trouble(
       testDescription: "without power",
       strike: { world in

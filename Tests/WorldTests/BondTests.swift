@@ -2,7 +2,6 @@
 import ANCS
 import Control
 import EventLoop
-import GATT
 import JSON
 import Mgmt
 import System

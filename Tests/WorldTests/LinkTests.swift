@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import ANCS
 import ATT
 import Bluetooth
 import Control

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Control
 import EventLoop
-import GATT
 import Mgmt
 import System
 import Testing
@@ -73,22 +72,23 @@ struct PairingTests: InWorld {
 struct FailedPairingTests: InWorld {
   /// Something that goes wrong, and what the daemon says of it.
   struct Failing: CustomStringConvertible {
-    var what: String
+    let description: String
     var act: @LoopActor @Sendable (World) async throws -> Void
     var reason: String
-    var description: String { what }
   }
 
   nonisolated static let failures: [Failing] = [
     .init(
-      what: "the phone's user refuses, and the channel's end is read first",
+      description: "the phone's user refuses, and the channel's end is read first",
       act: { world in
         world.phone.consent = .refuses(after: .seconds(2))
         world.phone.isRefusalReadLate = true
       }, reason: "the phone refused"),
-    .init(what: "nobody looks at the phone", act: { $0.phone.consent = .ignores }, reason: "the phone did not respond"),
     .init(
-      what: "the phone leaves, as mgmt says first",
+      description: "nobody looks at the phone", act: { $0.phone.consent = .ignores },
+      reason: "the phone did not respond"),
+    .init(
+      description: "the phone leaves, as mgmt says first",
       act: { world in
         (world.phone.endsWithEventFirst, world.phone.consent) = (true, .ignores)
         await world.pass(.seconds(5))
