@@ -277,6 +277,8 @@ struct TroubleTests: InWorld {
     var wait: String?
     let strike: @LoopActor @Sendable (World) async throws -> Void
     var end: @LoopActor @Sendable (World) -> Void = { _ in }
+    /// By how many milliseconds it comes later each time.
+    var step = 87
   }
 
   nonisolated static let troubles = [
@@ -294,7 +296,7 @@ struct TroubleTests: InWorld {
         try await world.stop()
         // A phone that was there has been subscribed to.
         #expect(world.phone.phone.strikes == 0, "\(world.story.suffix(12))")
-      }, end: { $0.launch() }),
+      }, end: { $0.launch() }, step: 23),
     Trouble(
       testDescription: "without power",
       strike: { world in
@@ -312,7 +314,7 @@ struct TroubleTests: InWorld {
       if world.phone.connection == nil, world.adapter.isOnAir { world.phone.connect(to: world.adapter) }
     }
     for round in 1...15 {
-      await world.pass(.milliseconds(round * 87))
+      await world.pass(.milliseconds(round * trouble.step))
       try await trouble.strike(world)
       await world.pass(.seconds(3))
       if let wait = trouble.wait {
