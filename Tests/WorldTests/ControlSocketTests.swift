@@ -88,6 +88,15 @@ struct ControlSocketTests: InWorld {
     #expect(noSource?.code == RPCError.Code.unavailable, "\(String(describing: noSource))")
   }
 
+  @Test("An answer to no question is refused")
+  func unasked() async throws {
+    try await world.start()
+    let unasked = await #expect(throws: RPCError.self) {
+      _ = try await world.call(ControlMethods.respondToPairing, PairingResponse(accept: true))
+    }
+    #expect(unasked?.message == "no pairing is waiting for an answer")
+  }
+
   @Test(
     "A list goes on where its page ended, whichever phone leaves before or after the first page",
     arguments: [0, 1], [0, 1])
