@@ -242,7 +242,7 @@ struct AddressTests: InWorld {
 
   @Test("Bonds that were kept under no address move to an adapter that is served")
   func adoptedByServed() async throws {
-    find(0)
+    world.useAdapter { $0.address = Address(0) }
     let second = world.kernel.plug(world.adapter.kind)
     try await world.begin(.phoneLeft) { $0.radio.adapters = [AdapterChoice(ControllerIndex(0))] }
     try await world.stop()
