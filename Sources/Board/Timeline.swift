@@ -147,7 +147,7 @@ import Wire
     case .event(let event): kernel(event)
     case .attached: step(.link, "ATT channel", "accepted")
     case .pairCompleted(let status): step(.smp, "Pair Device", "\(status)")
-    case .windowOpened: step(.link, "pairing was opened")
+    case .admitted: step(.link, "may pair now")
     case .windowClosed: step(.link, "pairing was closed")
     case .securityWanted:
       step(.link, "security", "the phone refused a request for lack of security")

@@ -84,14 +84,10 @@ import Wire
   var isDone: Bool { outbox.unacknowledged == 0 || !isUp }
 
   /// Publishes, if there is a connection; a new one begins with all states anyway.
-  func publish(_ publications: [Publication]) {
+  ///
+  /// - Parameter position: of the event whose consequences these are.
+  func publish(_ publications: [Publication], of position: Position? = nil) {
     guard isUp else { return }
-    outbox.add(publications, at: Loop.shared.now)
-    pump()
-  }
-
-  /// Publishes the consequences of an event.
-  func publish(_ publications: [Publication], of position: Position?) {
     outbox.add(publications, at: Loop.shared.now)
     if let position { outbox.handled(position) }
     pump()
@@ -226,7 +222,7 @@ import Wire
     switch connection.publish(publication) {
     case .awaited(let number): outbox.sent(as: number)
     case .done:
-      outbox.dropped()
+      outbox.finishNext()
       report.sent += 1
       onProcessed(publication, true)
     case .failed:
@@ -237,7 +233,7 @@ import Wire
       return false
     case .tooLong:
       let shorter = publication.shortened()
-      outbox.dropped(for: shorter)
+      if let shorter { outbox.replaceNext(with: shorter) } else { outbox.finishNext() }
       tooLong(publication, isShortened: shorter != nil)
     }
     return true

@@ -119,7 +119,7 @@ public struct Outbox: Sendable {
     lastHandled = position
   }
 
-  /// The next publication to send, if the window has room. It waits until it is `sent` or `dropped`. After a pause there is
+  /// The next publication to send, if the window has room. It waits until it is `sent` or finished. After a pause there is
   /// one at a time until the broker takes one: with several, it could take a later event and refuse an earlier one.
   public func next(at now: Instant) -> Publication? {
     if let pause, pause.until > now || !inFlight.isEmpty { return nil }
@@ -132,11 +132,10 @@ public struct Outbox: Sendable {
   public mutating func sent(as number: UInt16) { inFlight.append((number, waiting.removeFirst())) }
 
   /// The next publication is over: it was sent to a broker that acknowledges nothing, or can't be sent.
-  ///
-  /// - Parameter shorter: what to send instead.
-  public mutating func dropped(for shorter: Publication? = nil) {
-    if let shorter { waiting[0].publication = shorter } else { waiting.removeFirst() }
-  }
+  public mutating func finishNext() { waiting.removeFirst() }
+
+  /// The next publication is too long: this one is sent instead.
+  public mutating func replaceNext(with shorter: Publication) { waiting[0].publication = shorter }
 
   /// The broker has acknowledged a publication; nil if none of this number was sent.
   public mutating func acknowledged(_ number: UInt16, _ reason: ReasonCode, at now: Instant) -> Result? {

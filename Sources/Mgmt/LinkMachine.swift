@@ -94,7 +94,7 @@ public struct LinkMachine: Hashable, Sendable {
     /// Somebody at the board has answered.
     case answered(accept: Bool, Passkey?)
     /// The phone may pair now: pairing was opened, or another phone has finished.
-    case windowOpened
+    case admitted
     /// The board's user has closed pairing.
     case windowClosed
     /// The phone has refused a request for lack of security.
@@ -220,7 +220,7 @@ public struct LinkMachine: Hashable, Sendable {
       case .polled(let security): polled(security, under: terms, at: now)
       case .pairCompleted(let status): pairCompleted(status, at: now)
       case .answered(let accept, let passkey): answered(accept, passkey, at: now)
-      case .windowOpened: windowOpened(under: terms, at: now)
+      case .admitted: admitted(under: terms, at: now)
       case .windowClosed: windowClosed(under: terms, at: now)
       case .securityWanted: securityWanted(under: terms, at: now)
       case .time: timePassed(under: terms, to: now)
@@ -323,7 +323,7 @@ public struct LinkMachine: Hashable, Sendable {
       return [.poll] + events
     }
     state = .closedOut(until: now + Self.patience)
-    return windowOpened(under: terms, at: now) + events
+    return admitted(under: terms, at: now) + events
   }
 
   private mutating func polled(_ security: ChannelSecurity?, under terms: Terms, at now: Instant) -> [Action] {
@@ -335,7 +335,7 @@ public struct LinkMachine: Hashable, Sendable {
     case .ending(.announced(let reason), let former, _):
       if security == nil { return finish("\(reason)", .phone) }
       state = former
-      return [.otherEnded] + windowOpened(under: terms, at: now)
+      return [.otherEnded] + admitted(under: terms, at: now)
     case .announced, .closedOut, .pairing, .secured, .refused, .ending, .over: return []
     }
   }

@@ -53,7 +53,7 @@ public struct Pairing: Hashable, Sendable {
 // key that arrives anyway is discarded. Only the bonded phone itself can replace a bond: not one that claims its
 // identity, nor a pairing that protects less.
 extension LinkMachine {
-  mutating func windowOpened(under terms: Terms, at now: Instant) -> [Action] {
+  mutating func admitted(under terms: Terms, at now: Instant) -> [Action] {
     guard case .closedOut = state, terms.admission == .open else { return [] }
     proceed(.phone, at: now)
     return [.pair(.pairDevice(peer, policy.capability))]

@@ -230,13 +230,13 @@ struct ExplorationTests {
     guard let next = box.outbox.next(at: now) else { return }
     // A state has nothing shorter.
     guard isShortened, !next.isState else {
-      box.outbox.dropped()
+      box.outbox.finishNext()
       if let position = next.position { box.done.insert(position.seq) }
       return
     }
     guard !next.payload.isEmpty else { return }
     let shorter = Publication(next.topic, [], next.kind)
-    box.outbox.dropped(for: shorter)
+    box.outbox.replaceNext(with: shorter)
     if box.outbox.next(at: now) != shorter { box.fault = "not the shorter one" }
   }
 

@@ -31,7 +31,7 @@ struct LinkExplorationTests {
 
     mutating func handle(_ input: LinkMachine.Input, at now: Instant) -> [LinkMachine.Action] {
       if input == .time, !early.isEmpty { return handle(.event(early.removeFirst()), at: now) }
-      if case .windowOpened = input { terms.admission = .open }
+      if case .admitted = input { terms.admission = .open }
       if case .windowClosed = input { terms.admission = .closed }
       let actions = link.handle(input, under: terms, at: now)
       for action in actions {
@@ -81,7 +81,7 @@ struct LinkExplorationTests {
     return events.map { .event($0) } + readings.map { .polled($0) }
       + ends.map { .channelClosed($0) } + statuses.map { .pairCompleted($0) } + [
         .attached, .answered(accept: true, nil), .answered(accept: true, number),
-        .answered(accept: false, nil), .windowOpened, .windowClosed, .securityWanted,
+        .answered(accept: false, nil), .admitted, .windowClosed, .securityWanted,
         .adapterLost, .adapterGone, .displaced, .end("x"),
       ]
   }
@@ -178,7 +178,7 @@ struct LinkExplorationTests {
       return to.terms.bond(with: to.link.peer) == nil
     }
     findings += found.steps("pairing that was opened leaves it out") { edge, _, to in
-      edge.input == .windowOpened && caseName(to.link.state) == "closedOut"
+      edge.input == .admitted && caseName(to.link.state) == "closedOut"
     }
     findings += found.states("left out of open pairing") { world, _ in
       caseName(world.link.state) == "closedOut" && world.terms.admission == .open
@@ -264,7 +264,7 @@ struct LinkExplorationTests {
     let terms = [Self.terms[0], .init(admission: .closed, bonds: []), Self.terms[2]]
     #expect(!Self.isFound(links, terms))
     for kind in [
-      "attached", "polled", "answered", "windowOpened", "windowClosed", "securityWanted",
+      "attached", "polled", "answered", "admitted", "windowClosed", "securityWanted",
       "pairCompleted", "channelClosed", "adapterLost", "adapterGone", "displaced", "end", "time",
     ] { #expect(Self.isFound(links.ignoring { caseName($0) == kind }, terms), "ignores \(kind)") }
     for state in ["announced", "closedOut", "expected", "asked", "pairing", "refused", "ending"] {

@@ -207,7 +207,7 @@ extension Adapter {
   /// Asks the first phone that waits for its turn to pair, if it may now.
   func admitNext() {
     for link in links where link.machine.isHeldUp {
-      if admission(of: link) == .open { return link.handle(.windowOpened) }
+      if admission(of: link) == .open { return link.handle(.admitted) }
       link.onChange(.wait)
     }
   }
