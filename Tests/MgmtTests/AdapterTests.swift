@@ -217,10 +217,4 @@ struct AdapterTests {
     #expect(watch.timePassed(to: .zero + .milliseconds(250)) == signs.trouble)
     #expect(watch.timePassed(to: .zero + .seconds(1)) == nil)
   }
-
-  @Test("That bluetoothd has taken an adapter is told with what finds out")
-  func words() {
-    let sentence = AdapterTrouble.changed(.bondable).sentence(adapter: Sample.hci0)
-    #expect(sentence.contains("ancsd doctor"))
-  }
 }

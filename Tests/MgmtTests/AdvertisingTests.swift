@@ -64,17 +64,6 @@ struct AdvertisingTests {
     }
   }
 
-  @Test("A name that does not fit is cut between characters and called shortened")
-  func cut() {
-    let data = AdvertisingProfile.solicit.data(name: "Küchenradio")
-    #expect(data.structures.last == AdvertisingStructure(.shortenedName, Array("Küch".utf8)))
-    let tight = AdvertisingProfile.solicitHeartRate.data(name: "Büro №5")
-    #expect(tight.structures.last == AdvertisingStructure(.shortenedName, Array("Bür".utf8)))
-    let none = AdvertisingProfile.solicitHeartRate.data(name: "📻")
-    #expect(none.localName == "📻")
-    #expect(AdvertisingProfile.solicit.scanResponse(name: "").encoded == [])
-  }
-
   @Test("Where the kernel can, an advertisement goes out with its own interval")
   func commands() {
     let advertisement = Advertisement(profile: .solicit, name: "b", pace: .fast)
@@ -118,24 +107,6 @@ struct AdvertisingPlanTests {
   }
 
   @Test(
-    "Fast at first, slow after a while, and then nothing is due",
-    arguments: [(AdvertisingPlan.Audience.bonded, 30.0), (.anybody, 300.0)])
-  func pace(audience: AdvertisingPlan.Audience, end: Double) {
-    var plan = plan()
-    #expect(plan.step(for: audience, at: at(0)) == advertise(.fast))
-    plan.succeeded(advertise(.fast))
-    #expect(plan.step(for: audience, at: at(end - 0.1)) == nil)
-    #expect(plan.deadline(for: audience, at: at(1)) == at(end))
-    #expect(plan.step(for: audience, at: at(end)) == advertise(.slow))
-    plan.succeeded(advertise(.slow))
-    #expect(plan.step(for: audience, at: at(9_999)) == nil)
-    #expect(plan.deadline(for: audience, at: at(9_999)) == nil)
-    // A phone has gone.
-    plan.begin(at: at(9_999))
-    #expect(plan.step(for: audience, at: at(9_999)) == advertise(.fast))
-  }
-
-  @Test(
     "While any phone may pair the profiles take turns, otherwise there is the solicitation alone")
   func turns() {
     var plan = plan(choice: nil)
@@ -149,8 +120,6 @@ struct AdvertisingPlanTests {
     let profiles = AdvertisingProfile.allCases
     // A round is over within the half minute in which a phone is to find a board.
     #expect(AdvertisingProfile.turn * profiles.count <= .seconds(30))
-    #expect((0..<profiles.count).map { profile(.anybody, turn: $0) } == profiles)
-    #expect(profile(.anybody, turn: profiles.count) == profiles.first)
     #expect((0..<3).map { profile(.bonded, turn: $0) } == [.solicit, .solicit, .solicit])
     #expect(plan.deadline(for: .anybody, at: at(0.5)) == at(0) + AdvertisingProfile.turn)
     // After a phone has dropped links, for a while no keyboard is among them.

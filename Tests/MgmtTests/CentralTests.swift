@@ -38,11 +38,6 @@ struct AccessoryTests {
     let data = AdvertisingData(decoding: Sample.bytes(hex.filter { $0 != " " }))
     #expect(Accessory(data)?.signs ?? [] == signs)
   }
-
-  @Test("A scan response is none: it has only the name")
-  func scanResponse() {
-    #expect(Accessory(AdvertisingProfile.solicit.scanResponse(name: "board")) == nil)
-  }
 }
 
 @Suite("The life of a phone's link, with this side as the central")

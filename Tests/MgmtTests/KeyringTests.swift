@@ -5,27 +5,12 @@ import Wire
 
 @Suite("The bonds of an adapter, and the keys that the kernel holds")
 struct KeyringTests {
-  private let strict = PairingPolicy(
-    capability: .displayYesNo, allowsLegacy: false, requiresAuthentication: true)
   private let usual = PairingPolicy(capability: .displayYesNo)
 
   private func keyring(_ bonds: Bond...) -> Keyring {
     var ring = Keyring(usual)
     _ = ring.add(bonds, of: bonds.count)
     return ring
-  }
-
-  @Test(
-    "What the policy refuses is not used, is told once, and keeps the board closed to strangers")
-  func refused() {
-    var ring = Keyring(strict)
-    #expect(!ring.isBonded)
-    #expect(ring.add([Sample.bond()], of: 1).map(\.1) == [.notAuthenticated])
-    #expect(ring.bonds.isEmpty && ring.held.isEmpty && ring[Sample.phone] == nil)
-    #expect(ring.isBonded && ring.unusable == 1)
-    #expect(ring.add([Sample.bond()], of: 1).count == 0)
-    #expect(ring.remove(Sample.phone) == false)
-    #expect(!ring.isBonded)
   }
 
   @Test("What can be read later takes its place beside what was learnt meanwhile")
@@ -39,42 +24,6 @@ struct KeyringTests {
     #expect(ring.bonds.map(\.identity) == [Sample.phone, Sample.other])
     #expect(ring[Sample.phone]?.name == nil)
     #expect(ring.unusable == 0)
-  }
-
-  @Test("A key that is withheld is the only one that the kernel lacks, until it is returned or replaced")
-  func withheld() {
-    var ring = keyring(Sample.bond(), Sample.bond(with: Sample.other))
-    #expect(ring.held == ring.bonds)
-    ring.withhold(Sample.phone)
-    #expect(ring.held.map(\.longTermKeys.count) == [0, 1])
-    #expect(ring.bonds.map(\.longTermKeys.count) == [1, 1])
-    #expect(ring.returnKeys() == true)
-    #expect(ring.returnKeys() == false)
-    #expect(ring.held == ring.bonds)
-    ring.withhold(Sample.phone)
-    _ = ring.add(Sample.bond(), at: 100)
-    #expect(ring.held == ring.bonds)
-    #expect(ring.returnKeys() == false)
-  }
-
-  @Test("Links without a subscription are counted from where the board has left off, as far as it matters")
-  func strikes() {
-    var ring = Keyring(usual)
-    var stored = Sample.bond()
-    stored.strikes = 1
-    _ = ring.add([stored], of: 1)
-    #expect(!ring.isOnLastChance(Sample.phone))
-    #expect(ring.count(Sample.phone, hasSubscribed: false) == true)
-    #expect(ring.isOnLastChance(Sample.phone) && ring.firstGivenUp == nil)
-    for number in 0..<5 { #expect(ring.count(Sample.phone, hasSubscribed: false) == (number == 0)) }
-    #expect(ring.firstGivenUp == Sample.phone && ring[Sample.phone]?.strikes == Keyring.patience)
-    // What is read again has no news.
-    _ = ring.add([stored], of: 1)
-    #expect(ring.firstGivenUp == Sample.phone)
-    #expect(ring.count(Sample.phone, hasSubscribed: true) == true)
-    #expect(ring.count(Sample.phone, hasSubscribed: true) == false)
-    #expect(ring.count(Sample.other, hasSubscribed: false) == false)
-    #expect(ring[Sample.phone]?.strikes == nil && !ring.isOnLastChance(Sample.other))
   }
 
   @Test("A forgotten phone is suspected no more, and forgotten once")
@@ -193,16 +142,5 @@ struct StaleBondTests {
     for second in [0, 2] { #expect(end(Sample.phone, at: second) == nil) }
     for number in 0..<1000 { _ = end(DeviceAddress(Address(UInt64(number)), .random), at: 4) }
     #expect(end(Sample.phone, at: 6) == .lostByPhone)
-  }
-
-  @Test("The remedy names both sides")
-  func words() {
-    for stale in [StaleBond.lostByPhone, .keysDiffer] {
-      let remedy = stale.remedy(board: "Kitchen", phone: "Ada's phone")
-      #expect(remedy.contains("Kitchen › Forget This Device"))
-      #expect(remedy.contains("ancsd forget Ada's phone"))
-      #expect(stale.what.contains("without encryption"))
-    }
-    #expect(!StaleBond.lostHere.remedy(board: "Kitchen", phone: "x").contains("ancsd forget"))
   }
 }

@@ -38,12 +38,6 @@ struct LinkMachineTests {
     #expect(actions.count == 1 + LinkMachine.earlyEvents)
   }
 
-  @Test("A link whose ATT channel does not come is ended")
-  func withoutChannel() {
-    var talk = LinkTalk()
-    #expect(talk.pass(.seconds(10)).end?.reason == "its ATT channel did not open")
-  }
-
   /// What the kernel reports of an end, and the reason that is given.
   struct Ending: Sendable, CustomTestStringConvertible {
     var reports: [LinkMachine.Input]
@@ -81,31 +75,6 @@ struct LinkMachineTests {
       #expect(actions.count == 1 && actions.end?.reason == ending.reason)
       #expect(actions.end?.wasSecured == isServed && talk.machine.wasSecured == isServed)
     }
-  }
-
-  @Test("Device Disconnected of another link in the phone's name leaves this one as it was")
-  func secondLink() {
-    var talk = bonded.attached
-    _ = talk.tell(.encrypted)
-    let state = talk.machine.state
-    #expect(talk.tell(Self.lost) == [] && !talk.machine.isSecured)
-    talk.now = talk.now + LinkMachine.linger
-    #expect(talk.tell(.time) == [.poll])
-    #expect(talk.tell(.encrypted) == [.otherEnded])
-    #expect(talk.machine.state == state)
-  }
-
-  @Test("Where the channel ends because pairing has failed, mgmt may say why, and late")
-  func pairingFailed() {
-    // A board that was busy meanwhile reads all of it at once, the reply to a command last.
-    var busy = LinkTalk().attached
-    _ = busy.tell(.channelClosed(.authenticationFailed))
-    busy.now = busy.now + .milliseconds(180)
-    #expect(busy.tell(Self.lost) == [] && busy.tell(.time) == [])
-    #expect(busy.tell(.pairCompleted(.authenticationFailed)).failures == [.refusedByPhone])
-    var unexplained = LinkTalk().attached
-    #expect(unexplained.tell(.channelClosed(.authenticationFailed)) == [])
-    #expect(unexplained.pass(.milliseconds(100)).end?.failure == .linkLost)
   }
 
   @Test("A key that is read after the channel's end is kept")

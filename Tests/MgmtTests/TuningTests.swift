@@ -15,24 +15,6 @@ struct TuningTests {
 
   private func at(_ seconds: Double) -> Instant { .zero + .milliseconds(Int64(seconds * 1_000)) }
 
-  @Test("Asked a second after encryption, whenever the session is up")
-  func first() {
-    for up in [0.2, 3] {
-      var tuner = LinkTuner(at: at(0))
-      #expect(tuner.deadline == at(1))
-      if up < 1 {
-        #expect(tuner.work(backlog: 6, at: at(up)) == nil)
-        #expect(tuner.deadline == at(1))
-      }
-      #expect(tuner.timePassed(to: at(1)) == .fast)
-      _ = tuner.updated(status: 0, at: at(1.1))
-      // The set-up is work: it is not idle before that is over.
-      #expect(tuner.deadline == nil)
-      #expect(tuner.work(backlog: 0, at: at(max(up, 1.2))) == nil)
-      #expect(tuner.deadline == at(max(up, 1.2) + 10))
-    }
-  }
-
   /// A tuner whose first request was accepted at 0, with nothing to do since.
   private func tuner() -> LinkTuner {
     var tuner = LinkTuner(at: at(-1))
