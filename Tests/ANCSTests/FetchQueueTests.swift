@@ -140,22 +140,6 @@ struct FetchQueueTests {
     return log
   }
 
-  @Test("The text of a hidden app is never asked for, and neither is its name")
-  func hidden() {
-    let log = Self.judged([.appIdentifier: "com.spam", .title: "Buy"]) { _, known in
-      Judgement(wanted: known.appIdentifier == "com.spam" ? nil : .of([.appIdentifier]))
-    }
-    #expect(log == ["app", "usual com.spam -"])
-  }
-
-  @Test("Attributes after the app's identifier are fetched in addition, and none twice")
-  func inTwoSteps() {
-    let log = Self.judged([.appIdentifier: "com.mail", .title: "Hello"]) { _, known in
-      Judgement(wanted: .of(known.appIdentifier == nil ? [.appIdentifier] : [.appIdentifier, .title, .date]))
-    }
-    #expect(log == ["app", "title,date", "name of com.mail", "usual Mail Hello"])
-  }
-
   @Test("A phone that omits requested attributes is not asked forever")
   func unanswered() {
     let log = Self.judged([:]) { _, _ in Judgement(wanted: .of([.appIdentifier])) }
@@ -331,23 +315,6 @@ struct FetchQueueTests {
       ])
   }
 
-  @Test("While the phone refuses access, everything waits in order except requests")
-  func held() {
-    var fetching = Fetching(announcing: 1, 2)
-    _ = fetching.next()
-    fetching.event(.modified, 1)
-    fetching.finish(.failure(.refused(.writeNotPermitted)))
-    fetching.event(.added, 3)
-    fetching.request(9)
-    fetching.drain()
-    #expect(fetching.log == ["request 9"])
-    // The phone allows access again.
-    fetching.queue.probe = .probe
-    fetching.fail(.refused(ErrorCode(0xA2)))
-    fetching.drain()
-    #expect(fetching.log == ["request 9", "added 1", "added 2", "added 3"])
-  }
-
   @Test("What is fetched again at once rests, longer each time, and then it is calm again")
   func rests() {
     var fetching = Fetching(announcing: 1)
@@ -439,27 +406,6 @@ struct FetchQueueTests {
     }
     // At once, and after 1, 2 and 4 seconds.
     #expect(fetched > Int(count) && fetched <= 4 * Int(count), "\(fetched) fetches")
-  }
-
-  @Test("A retry comes after the others and without a pause, and is reported once")
-  func retry() {
-    var fetching = Fetching(announcing: 9)
-    fetching.fail(.refused(.unlikelyError))
-    fetching.drain()
-    #expect(fetching.log == ["added 9"])
-    fetching.log = []
-    for uid in UInt32(1)...2 { fetching.event(.added, uid) }
-    fetching.event(.added, 3, .preExisting)
-    fetching.fail(.malformed(.unexpectedData))
-    for _ in 0..<2 { _ = fetching.step() }
-    #expect(fetching.log == ["added 2", "added 3"])
-    _ = fetching.next()
-    fetching.event(.modified, 1)
-    fetching.finish(.failure(.malformed(.unexpectedData)))
-    #expect(fetching.log.last == "added 1 (the phone sent unsolicited data)")
-    fetching.now = fetching.now + .seconds(1)
-    fetching.drain()
-    #expect(fetching.log.last == "modified 1")
   }
 
   @Test("The number of app names is bounded")

@@ -10,7 +10,6 @@ import Wire
 struct Telling {
   var ledger = NotificationLedger()
   var now = Instant.zero
-  var grace: Duration = .seconds(60)
   /// `added 1 Mum`, `act 3 on 1`, …
   var log: [String] = []
 
@@ -93,8 +92,8 @@ struct Telling {
     while let fetch = ledger.nextFetch(at: now) { log.append("fetch \(fetch.uid)") }
   }
 
-  mutating func begin() { ledger.sessionBegan(at: now, keeping: grace) }
-  mutating func end() { ledger.sessionEnded(at: now, keeping: grace) }
+  mutating func begin() { ledger.sessionBegan(at: now, keeping: .seconds(60)) }
+  mutating func end() { ledger.sessionEnded(at: now, keeping: .seconds(60)) }
 
   /// Ends the session, and forgets what was told up to then.
   mutating func takeBreak() {
@@ -115,23 +114,6 @@ struct LedgerTests {
     telling.begin()
     for report in reports { telling.tell(report) }
     return telling
-  }
-
-  @Test("What comes in and out of hiding is added and removed, and a rule acts on it once")
-  func hiding() {
-    var telling = Self.telling()
-    telling.tell(Telling.report(1, "Spam"), Judgement(.hidden))
-    telling.tell(Telling.report(1, "Mum"), Judgement(.usual, rule: 4))
-    telling.tell(Telling.report(1, "Mum (2)"), Judgement(.usual, rule: 4))
-    telling.tell(Telling.report(1, "Spam"), Judgement(.hidden, rule: 5))
-    telling.tell(Telling.report(1, "Spam (2)"), Judgement(.hidden, rule: 5))
-    telling.tell(Telling.report(1, "Dad"), Judgement(.usual, rule: 4))
-    telling.tell(Telling.report(1, "Spam"), Judgement(.hidden))
-    telling.remove(1)
-    #expect(
-      telling.log == [
-        "added 1 Mum", "act 4 on 1", "modified 1 Mum (2)", "removed 1 Mum (2)", "added 1 Dad", "removed 1 Dad",
-      ])
   }
 
   @Test(
@@ -174,15 +156,6 @@ struct LedgerTests {
     telling.judge { _, _ in Judgement(.urgent, isFinal: true) }
     telling.tell(Telling.report(1, "Mum"), Judgement(.urgent, rule: 2))
     #expect(telling.log == ["added 1 -", "modified 1 -", "modified 1 Mum", "act 2 on 1"])
-  }
-
-  @Test("What new rules can't decide without more of it is fetched, and stays as it is meanwhile")
-  func undecided() {
-    var telling = Self.telling(Telling.report(1, "Mum"))
-    telling.tell(Telling.report(2, "Spam"), Judgement(.hidden))
-    telling.judge { _, known in Judgement(isFinal: known.has(.message)) }
-    #expect(telling.log == ["added 1 Mum", "fetch 1", "fetch 2"])
-    #expect(telling.told == ["1 Mum"])
   }
 
   // MARK: Over a break
@@ -310,19 +283,6 @@ struct LedgerTests {
     #expect(telling.log == [])
     telling.pass(.milliseconds(1))
     #expect(telling.log == ["removed 2 Dad stale"])
-  }
-
-  @Test("Without a time of grace everything is removed with the session, or once it starts over")
-  func withoutGrace() {
-    var telling = Self.telling(Telling.report(1, "Mum"))
-    telling.grace = .zero
-    telling.takeBreak()
-    telling.pass(.seconds(60))
-    #expect(telling.log == ["removed 1 Mum stale"] && telling.ledger.count == 0)
-    telling.tell(Telling.report(1, "Mum"))
-    telling.begin()
-    telling.pass(.zero)
-    #expect(telling.log == ["removed 1 Mum stale", "added 1 Mum repeat", "removed 1 Mum stale"])
   }
 
   @Test("A phone that comes and goes leaves nothing that grows")
@@ -556,25 +516,19 @@ struct LimitTests {
   func cancelled() throws {
     try Session.serve(ConsumerSettings(.none)) { loop, session in
       session.phone.notifications[1] = [1: "Hello"]
-      await loop.sleep(for: .seconds(5))
-      let before = session.phone.commands.count
       let gone = Cancellation()
-      let requests = (0..<50).map { _ in
-        loop.start { try await session.consumer.act(1, .positive, gone) }
-      }
+      let requests = (0..<3).map { _ in loop.start { try await session.consumer.act(1, .positive, gone) } }
       let stays = loop.start { try await session.consumer.act(1, .negative, Cancellation()) }
       await loop.settle()
       gone.cancel()
+      let late = loop.start { try await session.consumer.act(1, .positive, gone) }
       await loop.sleep(for: .seconds(5))
-      #expect(requests.dropFirst().allSatisfy { $0.failure as? FetchFailure == .cancelled })
+      for request in requests.dropFirst() + [late] { #expect(request.failure as? FetchFailure == .cancelled) }
       #expect(stays.failure == nil)
       // The first was under way.
       #expect(
-        session.phone.commands[before...]
+        session.phone.commands.filter { $0 != .probe }
           == [.performNotificationAction(1, .positive), .performNotificationAction(1, .negative)])
-      let late = loop.start { try await session.consumer.act(1, .positive, gone) }
-      await loop.sleep(for: .seconds(1))
-      #expect(late.failure as? FetchFailure == .cancelled)
     }
   }
 }

@@ -148,19 +148,6 @@ struct AssemblerTests {
     return fragments.map { assembler.receive($0) }
   }
 
-  @Test("The attributes may come in any order")
-  func anyOrder() throws {
-    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
-      let attributes = Self.response.attributes
-      let response = DataSourceResponse(.notification(0x01020304), order.map { attributes[$0] })
-      for length in [1, 4, 20, 200] {
-        #expect(try receive(response.fragments(ofAtMost: length)).last == .complete(response, trailing: 0))
-      }
-      let texts = NotificationAttributes(response, requested: [.init(.title, maximumLength: 8)])
-      #expect(texts.appIdentifier == "com" && texts.title == "" && texts.date != nil)
-    }
-  }
-
   @Test("A fragment that looks like a new response continues this one")
   func looksLikeHead() throws {
     let command = ControlPointCommand.getNotificationAttributes(
@@ -176,13 +163,6 @@ struct AssemblerTests {
   func nothingAsked() throws {
     let response = DataSourceResponse(.notification(.probe), [])
     #expect(try receive([[0, 255, 255], [255, 255]], .probe) == [.more, .complete(response, trailing: 0)])
-  }
-
-  @Test("Bytes after a response are counted and not decoded, and nothing is accepted after its end")
-  func trailing() throws {
-    let bytes = Self.response.encoded
-    #expect(
-      try receive([bytes + [1, 2, 3], bytes]) == [.complete(Self.response, trailing: 3), .failed(.unexpectedData)])
   }
 
   @Test("Late bytes of an abandoned response are harmless, even if the right one could begin so")
@@ -221,17 +201,6 @@ struct ValueTests {
     #expect(AttributeSelection("title,nonsense") == nil)
     #expect(AttributeSelection("") == nil)
     #expect(NotificationAction(name: "maybe") == nil)
-  }
-
-  @Test("Only title, subtitle and message take a maximum length")
-  func maximumLengths() {
-    let all = NotificationAttributeID.all.map {
-      ControlPointCommand.AttributeRequest($0, maximumLength: 16)
-    }
-    #expect(
-      ControlPointCommand.getNotificationAttributes(1, all).encoded.hex == "0001000000000110000210000310000405" + "0607"
-    )
-    #expect(ControlPointCommand.getNotificationAttributes(1, [.init(.title)]).encoded.hex == "000100000001ffff")
   }
 
   @Test("A date is written as it was read", arguments: ["20261121T070000", "20240229T235959"])

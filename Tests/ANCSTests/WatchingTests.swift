@@ -154,25 +154,6 @@ struct WatchingTests {
     }
   }
 
-  @Test("Silence, a wrong response and an invalid handle grant nothing")
-  func pending() throws {
-    let reactions: [StubPhone.Reaction] = [
-      .response([]), .response([[7, 7, 7]]), .refuse(0x0E), .refuse(0x80),
-    ]
-    for reaction in reactions {
-      try Session.serve(titles) { loop, session in
-        session.phone.react = { _ in reaction }
-        await loop.sleep(for: .seconds(4))
-        #expect(session.log.contains("authorization unknown until a response"))
-        #expect(!session.log.contains("authorization granted"))
-        session.phone.react = { _ in nil }
-        await loop.sleep(for: .seconds(20))
-        #expect(session.log.last == "authorization unknown until a notification")
-        #expect(session.deaths.isEmpty)
-      }
-    }
-  }
-
   @Test("Where the MTU has room, the first probe is for the name of an app")
   func probeByName() throws {
     try Session.run(titles) { loop, session in
