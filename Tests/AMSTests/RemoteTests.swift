@@ -255,26 +255,6 @@ struct RemoteTests {
       #expect(changing.source.log.count == 6)
     }
   }
-
-  @Test("Nothing that a phone sends causes a trap, and the next value is published")
-  func fuzz() throws {
-    try RemoteSession.run { loop, session in
-      try await session.begin(loop)
-      var random = SeededGenerator(seed: 7)
-      for round in 0..<5000 {
-        let handle = round % 5 == 0 ? StubSource.remoteCommand : StubSource.entityUpdate
-        let update = EntityUpdate(
-          MediaAttribute(Entity(rawValue: UInt8(round % 4)), UInt8(round % 6)), Array("1,1.0,\(round)".utf8),
-          fitting: 20)
-        session.source.notify(handle, round % 3 == 0 ? random.bytes(upTo: 20) : random.mutated(update.encoded))
-        if round % 11 == 0 { await loop.sleep(for: .milliseconds(round % 70)) }
-      }
-      await loop.sleep(for: .seconds(60))
-      session.source.notify(.title, "The end")
-      await loop.sleep(for: .seconds(1))
-      #expect(session.states.last?.track.title == "The end")
-    }
-  }
 }
 
 @Suite("AMS: the media state")
@@ -385,34 +365,6 @@ struct MediaStateTests {
     #expect(MediaNumber.text(-0.0001) == "0.000")
   }
 
-  @Test(
-    "Numbers as phones write them",
-    arguments: [
-      ("-", nil), (".", nil), ("1-2", nil), ("+1", nil), ("1e5", nil), ("nan", nil), ("inf", nil),
-      ("0x10", nil), (".5", 0.5), ("00012", 12), ("1.23456", 1.23456), ("1,", 1), ("12\u{0}x", 12),
-      ("١", nil), (" 1", nil),
-    ] as [(String, Double?)])
-  func numbers(text: String, number: Double?) {
-    #expect(MediaNumber.double(text.utf8) == number)
-  }
-
-  @Test("A value that does not fit is cut and flagged")
-  func truncation() throws {
-    let short = EntityUpdate(.title, Array("So What".utf8), fitting: 20)
-    #expect(!short.isTruncated)
-    let long = EntityUpdate(.title, Array("Größenwahn und mehr".utf8), fitting: 6)
-    #expect(long.isTruncated)
-    #expect(long.encoded.count == 6)
-    #expect(long.text == "Gr")
-    #expect(try EntityUpdate(decoding: long.encoded) == long)
-    #expect(EntityUpdate(.title, [0x78], fitting: 0).encoded.count == 3)
-    for length in 0..<3 {
-      #expect(throws: DecodeError.self) {
-        try EntityUpdate(decoding: Array(repeating: 0, count: length))
-      }
-    }
-  }
-
   @Test("Commands have names in the order of their numbers")
   func commands() {
     #expect(RemoteCommand.names.count == 14)
@@ -422,29 +374,5 @@ struct MediaStateTests {
     }
     #expect(RemoteCommand(name: "eject") == nil)
     #expect(RemoteCommand.list(decoding: [0, 2, 0, 99]).map(\.rawValue) == [0, 2, 99])
-  }
-
-  @Test("No bytes cause a trap, and positions stay within the track")
-  func fuzz() {
-    var random = SeededGenerator(seed: 4)
-    var state = MediaState()
-    let texts = ["1,1.0,71.147", "0,,", "0.0625", "12", "So What – Größe", "-9,9999999999999999999"]
-    for round in 0..<40_000 {
-      let text = Array(texts[round % texts.count].utf8)
-      let value = round % 5 == 0 ? random.bytes(upTo: 40) : random.mutated(text)
-      let bytes = [UInt8(round % 4), UInt8.random(in: 0...4, using: &random), 0] + value
-      guard let update = try? EntityUpdate(decoding: bytes) else { continue }
-      let now = Instant(nanoseconds: .random(in: .min ... .max, using: &random))
-      #expect(update.encoded == bytes)
-      let changed = state.apply(update, at: now)
-      #expect(changed == changed.inOrder)
-      if let elapsed = state.elapsed(at: Instant(nanoseconds: .random(in: .min ... .max, using: &random))) {
-        #expect(elapsed >= 0 && elapsed <= state.track.duration ?? .infinity)
-      }
-      if let volume = state.player.volume { #expect((0...1).contains(volume)) }
-      _ = try? EntityRegistration(decoding: value)
-      _ = try? MediaAttribute(decoding: value)
-      _ = RemoteCommand.list(decoding: value).map(\.description)
-    }
   }
 }

@@ -112,12 +112,6 @@ struct PDUTests {
     #expect(Set(known).isSubset(of: PDUVector.all.map(\.pdu.opcode)))
   }
 
-  @Test("Malformed PDUs are errors", arguments: PDUVector.malformed)
-  func malformed(hex: String) throws {
-    let bytes = try #require([UInt8](hex: hex))
-    #expect(throws: DecodeError.self) { try PDU(decoding: bytes) }
-  }
-
   @Test("Half a length after several values is where the MTU cut them")
   func cutLength() throws {
     let values = [PDU.LengthValue(length: 1, value: [0x64])]

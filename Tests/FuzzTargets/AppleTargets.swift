@@ -189,7 +189,11 @@ extension FuzzTarget {
     if let update = try? EntityUpdate(decoding: input) {
       try ensure(update.encoded == input, "\(update) is encoded as \(update.encoded.hex)")
       var state = MediaState()
-      _ = state.apply(update, at: .zero)
+      _ = state.apply(update, at: Instant(nanoseconds: .min))
+      for nanoseconds in [Int64.min, 0, .max] {
+        let elapsed = state.elapsed(at: Instant(nanoseconds: nanoseconds))
+        try ensure(elapsed ?? 0 >= 0, "\(update) is \(elapsed ?? 0) s into its track")
+      }
     }
     if let registration = try? EntityRegistration(decoding: input) {
       try ensure(registration.encoded == input, "\(registration) is encoded otherwise")

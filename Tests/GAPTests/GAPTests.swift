@@ -27,16 +27,6 @@ struct AdvertisingDataTests {
     #expect(try Self.read("030862 6f 0609626f617264").localName == "board")
   }
 
-  @Test("UUIDs are two bytes where they have a short form, sixteen otherwise")
-  func uuids() {
-    #expect(
-      AdvertisingStructure(.completeUUIDs16, uuids: [.heartRate, .batteryService]).encoded.hex
-        == "05030d180f18")
-    #expect(
-      AdvertisingStructure(.solicitedUUIDs128, uuids: [.notificationCenter]).encoded.hex
-        == "1115d0002d121e4b0fa4994eceb531f40579")
-  }
-
   @Test("A name is complete where it fits, otherwise shortened between two characters")
   func names() {
     typealias Structure = AdvertisingStructure

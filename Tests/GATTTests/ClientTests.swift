@@ -7,30 +7,6 @@ import Wire
 
 @Suite("GATT: client procedures")
 struct ClientTests {
-  @Test("A service is located in three requests if the MTU has room")
-  func locate() throws {
-    try TestLoop.run { loop in
-      let bearer = Bearer(scheduler: loop.clock)
-      let client = Client(bearer)
-      let script: [String: String] = [
-        "060100ffff00280f18": "0710001500",
-        "08100015000328": "09071100121200192a",
-        "08120015000229": "090413000000",
-      ]
-      bearer.send = { sent in
-        let reply = script[sent.hex].flatMap { [UInt8](hex: $0) }
-        bearer.receive(reply ?? PDU.error(.attributeNotFound, to: .init(rawValue: sent[0])).encoded)
-      }
-      let located = try await client.locate(0x180F)
-      #expect(located?.service.range == HandleRange(0x10, 0x15))
-      #expect(located?[0x2A19]?.value == 0x12)
-      #expect(located?[0x2A19]?.cccd == 0x13)
-      #expect(bearer.requestsSent == 4)
-      let missing = try await client.locate(0x1805)
-      #expect(missing == nil)
-    }
-  }
-
   @Test("Handles out of order end a discovery with an error, not in a loop")
   func circle() throws {
     try TestLoop.run { loop in

@@ -62,16 +62,6 @@ struct DatabaseDiscoveryTests {
     "0xFFF0–0xFFFF 180F true", "2A19 0xFFF2 0xFFF3 2902",
   ]
 
-  @Test("An odd database is discovered completely at the minimum MTU, up to the last handle")
-  func everything() throws {
-    try TestLoop.run { loop in
-      let (discovery, failure) = try await discovery(loop)
-      #expect(outline(discovery) == Self.whole)
-      #expect(discovery.faults.isEmpty)
-      #expect(failure == nil)
-    }
-  }
-
   @Test(
     "Whose descriptors are is found without delay, however many there are", .timeLimit(.minutes(1)))
   func many() {

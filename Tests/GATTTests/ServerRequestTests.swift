@@ -42,20 +42,4 @@ struct ServerRequestTests {
       #expect(pair.ask(request) == response)
     }
   }
-
-  @Test(
-    "Extended Properties that do not allow reliable writes forbid to write several values at once")
-  func reliable() throws {
-    try TestLoop.run { loop in
-      // The values are at 3 and 6.
-      let characteristics = ([1, 0] as [UInt8]).map { bits in
-        CharacteristicDefinition(
-          0x2A00, [.read, .write, .extended], descriptors: [.init(.extendedProperties, value: .stored([bits, 0]))])
-      }
-      let pair = try Pair(loop, ServiceDefinition(0x1234, characteristics: characteristics))
-      for handle in ["03", "06"] { _ = pair.ask("16" + handle + "00000005") }
-      #expect(pair.ask("1801") == "0118060006")
-      #expect(pair.database.value(at: 3) == [])
-    }
-  }
 }
