@@ -29,14 +29,14 @@ struct Discovery {
     if isNext(.readByGroupTypeRequest, .secondaryService) {
       services += try await Self.secondaryServices(client, in: .all)
     }
+    let (starts, ends) = (services.map(\.range.start), services.map(\.range.end))
+    guard let start = starts.min(), let end = ends.max() else { return }
+    let range = HandleRange(start, end)
     if isNext(.readByTypeRequest, .include) {
-      for range in ranges(player) { includes += try await Self.includedServices(client, in: range) }
+      includes = try await Self.includedServices(client, in: range)
     }
-    for range in ranges(player) {
-      let known = characteristics.count
-      characteristics += try await client.characteristics(in: range)
-      for index in characteristics.indices.dropFirst(known) { try await describe(index, client) }
-    }
+    characteristics = try await client.characteristics(in: range)
+    for index in characteristics.indices { try await describe(index, client) }
   }
 
   static func secondaryServices(_ client: Client, in range: HandleRange) async throws(ATTFailure) -> [Service] {
@@ -55,16 +55,6 @@ struct Discovery {
       }
       return found
     }
-  }
-
-  /// Where to search: all services at once, or one after the other if the transcript does so.
-  private func ranges(_ player: TranscriptPlayer) -> [HandleRange] {
-    let ranges = services.map(\.range)
-    guard let start = ranges.map(\.start).min(), let end = ranges.map(\.end).max() else {
-      return []
-    }
-    guard let asked = player.askedRange, asked.end < end else { return [HandleRange(start, end)] }
-    return ranges.filter { $0.start < $0.end }
   }
 
   /// The descriptors of one characteristic; like the reference, it reads the Extended Properties.

@@ -99,52 +99,28 @@ extension ServiceVectors {
   /// A written value must be the same after decoding and encoding, and agree with the vector's words.
   static func mediaWrite(_ vector: Vector) throws(Malformed) -> Verdict {
     let bytes = try vector.bytes
-    let meaning = vector.meaning
+    let written: (encoded: [UInt8], text: String, isSame: Bool)
     do throws(ErrorCode) {
-      let isTaken = vector.expectedError == nil
       switch vector.json["characteristic"]?.string {
       case "remoteCommand":
         guard bytes.count == 1, let first = bytes.first else { throw .invalidCommand }
-        guard isTaken else { return .failed("taken for a command") }
         let word = RemoteCommand(rawValue: first).description.camelCase
-        return require(meaning == word, "\(word) instead of \(meaning)")
+        written = (bytes, "a command", vector.meaning == word)
       case "entityUpdate":
         let registration = try EntityRegistration(decoding: bytes)
-        guard isTaken else { return .failed("taken for \(registration)") }
-        guard registration.encoded == bytes else {
-          return .failed("encodes as \(registration.encoded.hex)")
-        }
-        let entity = registration.entity.description
-        guard meaning.has(entity) else { return .failed("\(entity) is not in \"\(meaning)\"") }
-        return require(names(registration, in: meaning), "other attributes than in \"\(meaning)\"")
+        let namesAttributes = vector.meaning.hasPrefix("\(registration.entity):")
+        let isSame = !namesAttributes || vector.says(registration.attributes, of: registration.entity)
+        written = (registration.encoded, "\(registration)", vector.says(registration.entity) && isSame)
       case "entityAttribute":
         let attribute = try MediaAttribute(decoding: bytes)
-        guard isTaken else { return .failed("taken for \(attribute)") }
-        guard attribute.selection == bytes else {
-          return .failed("encodes as \(attribute.selection.hex)")
-        }
-        return require(
-          meaning.words.contains(attribute.entity.description)
-            && names(attribute, in: meaning.words),
-          "\(attribute.entity) \(attribute) is not in \"\(meaning)\"")
+        let isSame = vector.says(attribute.entity) && vector.says([attribute.id], of: attribute.entity)
+        written = (attribute.selection, "\(attribute)", isSame)
       default: return .notApplicable("the characteristic is not known")
       }
     } catch { return refused(vector, with: error.nameInAMS?.camelCaseWords ?? "\(error)") }
-  }
-
-  /// Whether a registration is for the attributes that the words name, if any: `queue: index, shuffle`.
-  private static func names(_ registration: EntityRegistration, in meaning: String) -> Bool {
-    let parts = meaning.split(separator: ":", maxSplits: 1)
-    guard parts.count == 2, parts[0] == registration.entity.description else { return true }
-    let words = parts[1].description.words
-    let named = registration.entity.attributes.filter { names($0, in: words) }
-    return named.isEmpty || named.map(\.id) == registration.attributes
-  }
-
-  /// Whether the words contain an attribute's name; `shuffle` is enough for ShuffleMode.
-  private static func names(_ attribute: MediaAttribute, in words: [String]) -> Bool {
-    let name = attribute.description.camelCase
-    return words.contains { name == $0 || name == "\($0)Mode" }
+    guard vector.expectedError == nil else { return .failed("taken for \(written.text)") }
+    guard written.encoded == bytes else { return .failed("encodes as \(written.encoded.hex)") }
+    return require(written.isSame, "other than \"\(vector.meaning)\"")
   }
 
   static func numberString(_ vector: Vector) throws(Malformed) -> Verdict {
@@ -155,5 +131,18 @@ extension ServiceVectors {
   /// The name of an error of ANCS or AMS.
   static func errorName(_ code: UInt8, isMedia: Bool) -> String? {
     isMedia ? ErrorCode(code).nameInAMS : ErrorCode(code).nameInANCS
+  }
+}
+
+extension ServiceVectors.Vector {
+  fileprivate func says(_ entity: Entity) -> Bool { meaning.words.contains(entity.description) }
+
+  /// Whether the words name these attributes of an entity, if any; `shuffle` is enough for ShuffleMode.
+  fileprivate func says(_ ids: [UInt8], of entity: Entity) -> Bool {
+    func name(_ attribute: MediaAttribute) -> String {
+      let name = attribute.description.camelCase
+      return name.hasSuffix("Mode") ? String(name.dropLast(4)) : name
+    }
+    return says(ids.map { name(MediaAttribute(entity, $0)) }, of: entity.attributes.map(name))
   }
 }

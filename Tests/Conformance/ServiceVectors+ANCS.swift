@@ -37,58 +37,29 @@ extension ServiceVectors {
     } catch { return refused(vector, with: error.nameInANCS?.camelCaseWords ?? "\(error)") }
     guard vector.expectedError == nil else { return .failed("taken for \(command)") }
     guard command.encoded == bytes else { return .failed("encodes as \(command.encoded.hex)") }
-    let meaning = vector.meaning
-    let named = ["getNotificationAttributes", "getAppAttributes", "performNotificationAction"]
-      .filter(meaning.has)
-    guard named.isEmpty || named == [name(of: command)] else {
-      return .failed("taken for \(name(of: command))")
-    }
-    switch command {
-    case .performNotificationAction(let uid, let action):
-      guard names(uid, in: meaning) else { return .failed("\(uid) is not in \"\(meaning)\"") }
-      return require(meaning.has(action.description), "\(action) is not in \"\(meaning)\"")
-    case .getAppAttributes(let app, let attributes):
-      guard meaning.has(app) else { return .failed("\(app) is not in \"\(meaning)\"") }
-      return require(
-        attributes == [.displayName] || !meaning.words.contains("displayName"),
-        "other attributes than in \"\(meaning)\"")
-    case .getNotificationAttributes(let uid, let requests):
-      guard names(uid, in: meaning) else { return .failed("\(uid) is not in \"\(meaning)\"") }
-      let missing = requests.first { request in
-        guard let maximum = request.maximumLength, maximum < .max else { return false }
-        let words = "\(request.id.description.camelCase) max \(maximum)"
-        return !meaning.has(words) && !meaning.has("max \(maximum)")
+    guard vector.says([name(of: command)], of: commands) else { return .failed("taken for \(name(of: command))") }
+    let isSame =
+      switch command {
+      case .performNotificationAction(let uid, let action):
+        vector.says(uid) && vector.says([action.description], of: ["positive", "negative"])
+      case .getAppAttributes(let app, let attributes):
+        vector.meaning.has(app) && vector.says(attributes.map(\.description.camelCase), of: ["displayName"])
+      case .getNotificationAttributes(let uid, let requests):
+        vector.says(uid) && vector.says(requests.map(\.id.description.camelCase), of: attributes)
+          && requests.compactMap(\.maximumLength).allSatisfy { $0 == .max || vector.meaning.has("max \($0)") }
       }
-      guard missing == nil else { return .failed("a maximum length is not in \"\(meaning)\"") }
-      return require(
-        names(requests.map(\.id), in: meaning), "other attributes than in \"\(meaning)\"")
-    }
+    return require(isSame, "other than \"\(vector.meaning)\"")
   }
+
+  private static let commands = ["getNotificationAttributes", "getAppAttributes", "performNotificationAction"]
+  private static let attributes = NotificationAttributeID.all.map(\.description.camelCase)
 
   private static func name(of command: ControlPointCommand) -> String {
     switch command {
-    case .getNotificationAttributes: "getNotificationAttributes"
-    case .getAppAttributes: "getAppAttributes"
-    case .performNotificationAction: "performNotificationAction"
+    case .getNotificationAttributes: commands[0]
+    case .getAppAttributes: commands[1]
+    case .performNotificationAction: commands[2]
     }
-  }
-
-  /// Whether `uid` is the one that the words name, if any: `uid=0x97`, `uid 0x37`.
-  private static func names(_ uid: NotificationUID, in meaning: String) -> Bool {
-    let words = meaning.words
-    guard let place = words.firstIndex(of: "uid"), place + 1 < words.count,
-      words[place + 1].hasPrefix("0x"), let named = UInt32(words[place + 1].dropFirst(2), radix: 16)
-    else { return true }
-    return named == uid.rawValue
-  }
-
-  /// Whether `ids` are the attributes that the words name, if any.
-  private static func names(_ ids: [NotificationAttributeID], in meaning: String) -> Bool {
-    let words = meaning.prefix { $0 != ";" }.description.words
-    let known = (UInt8(0)...7).map { NotificationAttributeID(rawValue: $0) }
-    let named = known.filter { words.contains($0.description.camelCase) }
-    guard !named.isEmpty, !words.contains("all") else { return true }
-    return Set(named) == Set(ids)
   }
 
   static func date(_ vector: Vector) throws(Malformed) -> Verdict {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
 import JSON
 import Wire
 
@@ -44,6 +45,21 @@ public enum ServiceVectors {
     var meaning: String { json["meaning"]?.string ?? "" }
     /// The expected error.
     var expectedError: String? { expected?["error"]?.string }
+
+    /// Whether the words name these of all names, if any: those before a semicolon, without a promise to name all.
+    func says(_ names: [String], of all: [String]) -> Bool {
+      let words = meaning.prefix { $0 != ";" }.description.words
+      let said = Set(all).intersection(words)
+      return said.isEmpty || words.contains("all") || said == Set(names)
+    }
+
+    /// Whether this is the UID that the words name, if any: `uid=0x97`, `uid 0x37`.
+    func says(_ uid: NotificationUID) -> Bool {
+      let words = meaning.words
+      guard let place = words.firstIndex(of: "uid"), place + 1 < words.count, words[place + 1].hasPrefix("0x")
+      else { return true }
+      return UInt32(words[place + 1].dropFirst(2), radix: 16) == uid.rawValue
+    }
   }
 
   /// A vector without a member that its kind requires.

@@ -128,17 +128,9 @@ struct ClientRun {
     }
   }
 
-  /// The handles that the step names, in numbers or in the words of its note; otherwise those of the
-  /// transcript's next request.
+  /// The handles that the step names, otherwise those of the transcript's next request.
   private var range: HandleRange {
     if let start = step.u16("handle") { return HandleRange(start, step.u16("end_handle") ?? .max) }
-    let words = (step["func_note"]?.string ?? "").split { " ,;()".contains($0) }
-    for word in words {
-      let ends = word.split(separator: "-").compactMap { end in
-        end.hasPrefix("0x") ? UInt16(end.dropFirst(2), radix: 16) : nil
-      }
-      if ends.count == 2 { return HandleRange(ends[0], ends[1]) }
-    }
     return player.askedRange ?? .all
   }
 

@@ -36,15 +36,8 @@ struct Transcript: Sendable {
     guard let pdus = json["pdus"]?.array else { throw Malformed(what: "list of PDUs") }
     for line in pdus {
       guard let direction = line["dir"]?.string, let hex = line["hex"]?.string,
-        let bytes = [UInt8](hex: hex), direction == "tx" || direction == "rx"
+        let bytes = [UInt8](hex: hex), !bytes.isEmpty, direction == "tx" || direction == "rx"
       else { throw Malformed(what: "PDU \(lines.count)") }
-      if bytes.isEmpty {
-        // The reference's own mark: after a PDU of ours the step is performed, after one of the peer's
-        // there is no response.
-        guard let last = lines.indices.last else { throw Malformed(what: "first PDU") }
-        if lines[last].isSent { lines[last].runsStep = true }
-        continue
-      }
       lines.append(Line(isSent: direction == "tx", bytes: bytes, runsStep: line["after"]?.string == "run_step"))
     }
     guard !lines.isEmpty || step["func"]?.string == "hash_db" else { throw Malformed(what: "PDU") }
@@ -56,13 +49,8 @@ struct Transcript: Sendable {
 }
 
 extension Transcript {
-  /// Our receive MTU: that of the step (`mtu`, or its note in words), otherwise 512, as in the reference.
-  var mtu: Int {
-    if let mtu = step.u16("mtu") { return Int(mtu) }
-    let words = (step["func_note"]?.string ?? "").split { " ,;()".contains($0) }
-    let number = zip(words, words.dropFirst()).first { $0.0 == "MTU" && Int($0.1) != nil }?.1
-    return number.flatMap { Int($0) } ?? 512
-  }
+  /// Our receive MTU: that of the step, otherwise 512, as in the reference.
+  var mtu: Int { Int(step.u16("mtu") ?? 512) }
 }
 
 /// Transcripts of ATT and GATT as cases.
