@@ -28,8 +28,6 @@ final class Bench {
   private(set) var updates: [EntityUpdate] = []
   /// The values of Remote Command.
   private(set) var commands: [[RemoteCommand]] = []
-  /// The values of Service Changed.
-  private(set) var changes: [HandleRange] = []
   /// Why the link ended.
   private(set) var end: String?
   /// The services that the client has subscribed to.
@@ -69,7 +67,7 @@ final class Bench {
     link = VirtualLink(scheduler: clock)
     bearer = Bearer(scheduler: clock, receiveMTU: bearer.receiveMTU)
     client = Client(bearer)
-    (source, data, updates, commands, changes, end) = ([], [], [], [], [], nil)
+    (source, data, updates, commands, end) = ([], [], [], [], nil)
     services = [:]
     return join()
   }
@@ -96,13 +94,12 @@ final class Bench {
 
   /// Locates a service and subscribes to it, with these handlers of its values.
   func subscribe(
-    to service: UUID, for wanted: ClientConfiguration = .notifications,
-    receiving handlers: KeyValuePairs<UUID, ([UInt8]) -> Void>
+    to service: UUID, receiving handlers: KeyValuePairs<UUID, ([UInt8]) -> Void>
   ) async throws(ATTFailure) {
     services[service] = try await client.locate(service)
     for (uuid, handler) in handlers {
       client.setHandler(for: try handle(of: uuid), handler)
-      try await configure(uuid, wanted)
+      try await configure(uuid)
     }
     await pass()
   }
@@ -131,23 +128,9 @@ final class Bench {
       ])
   }
 
-  /// Subscribes to Service Changed.
-  func subscribeChanges() async throws(ATTFailure) {
-    try await subscribe(
-      to: .genericAttribute, for: .indications,
-      receiving: [
-        .serviceChanged: { [unowned self] value in
-          if let change = try? ServiceChanged(decoding: value) { changes.append(change.range) }
-        }
-      ])
-  }
-
   func configure(_ uuid: UUID, _ wanted: ClientConfiguration = .notifications) async throws(ATTFailure) {
     try await client.configure(try characteristic(uuid).cccd ?? 0, wanted)
   }
-
-  /// The handles of a service that the client has subscribed to.
-  func range(of service: UUID) -> HandleRange? { services[service]?.service.range }
 
   /// A characteristic of the services that the client has subscribed to.
   func characteristic(_ uuid: UUID) throws(ATTFailure) -> Characteristic {

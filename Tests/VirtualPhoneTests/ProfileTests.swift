@@ -92,15 +92,6 @@ struct ProfileTests {
     }
   }
 
-  @Test("ANCS is found before the link is encrypted, and can't be subscribed to")
-  func visible() throws {
-    try Bench.run(profile: .iphone, .unencrypted) { _, bench in
-      let ancs = try #require(try await bench.client.locate(.notificationCenter))
-      #expect(ancs.service.range == HandleRange(0x0019, 0x0022))
-      #expect(await bench.refusal(of: [1, 0], at: try #require(ancs[.dataSource]?.cccd)) != nil)
-    }
-  }
-
   @Test("Attribute Not Found names the ending handle of Read By Type, and the first of the others")
   func endingHandle() throws {
     try Bench.run(profile: .iphone) { _, bench in

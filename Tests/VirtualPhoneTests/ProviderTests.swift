@@ -138,29 +138,4 @@ struct ProviderTests {
       }
     }
   }
-
-  @Test("An answered call is removed, a declined one becomes a missed call")
-  func calls() throws {
-    try Bench.run { _, bench in
-      try await bench.subscribeNotifications()
-      let call = NotificationContents(
-        .incomingCall, app: "com.apple.mobilephone", title: "Ada", positive: "Answer", negative: "Decline")
-      try await bench.perform(.add(call, uid: 1), .add(call, uid: 2))
-      let dateless = try await bench.ask(.getNotificationAttributes(1, [.init(.date)]))
-      #expect(dateless?.attributes.first?.value == [])
-      #expect(try await bench.ask(.performNotificationAction(1, .positive)) == nil)
-      #expect(try await bench.ask(.performNotificationAction(2, .negative)) == nil)
-      await bench.pass()
-      #expect(bench.source.map(\.change) == [.added, .added, .removed, .removed, .added])
-      #expect(bench.source.last?.category == .missedCall)
-      #expect(bench.phone.notifications.count == 1)
-      for action in [PhoneEvent.action(1, .positive), .action(2, .negative)] {
-        #expect(bench.events.contains(action))
-      }
-      let dated = try await bench.ask(
-        .getNotificationAttributes(bench.source.last?.uid ?? 0, [.init(.title), .init(.date)]))
-      #expect(dated?.attributes.first?.value == Array("Ada".utf8)[...])
-      #expect(dated?.attributes.last?.value.count == 15)
-    }
-  }
 }
