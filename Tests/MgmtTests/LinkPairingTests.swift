@@ -245,4 +245,12 @@ struct LinkPairingTests {
     let key = MgmtEvent.newLongTermKey(Sample.longTermKey(), store: link.store)
     #expect(talk.hear(key) == [.failed(link.failure), .discardKeys])
   }
+
+  @Test("While one phone pairs, another may not begin, and is told to leave after a while")
+  func oneAtATime() {
+    var waits = LinkTalk(admission: .busy).attached
+    var begins = waits
+    #expect(begins.hear(.confirm()) == [no, .failed(.busy)])
+    #expect(waits.pass(.seconds(10)).end?.reason == "another phone is pairing")
+  }
 }
