@@ -127,6 +127,31 @@ async def forgotten_key_loaded(bed: Testbed) -> None:
     await forget_and_search(bed, daemon)
 
 
+@case("forty-phones")
+async def forty_phones(bed: Testbed) -> None:
+    """The kernel gets the key of the phone that was here last, though all bonds' keys are longer than its usual packet."""
+    daemon, phone, subscribed = await bed.served(private=True)
+    await phone.disconnect()
+    await daemon.event("disconnected", since=subscribed)
+    await daemon.stop()
+    kept = next(bed.state.rglob("*.bond.json"))
+    bond = kept.read_text()
+    address = json.loads(bond)["phone"].split("/")[0]
+    for number in range(40):
+        text, name = bond, kept.name
+        other = f"C0:FF:EE:00:00:{number:02X}"
+        # In names of files, in the bond, and as the kernel has it in each key.
+        for form in (lambda a: a.replace(":", "").lower(), str, lambda a: bytes.fromhex(a.replace(":", ""))[::-1].hex()):
+            text, name = text.replace(form(address), form(other)), name.replace(form(address), form(other))
+        kept.with_name(name).write_text(text)
+    await daemon.start()
+    ready = await daemon.event("ready", since=daemon.now)
+    await phone.connect()
+    await daemon.event("subscribed", since=ready)
+    check(len(await daemon.listed("phones")) == 41, "bonds are missing")
+    check(phone.pairings == 1, "the phone had to pair again")
+
+
 @case("two-phones")
 async def two_phones(bed: Testbed) -> None:
     """Two bonded phones come and go, each under its own name, with its own notifications."""
