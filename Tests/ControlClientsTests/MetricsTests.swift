@@ -9,8 +9,7 @@ import Wire
 
 @Suite("Metrics")
 struct MetricsTests {
-  /// That each has its help, type and unit, promtool finds in the fleet suite's case `metrics`.
-  @Test("A status that was read, in numbers as OpenMetrics has them")
+  @Test("A status that was read, in numbers as OpenMetrics has them: each with its help, its type and its unit")
   func text() throws {
     var status = StatusReport()
     (status.version, status.started) = ("0.3.0 \"x\"\\\n", WallTime(seconds: 1_795_236_000))
@@ -33,9 +32,21 @@ struct MetricsTests {
       totals.count(NotificationReport(NotificationEvent(change, 1, category: category)))
     }
     status.totals = totals
+    var bridge = BridgeReport()
+    (bridge.broker, bridge.client, bridge.state) = ("mqtt://ha.lan:1883", "ancsd-kitchen", .connected)
+    status.bridges = [bridge]
     status = try StatusReport(reading: JSONValue(parsing: status.json))
-    let samples = status.metrics.split(separator: "\n").filter { !$0.hasPrefix("# ") || $0 == "# EOF" }
+    let lines = status.metrics.split(separator: "\n")
+    let samples = lines.filter { !$0.hasPrefix("# ") || $0 == "# EOF" }
     #expect(samples.joined(separator: "\n") == Self.samples)
+    for name in Set(samples.dropLast().map { $0.prefix { $0 != " " && $0 != "{" } }) {
+      let unit = name.split(separator: "_").last ?? ""
+      let isGauge = unit != "total"
+      let hasUnit = ["seconds", "bytes", "dbm", "ratio"].contains(unit)
+      #expect(lines.count { $0.hasPrefix("# HELP \(name) ") } == 1, "\(name)")
+      #expect(lines.count { $0 == "# TYPE \(name) gauge" } == (isGauge ? 1 : 0), "\(name)")
+      #expect(lines.count { $0 == "# UNIT \(name) \(unit)" } == (hasUnit ? 1 : 0), "\(name)")
+    }
   }
 
   private static let samples = #"""
@@ -72,6 +83,12 @@ struct MetricsTests {
     ancsd_notifications_total{category="200",change="added"} 1
     ancsd_notifications_total{category="200",change="modified"} 0
     ancsd_notifications_total{category="200",change="removed"} 0
+    ancsd_bridge_connected{broker="mqtt://ha.lan:1883",client="ancsd-kitchen"} 1
+    ancsd_bridge_queue{broker="mqtt://ha.lan:1883",client="ancsd-kitchen"} 0
+    ancsd_bridge_refused{broker="mqtt://ha.lan:1883",client="ancsd-kitchen"} 0
+    ancsd_bridge_sent_total{broker="mqtt://ha.lan:1883",client="ancsd-kitchen"} 0
+    ancsd_bridge_skipped_total{broker="mqtt://ha.lan:1883",client="ancsd-kitchen"} 0
+    ancsd_bridge_reconnections_total{broker="mqtt://ha.lan:1883",client="ancsd-kitchen"} 0
     # EOF
     """#
 }

@@ -338,6 +338,14 @@ import Wire
     #expect(board.update().filter(\.isOfDevice).isEmpty)
   }
 
+  @Test("A stranger is no phone of the board's")
+  func strangers() throws {
+    var board = try MirroredBoard.begun()
+    let connected = try board.tell(
+      #"{"event":"connected","seq":9,"time":"2026-11-24T07:00:00.000Z","phone":"DE:AD:BE:EF:00:01","bonded":false}"#)
+    #expect(connected.topics == ["ancsd/kitchen/event"] && connected["event"]?["phone"] == nil)
+  }
+
   @Test("Texts from the daemon do not leave the board, wherever an address or a name is in them")
   func texts() throws {
     var board = try MirroredBoard(

@@ -143,4 +143,13 @@ struct StaleBondTests {
     for number in 0..<1000 { _ = end(DeviceAddress(Address(UInt64(number)), .random), at: 4) }
     #expect(end(Sample.phone, at: 6) == .lostByPhone)
   }
+
+  @Test("The remedy names both sides")
+  func words() {
+    for stale in [StaleBond.lostByPhone, .keysDiffer, .lostHere] {
+      let remedy = stale.remedy(board: "Kitchen", phone: "Ada's phone")
+      #expect(remedy.contains("Kitchen › Forget This Device"))
+      #expect(remedy.contains("ancsd forget Ada's phone") == (stale != .lostHere))
+    }
+  }
 }

@@ -148,12 +148,22 @@ struct LinkPairingTests {
     #expect(talk.pass(.seconds(10)).end?.reason == "pairing failed: \(PairingFailure.foreignKey)")
   }
 
-  @Test("A link that is served ends with a weak key, which would encrypt it from then on")
-  func weakKeyOfServed() {
+  @Test(
+    "A short key, the debug key and those of legacy pairing make no bond, and end a link that they would encrypt",
+    arguments: [
+      (.legacy, 16, .legacy), (.legacyAuthenticated, 16, .legacy), (.secure, 15, .shortKey(15)),
+      (.debug, 16, .debugKey), (.init(rawValue: 77), 16, .legacy),
+    ] as [(LongTermKey.Kind, UInt8, PairingFailure)])
+  func weakKeys(kind: LongTermKey.Kind, size: UInt8, failure: PairingFailure) {
+    let key = Sample.longTermKey(kind, isCentral: true, size: size)
+    var talk = LinkTalk().attached
+    #expect(talk.hear(.key(key)) == [.failed(failure), .discardKeys])
+    #expect(talk.hear(.key(Sample.longTermKey(kind, size: size))) == [.discardKeys])
+    #expect(talk.tell(.pairCompleted(.success)) == [] && talk.tell(.encrypted) == [])
     var served = LinkTalk(bonds: [Sample.bond()]).attached
     _ = served.tell(.encrypted)
-    let actions = served.hear(.key(Sample.longTermKey(.legacy, isCentral: true)))
-    #expect(actions.starts(with: [.failed(.legacy), .discardKeys]) && actions.end != nil)
+    let actions = served.hear(.key(key))
+    #expect(actions.starts(with: [.failed(failure), .discardKeys]) && actions.end != nil)
   }
 
   @Test("With --allow-legacy a bond is whole when the phone's own key has come, in either order")

@@ -49,9 +49,10 @@ struct TuningTests {
     #expect(tuner.deadline == at(91))
   }
 
-  @Test("Three attempts, five seconds apart, whether refused or unanswered; then none")
+  @Test("Three attempts, the first a second after encryption, five seconds apart, refused or unanswered; then none")
   func tries() {
     var tuner = LinkTuner(at: at(-1))
+    #expect(tuner.work(backlog: 6, at: at(-0.8)) == nil && tuner.deadline == at(0))
     #expect(tuner.timePassed(to: at(0)) == .fast)
     // Refused by the phone after a second.
     #expect(tuner.updated(status: 0x3B, at: at(1)) == nil)

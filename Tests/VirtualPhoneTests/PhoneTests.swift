@@ -71,6 +71,47 @@ struct PhoneTests {
     }
   }
 
+  @Test("ANCS that is unpublished has no session any more, and returns at its handles or at new ones")
+  func comingAndGoing() throws {
+    try Bench.run { _, bench in
+      try await bench.subscribeNotifications()
+      let first = try bench.handle(of: .notificationSource)
+      for isFresh in [false, true] {
+        try await bench.perform(.unpublish(.ancs), .add(Self.message, uid: isFresh ? 8 : 7))
+        #expect(try await bench.client.locate(.notificationCenter) == nil)
+        #expect(bench.source.count == (isFresh ? 1 : 0))
+        try await bench.perform(.publish(.ancs, freshHandles: isFresh))
+        try await bench.subscribeNotifications()
+        #expect((try bench.handle(of: .notificationSource) == first) != isFresh)
+      }
+      #expect(bench.source.map(\.uid) == [7, 7, 8])
+    }
+  }
+
+  @Test("No bytes from the peer do the phone any harm")
+  func garbage() throws {
+    try Bench.run { _, bench in
+      try await bench.subscribeNotifications()
+      try await bench.subscribeMedia()
+      try bench.phone.perform(.add(Self.message, uid: 7))
+      var generator = SeededGenerator(seed: 7)
+      let opcodes: [UInt8] = [2, 4, 6, 8, 10, 12, 14, 16, 18, 22, 24, 32, 0x52, 0xD2]
+      for _ in 0..<20_000 {
+        // A request or a command to one of the phone's handles, or anything.
+        let opcode = opcodes.randomElement(using: &generator) ?? 0
+        let values = generator.bytes(upTo: 24).map { $0 < 128 ? $0 & 3 : $0 }
+        let isAnything = UInt8.random(in: 0..<8, using: &generator) == 0
+        bench.phone.receive(isAnything ? values : [opcode, .random(in: 0..<0x3A, using: &generator), 0] + values)
+        if UInt8.random(in: 0..<100, using: &generator) == 0 { await bench.pass() }
+      }
+      await bench.pass(.seconds(1))
+      try await bench.perform(.disconnect)
+      #expect(bench.reconnect())
+      try await bench.subscribeNotifications()
+      #expect(bench.source.count == bench.phone.notifications.count)
+    }
+  }
+
   @Test("Subscriptions are forgotten silently on command and at the end of a link")
   func forgetting() throws {
     try Bench.run { _, bench in

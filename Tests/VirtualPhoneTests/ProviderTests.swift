@@ -138,4 +138,20 @@ struct ProviderTests {
       }
     }
   }
+
+  @Test("An answered call is removed, a declined one becomes a missed call")
+  func calls() throws {
+    try Bench.run { _, bench in
+      try await bench.subscribeNotifications()
+      let call = NotificationContents(
+        .incomingCall, app: "com.apple.mobilephone", title: "Ada", positive: "Answer", negative: "Decline")
+      try await bench.perform(.add(call, uid: 1), .add(call, uid: 2))
+      #expect(try await bench.ask(.performNotificationAction(1, .positive)) == nil)
+      #expect(try await bench.ask(.performNotificationAction(2, .negative)) == nil)
+      await bench.pass()
+      #expect(bench.source.map(\.change) == [.added, .added, .removed, .removed, .added])
+      #expect(bench.source.last?.category == .missedCall && bench.phone.notifications.count == 1)
+      #expect(bench.events.contains(.action(1, .positive)) && bench.events.contains(.action(2, .negative)))
+    }
+  }
 }

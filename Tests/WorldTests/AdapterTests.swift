@@ -139,8 +139,10 @@ struct VanishedAdapterTests: InWorld {
   /// What the adapter is in when it vanishes.
   enum Moment: String, CaseIterable { case blocked, beingSetUp, serving }
 
-  @Test("The other one gets its own name, address and bonds", arguments: Moment.allCases)
-  func exchanged(_ moment: Moment) async throws {
+  @Test(
+    "The other one gets its own name, address and bonds, also where it comes once the first is missed",
+    arguments: Moment.allCases.map { ($0, false) } + [(.blocked, true), (.beingSetUp, true)])
+  func exchanged(_ moment: Moment, isNoticed: Bool) async throws {
     try await world.begin(.paired)
     switch moment {
     case .blocked: world.kernel.block(world.adapter, .soft)
@@ -152,6 +154,10 @@ struct VanishedAdapterTests: InWorld {
     await world.pass(.seconds(3))
     world.kernel.unplug(world.adapter, tells: false)
     world.kernel.unanswered = []
+    if isNoticed {
+      await world.pass(.seconds(60))
+      #expect(world.wait == "no-adapter")
+    }
     let other = world.kernel.plug(.init { $0.address = Address(0x001A_7DDA_7199) })
     await world.pass(.seconds(60))
     guard case .ready(let address, _, _, _)? = world.last(.ready) else { return _ = Issue.record("\(world.story)") }

@@ -44,6 +44,18 @@ struct ReloadTests: InWorld {
     #expect(world.adapter.isOnAir)
   }
 
+  @Test("A link that begins after them is measured by the new assumptions")
+  func encryptionPause() async throws {
+    try await world.serve(settings: "")
+    try await world.phoneLeaves()
+    world.reload("[quirks]\nencrypt-pause = '1'")
+    let impostor = await world.impostorComes()
+    await world.pass(.milliseconds(5_900))
+    #expect(impostor.connection != nil)
+    await world.pass(.milliseconds(200))
+    #expect(impostor.connection == nil)
+  }
+
   @Test("Immediate settings apply to existing and to new notifications")
   func live() async throws {
     try await world.serve(settings: "")

@@ -229,6 +229,19 @@ struct HealingTests: InWorld {
     #expect(heard == 1)
   }
 
+  @Test("A malformed Service Changed is confirmed, and changes nothing")
+  func malformedChange() async throws {
+    try await world.begin(.paired)
+    var confirmations = 0
+    world.phone.hears { if $0 == [0x1E] { confirmations += 1 } }
+    let values: [[UInt8]] = [[], [1], [1, 0, 0xFF], [1, 0, 0xFF, 0xFF, 0], [9, 0, 3, 0], [0, 0, 0, 0]]
+    for value in values { try world.phoneDoes(.indicate(.serviceChanged, value)) }
+    await world.pass(.seconds(5))
+    #expect(confirmations == values.count && !world.story.contains("services-changed"))
+    try world.phoneDoes(.add(.message(from: "Mum")))
+    try await world.until(.notification)
+  }
+
   @Test("Service Changed that refuses its subscription once is subscribed to a moment later")
   func serviceChanged() async throws {
     let phone = world.phone
@@ -325,6 +338,8 @@ struct IPhoneTests: InWorld {
       await world.pass(.milliseconds(700))
       #expect(event.content == .subscribed([.ancs, .ams, .battery, .time], mtu: 185, requests: 7))
       #expect(try await world.link().requests == 15)
+      let totals = try #require(try await world.status().totals)
+      #expect([totals.links, totals.sessions, totals.reconnections] == (round == 0 ? [2, 2, 1] : [1, 1, 0]))
     }
   }
 
