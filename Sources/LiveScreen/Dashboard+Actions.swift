@@ -114,13 +114,6 @@ extension Dashboard {
   /// Whether its negative action is pending.
   func isPending(_ id: ID) -> Bool { pending.contains { $0.targets.contains(id) } }
 
-  /// A notification is gone: what is to be done does not concern another one with its number.
-  mutating func withdraw(_ id: ID) {
-    marked.remove(id)
-    for place in pending.indices { pending[place].targets.removeAll { $0 == id } }
-    pending.removeAll { $0.targets.isEmpty }
-  }
-
   /// Cancels the last pending action.
   mutating func undo() {
     guard let last = pending.popLast() else { return say("there is nothing to undo", .attention) }
@@ -174,7 +167,11 @@ extension Dashboard {
   private mutating func perform(_ due: [Pending]) {
     for pending in due {
       let there = pending.targets.filter { id in notifications.contains { $0.id == id && !$0.report.isStale } }
-      if !there.isEmpty { begin(.negative, on: there, pending.words) }
+      if there.isEmpty {
+        say("not done, because its phone is away: \(pending.words)", .bad)
+      } else {
+        begin(.negative, on: there, pending.words)
+      }
     }
   }
 

@@ -227,8 +227,14 @@ struct Dashboard {
   /// Replaces the list of active notifications.
   mutating func replace(_ list: [ActiveNotification], at now: Instant) {
     self.now = now
-    change { $0.notifications = list }
-    marked.formIntersection(list.map(\.id))
+    let likenesses = Dictionary(list.map { ($0.id, $0.likeness) }) { $1 }
+    let gone = Set(notifications.filter { likenesses[$0.id] != $0.likeness }.map(\.id))
+    change { dashboard in
+      dashboard.notifications = list
+      if let id = dashboard.selection?.id, gone.contains(id) { dashboard.selection?.id = nil }
+    }
+    if let selectedID, gone.contains(selectedID) { moved = now }
+    withdraw(gone)
   }
 
   /// Handles an event; returns what it makes out of date.
@@ -258,32 +264,36 @@ struct Dashboard {
   private mutating func receive(_ news: ActiveNotification) {
     let isRemoved = news.report.event.change == .removed
     let place = notifications.lastIndex { $0.id == news.id }
-    // Of the phone's next session.
+    // In the phone's next session it is another one's number.
     let isAnother = place.map { notifications[$0] }.map { $0.report.isStale && $0.likeness != news.likeness } ?? false
+    let isGone = isRemoved || isAnother
     if news.report.isNews {
       let isCall = news.report.event.category == .incomingCall
       if bell == .all || bell == .calls && isCall { isToRing = true }
       if selection != nil { fresh.insert(news.id) }
     }
-    change { dashboard in
-      switch (isRemoved, place) {
-      case (true, let place?): dashboard.remove(at: place)
-      case (true, nil): break
-      case (false, let place?): dashboard.notifications[place] = news
-      case (false, nil): dashboard.notifications.append(news)
-      }
+    if isGone {
+      if let place { change { $0.remove(at: place) } }
+      withdraw([news.id])
     }
-    if isRemoved || isAnother { withdraw(news.id) }
-    if isRemoved { acted.remove(news.id) }
+    if isRemoved { return }
+    change { if let place, !isGone { $0.notifications[place] = news } else { $0.notifications.append(news) } }
     guard case .opened(let opened) = page else { return }
     let isIt = opened.presence == .there && opened.notification.id == news.id
     let isAlike = opened.presence == .away && opened.notification.likeness == news.likeness
-    if !isRemoved, isIt || isAlike {
-      page = .opened(Opened(notification: news))
-    } else if isIt {
-      let match = notifications.first { $0.likeness == opened.notification.likeness }
-      page = .opened(match.map { Opened(notification: $0) } ?? opened.removed)
-    }
+    if isIt || isAlike { page = .opened(Opened(notification: news)) }
+  }
+
+  /// These are gone: what the user has chosen or begun does not concern others with their numbers.
+  private mutating func withdraw(_ gone: Set<ID>) {
+    marked.subtract(gone)
+    acted.subtract(gone)
+    for place in pending.indices { pending[place].targets.removeAll(where: gone.contains) }
+    pending.removeAll { $0.targets.isEmpty }
+    guard case .opened(let opened) = page, opened.presence == .there, gone.contains(opened.notification.id)
+    else { return }
+    let match = notifications.first { $0.likeness == opened.notification.likeness }
+    page = .opened(match.map { Opened(notification: $0) } ?? opened.removed)
   }
 
   /// Whether to ring the bell now; resets that.

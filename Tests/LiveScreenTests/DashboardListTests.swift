@@ -74,6 +74,38 @@ extension DashboardTests {
       dashboard.press("-", at: later)
       for report in news { dashboard.add(report, at: later) }
       #expect(dashboard.pass(to: later + .seconds(2)) == requests)
+      let isLeft = news.last?.isStale == true
+      #expect((dashboard.note?.text == "not done, because its phone is away: Clear: #3 “Mum”") == isLeft)
     }
+  }
+
+  @Test(
+    "What is selected, opened or begun is not another notification with its number by now", arguments: [true, false])
+  func anotherNumber(isListed: Bool) {
+    let later = Self.start + .seconds(10)
+    let eve = Self.notification(3, "Eve")
+    var stale = Self.notification(3, "Mum")
+    stale.isStale = true
+    func dashboard(_ keys: Key...) -> Dashboard {
+      var dashboard = Self.dashboard()
+      for key in keys { dashboard.press(key, at: later) }
+      if isListed {
+        dashboard.replace([ActiveNotification(eve, adapter: "hci0", phone: Self.phone)], at: later)
+      } else {
+        for report in [stale, eve] { dashboard.add(report, at: later) }
+      }
+      return dashboard
+    }
+    var top = dashboard()
+    #expect(top.press("-", at: later).isEmpty && top.pending.isEmpty)
+    #expect(top.note?.text == "the list has just moved: press it again")
+    var selected = dashboard(.down, .up)
+    selected.press("-", at: later + .seconds(1))
+    #expect(selected.pending.isEmpty && selected.obstacle == .missing)
+    var opened = dashboard(.enter)
+    #expect(opened.text().contains("the phone has removed it"))
+    #expect(opened.press("-", at: later + .seconds(1)).isEmpty && opened.pending.isEmpty)
+    var begun = dashboard("-")
+    #expect(begun.pass(to: later + .seconds(2)).isEmpty)
   }
 }

@@ -10,7 +10,7 @@ import Wire
 
 /// The screen of `tui`, without a screen: what is drawn, and what keys do.
 @Suite("The screen of tui") struct DashboardTests {
-  private static let phone = Address(0xC0_11_22_33_44_55)
+  static let phone = Address(0xC0_11_22_33_44_55)
   static let start = Instant(nanoseconds: 1_000_000_000_000)
   /// When the list has not moved for a while, so that keys act.
   private let later = Self.start + .seconds(10)
