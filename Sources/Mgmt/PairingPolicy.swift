@@ -103,7 +103,8 @@ public struct PairingWindow: Hashable, Sendable {
   public mutating func open(until deadline: Instant, number: Int) {
     var openings = openings
     openings[number] = deadline
-    if openings.count > Self.mostOpenings, let oldest = openings.keys.min() { openings[oldest] = nil }
+    let first = openings.min { $0.value < $1.value }
+    if openings.count > Self.mostOpenings, let first { openings[first.key] = nil }
     hand = .open(openings)
   }
 

@@ -34,6 +34,14 @@ struct RadioExplorationTests {
     return explorer
   }
 
+  @Test("Of many openings, those that end last are kept") func manyOpenings() {
+    var window = PairingWindow(.seconds(0), since: .zero)
+    window.open(until: Instant(nanoseconds: .max), number: 0)
+    for number in 1...100 { window.open(until: .zero + .seconds(number), number: number) }
+    #expect(window.isOpen(at: .zero + .seconds(1_000), wasBonded: true))
+    #expect(!window.end(1, at: .zero) && window.end(100, at: .zero) && window.end(0, at: .zero))
+  }
+
   private static func found(_ explorer: WindowExplorer) throws -> [String] {
     var graph = StateGraph()
     var findings: [String] = []
