@@ -84,8 +84,10 @@ extension Clients {
       options.action.action(of: target.report).map { (target, $0) }
     }
     guard !targets.isEmpty else {
-      if matching.contains(where: \.report.isStale) { try await client.requireNotifications(of: phone, "act") }
-      throw Failure(.refused, "act", "no matching notification has the action “\(options.action)”")
+      let isStale = matching.contains(where: \.report.isStale)
+      if isStale { try await client.requireNotifications(of: phone, "act") }
+      let which = isStale ? "matching notification that is not stale" : "matching notification"
+      throw Failure(.refused, "act", "no \(which) has the action “\(options.action)”")
     }
     if options.isDry {
       for (target, _) in targets {

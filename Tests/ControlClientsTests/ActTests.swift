@@ -76,6 +76,8 @@ struct ActTests {
     }
     #expect(try await daemon.run(Clients.act, "--all negative") == .done)
     #expect(acts(daemon) == ["12 negative"])
+    let why = "act: no matching notification that is not stale has the action “negative”"
+    #expect(await daemon.failure(of: Clients.act, "--all --app Phone negative")?.sentence == why)
   }
 
   @Test("--dry-run lists what it would do, and does nothing") func dryRun() async throws {
