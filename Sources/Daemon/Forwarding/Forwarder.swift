@@ -162,7 +162,7 @@ import Wire
       lanes[place].queue.refused()
       lanes[place].report.lost += 1
       if report.why != refusal {
-        say("\(report.shown): \(refusal); not sent again: if this is so of every message, see its URL", .error)
+        say("\(report.shown): \(refusal); not sent again: if no message arrives, check its URL", .error)
       }
     } else {
       lanes[place].queue.delivered(at: Loop.shared.now)
@@ -265,7 +265,7 @@ struct ForwardRecord: JSONObjectCodable, Hashable {
   }
 }
 
-/// One run of the program that sends messages to a destination (packaging/forward/deliver). It reads lines of JSON from its
+/// One run of the program that sends messages to a destination (packaging/deliver). It reads lines of JSON from its
 /// standard input, the destination and then the messages, and writes a line for each message: `ok`, `refused: ` and why the
 /// destination will never take it, or why it failed, after which the rest is not tried.
 @LoopActor final class Delivery {
