@@ -18,7 +18,7 @@ import Wire
       if leftOut.isEmpty || leftOut == oldValue.leftOut { return }
       log.warning(
         "\(index): this kernel has no room for the keys of \(leftOut.map { "\($0.address)" }.joined(separator: ", ")), "
-          + "which were away longest: ancsd forget those that are not used, or use Linux 5.16 or newer")
+          + "which were away longest: remove those that are not used (ancsd forget), or use Linux 5.16 or newer")
     }
   }
 
