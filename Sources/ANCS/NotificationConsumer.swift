@@ -144,7 +144,8 @@ public final class NotificationConsumer {
     watch.subscribing()
     let sources = [service[.notificationSource]?.cccd, service[.dataSource]?.cccd].compactMap { $0 }
     let ends = endingFirst ? sources.map { ($0, ClientConfiguration([])) } : []
-    for (cccd, wanted) in ends + sources.map({ ($0, .notifications) }) {
+    // Where the service was, there may be another one once it has ended.
+    for (cccd, wanted) in ends + sources.map({ ($0, .notifications) }) where !isEnded {
       do { try await client.configure(cccd, wanted) } catch { if error.isEnd { throw error } }
     }
     watch.subscribed(at: now)

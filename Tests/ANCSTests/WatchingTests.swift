@@ -139,6 +139,19 @@ struct WatchingTests {
     }
   }
 
+  @Test("A service that ends while it is subscribed to again is not written to: where it was, there may be another one")
+  func endedWhileForgotten() throws {
+    try Session.serve(titles) { loop, session in
+      session.phone.add(1, [1: "t"])
+      await loop.sleep(for: .milliseconds(899_900))
+      session.phone.react = { $0 == .probe ? .refuse(0xA0) : nil }
+      while session.phone.log.count == 2 { await loop.sleep(for: .microseconds(300)) }
+      session.consumer.end()
+      await loop.sleep(for: .seconds(1))
+      #expect(session.phone.log == ["41 = 0100", "44 = 0100", "41 = 0000", "44 = 0000"])
+    }
+  }
+
   @Test("A phone that responds slowly to a probe is stale; one that never responds ends the link")
   func slowProbe() throws {
     try Session.serve(titles) { loop, session in
