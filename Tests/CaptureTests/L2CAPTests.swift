@@ -7,6 +7,22 @@ import Wire
 
 @Suite("Captured L2CAP")
 struct L2CAPTests {
+  @Test("A fragment without direction continues the incomplete frame")
+  func unknownDirection() {
+    var decoder = CaptureDecoder()
+    let frame = Sample.att([0x12, 0x2A, 0x00, 1, 2, 3])
+    func decode(_ boundary: UInt16, _ data: [UInt8]) -> DecodedFrame {
+      decoder.decode(
+        CaptureRecord(
+          boundary == 0 ? .aclTransmitted : .aclReceived, Sample.acl(0x40, boundary, data),
+          time: Sample.time, isDirectionKnown: false))
+    }
+    #expect(decode(0b00, Array(frame.prefix(5))).units.isEmpty)
+    let second = decode(0b01, Array(frame.dropFirst(5)))
+    #expect(second.units.map(\.name) == ["Write Request"])
+    #expect(second.record.opcode == .aclTransmitted)
+  }
+
   @Test("A fragment may end within the L2CAP header")
   func cutHeader() {
     var link = DecodedLink()

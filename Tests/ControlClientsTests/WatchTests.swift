@@ -143,6 +143,14 @@ struct WatchTests {
     #expect(try await daemon.run(command, arguments) == status)
   }
 
+  @Test("A daemon that does not respond keeps it no longer than the time limit")
+  func mute() async {
+    let daemon = FakeDaemon(patient: false) { _ in [] }
+    let failure = await daemon.failure(of: Clients.watch, "--timeout 5")
+    #expect(failure?.status == .tryAgain)
+    #expect(failure?.why == "the daemon did not respond within 5 s")
+  }
+
   @Test(
     "Requests to the daemon",
     arguments: [

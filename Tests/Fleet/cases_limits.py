@@ -167,6 +167,17 @@ async def births(bed: Testbed) -> None:
     check(told == 1, f"the board was announced {told} times")
 
 
+@case("mqtt-assigned-id")
+async def assigned(bed: Testbed) -> None:
+    """A broker that assigns an id to a client that has one violates MQTT (3.2.2.3.7): logged, and retried."""
+    broker = await bed.scripted(AssignedClientIdentifier="c-77")
+    _, _, bridge = await bed.board(broker)
+    await broker.connected(2, within=15)
+    check(bridge.running and len(bridge.log.splitlines()) >= 2, f"the log is {bridge.log}")
+    broker.connack = {}
+    await broker.seen(f"{PHONE}/state", within=20)
+
+
 @case("mqtt-refused", seconds=90)
 async def refused(bed: Testbed) -> None:
     """Each reason in CONNACK is logged in words; if only the user can fix it, the bridge does not keep retrying."""
