@@ -7,6 +7,7 @@ import os
 from Harness.case import case, check
 from Harness.process import Process, VirtualPhone
 
+from . import kernel
 from .radio import Adapter
 from .testbed import Testbed
 
@@ -142,8 +143,14 @@ async def forgotten(bed: Testbed) -> None:
     await phone.do("connect")
     left = await phone.event("resting", since=rests, within=30)
     phone.none("paired", since=rests)
+    opened = daemon.now
     await daemon.call("pairing.open", seconds=30)
     await phone.do("connect")
+    if kernel.cannot_pair_anew():
+        # The board has removed its key, and asks for another tap.
+        await daemon.event("pairing-failed", since=opened, within=20)
+        await phone.event("resting", since=left, within=20)
+        await phone.do("connect")
     await phone.event("paired", since=left, within=20)
     await daemon.event("subscribed", since=since, within=20)
     # The phone whose key was refused had said nothing before: the daemon holds a channel that some kernels
