@@ -104,6 +104,12 @@ public struct Console: Sendable {
     if Terminal.isTerminal(Standard.error) { Standard.report("ancsd: \(text.printable)") }
   }
 
+  /// Without this watch, a reader of standard output that has exited, as with `| head`, would be noticed only when something
+  /// is written. Outputs that can't be watched, such as files, have no reader.
+  @LoopActor package static func watchReader(onGone: @escaping () -> Void) -> Watch? {
+    try? Loop.shared.watch(number: Standard.output, for: []) { _ in onGone() }
+  }
+
   /// Runs `body` on the event loop until it returns, and reports its failure.
   public func onLoop(_ body: @escaping @LoopActor () async throws(Failure) -> ExitStatus) -> ExitStatus {
     Loop.start {

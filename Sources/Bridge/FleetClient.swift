@@ -88,8 +88,7 @@ import Wire
     try? Loop.shared.onSignal([.interrupt, .terminate]) { [weak self] in
       self?.interrupt(ExitStatus(signal: $0.rawValue))
     }
-    // Otherwise a reader that has exited, as with `| head`, would be noticed only at the next change.
-    let output = try? Loop.shared.watch(number: Standard.output, for: []) { [weak self] _ in self?.interrupt(.done) }
+    let output = Console.watchReader { [weak self] in self?.interrupt(.done) }
     defer { withExtendedLifetime(output) {} }
     try await connect(connection)
     connection.subscribe(view.filters + responses)

@@ -140,7 +140,7 @@ package struct ClientCommand: Sendable {
         client.patience = options.patience
         defer { client.close() }
         let inbox = client.inbox
-        let output = client.watchOutput()
+        let output = Console.watchReader { inbox.post(.readerGone) }
         defer { withExtendedLifetime(output) {} }
         // If signals can't be caught, they end the process, which is harmless here.
         try? Loop.shared.onSignal([.interrupt, .terminate]) { inbox.post(.signal($0)) }

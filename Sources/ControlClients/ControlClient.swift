@@ -85,12 +85,6 @@ package final class ControlClient {
     return reader
   }
 
-  /// Without this watch, a reader of standard output that has exited, as with `| head`, would be noticed only at the next
-  /// event. Outputs that can't be watched, such as files, have no reader.
-  @LoopActor func watchOutput() -> Watch? {
-    try? Loop.shared.watch(number: Standard.output, for: []) { [inbox] _ in inbox.post(.readerGone) }
-  }
-
   // MARK: The connection
 
   /// Whether there is a connection to the daemon.

@@ -27,7 +27,7 @@ extension Clients {
     let console = try Console(options.output)
     return console.onLoop { () async throws(Failure) in
       let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.socket))
-      let output = client.watchOutput()
+      let output = Console.watchReader { [inbox = client.inbox] in inbox.post(.readerGone) }
       defer { withExtendedLifetime(output) {} }
       return try await show(options, client, console)
     }
